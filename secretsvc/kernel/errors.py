@@ -1,0 +1,169 @@
+"""The errors that a caller can meet; each is one row of the specification's error table.
+
+Nothing here knows HTTP: `web.errors` gives a code its status, in one place.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+
+class Issue(NamedTuple):
+    """One rejected part of a request: its dotted path and why, never the rejected input."""
+
+    path: str
+    message: str
+
+
+class SecretsvcError(Exception):
+    """An answer other than success. `message` and `hint` reach the client as they are."""
+
+    code: ClassVar[str]
+    default_message: ClassVar[str]
+    default_hint: ClassVar[str | None] = None
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, issues: tuple[Issue, ...] = ()
+    ) -> None:
+        self.message = message or self.default_message
+        self.hint = hint or self.default_hint
+        self.issues = issues
+        super().__init__(self.message)
+
+
+class BadRequest(SecretsvcError):
+    """A malformed request, or a precondition that this API cannot express."""
+
+    code = "BAD_REQUEST"
+    default_message = "The request is malformed."
+
+
+class Unauthenticated(SecretsvcError):
+    """No valid assertion. Always the same body: it never says what was wrong with a token."""
+
+    code = "UNAUTHENTICATED"
+    default_message = "A valid access assertion is required."
+
+
+class Forbidden(SecretsvcError):
+    """The caller can see the thing, but no grant covers the operation."""
+
+    code = "FORBIDDEN"
+    default_message = "Your grants do not allow this."
+
+
+class NotFound(SecretsvcError):
+    """Absent or invisible; the message names the kind of thing, never the identifier."""
+
+    code = "NOT_FOUND"
+    default_message = "Not found."
+
+
+class Conflict(SecretsvcError):
+    """A uniqueness violation."""
+
+    code = "CONFLICT"
+    default_message = "It exists already."
+
+
+class VersionConflict(SecretsvcError):
+    """Lost the race for a version number twice."""
+
+    code = "VERSION_CONFLICT"
+    default_message = "Another write got there first, twice."
+    default_hint = "Read the environment again and retry."
+
+
+class LastAdmin(SecretsvcError):
+    """Refusing to remove the last usable global administrator."""
+
+    code = "LAST_ADMIN"
+    default_message = "This would remove the last usable global administrator."
+
+
+class PreconditionFailed(SecretsvcError):
+    """`If-Match` or `expected_rev` did not match; nothing was changed."""
+
+    code = "PRECONDITION_FAILED"
+    default_message = "The environment is not at the expected revision."
+    default_hint = "Read the environment again and decide on its present state."
+
+
+class PayloadTooLarge(SecretsvcError):
+    """Over a configured byte or count limit."""
+
+    code = "PAYLOAD_TOO_LARGE"
+    default_message = "The request is over a configured limit."
+
+
+class ValidationFailed(SecretsvcError):
+    """A schema rejected the request; `issues` say where."""
+
+    code = "VALIDATION_FAILED"
+    default_message = "The request does not match its schema."
+
+    @classmethod
+    def at(cls, path: str, message: str) -> ValidationFailed:
+        """One issue at `path`."""
+        return cls(issues=(Issue(path, message),))
+
+
+class RateLimited(SecretsvcError):
+    """Slow down; `retry_after` is in seconds."""
+
+    code = "RATE_LIMITED"
+    default_message = "Too many requests."
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+
+class Internal(SecretsvcError):
+    """An unrecognised failure: a constant message and no original text."""
+
+    code = "INTERNAL"
+    default_message = "An unexpected error occurred."
+
+
+class DecryptFailed(SecretsvcError):
+    """Authenticated decryption failed."""
+
+    code = "DECRYPT_FAILED"
+    default_message = "A stored value could not be decrypted."
+
+
+class UnknownKid(SecretsvcError):
+    """An envelope names a master key that the ring does not hold. Kids reveal nothing of their keys."""
+
+    code = "UNKNOWN_KID"
+    default_message = "The envelope names a master key that the ring does not hold."
+
+    def __init__(self, wanted: str, held: tuple[str, ...]) -> None:
+        super().__init__(
+            f"The envelope names master key {wanted}; the ring holds {', '.join(held) or 'none'}."
+        )
+        self.wanted = wanted
+
+
+class ServerMisconfigured(SecretsvcError):
+    """A configuration error; retrying cannot help."""
+
+    code = "SERVER_MISCONFIGURED"
+    default_message = "The service is not configured correctly."
+    default_hint = "The service's log names the setting."
+
+
+class NoAdminsConfigured(SecretsvcError):
+    """Neither `BOOTSTRAP_ADMINS` nor a usable global admin grant exists."""
+
+    code = "NO_ADMINS_CONFIGURED"
+    default_message = "No administrator is configured."
+    default_hint = "Set BOOTSTRAP_ADMINS to the e-mail address of a first administrator."
+
+
+class IdentityProviderUnavailable(SecretsvcError):
+    """The access proxy's keys cannot be had; retrying may succeed."""
+
+    code = "IDENTITY_PROVIDER_UNAVAILABLE"
+    default_message = "The access proxy's keys are unavailable at the moment."

@@ -1,0 +1,207 @@
+"""Settings: an ini key `secretsvc.<name>`, an environment variable that wins, a type, and no silent default.
+
+A value is read when it is needed. A missing or malformed one raises `ServerMisconfigured` there, so
+that a bad `MASTER_KEY` stops the operations that need it and nothing else (contract 1).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar, overload
+from urllib.parse import urlsplit
+
+import limits
+
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.subjects import email_subject
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+REQUIRED: Any = object()
+
+ASYMMETRIC_ALGORITHMS = frozenset(
+    "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split()
+)
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+
+
+class Setting(Generic[T]):
+    """A typed attribute of `Settings`. `fresh` ones are evaluated at each access."""
+
+    def __init__(
+        self,
+        parse: Callable[[str], T],
+        default: T = REQUIRED,
+        *,
+        ini: str | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self.parse, self.default, self.ini, self.fresh = parse, default, ini, fresh
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.variable = name.upper()
+        self.ini = self.ini or f"secretsvc.{name}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Setting[T]: ...
+    @overload
+    def __get__(self, instance: Settings, owner: type) -> T: ...
+    def __get__(self, instance: Settings | None, owner: type) -> Setting[T] | T:
+        if instance is None:
+            return self
+        value: T = self._read(instance)
+        if not self.fresh:
+            instance.__dict__[self.name] = value
+        return value
+
+    def _read(self, instance: Settings) -> T:
+        raw = instance.environ.get(self.variable)
+        if raw is None:
+            raw = instance.ini.get(self.ini or "")
+        if raw is None:
+            if self.default is REQUIRED:
+                log.error("setting %s is missing", self.variable)
+                raise ServerMisconfigured()
+            return self.default
+        try:
+            return self.parse(raw)
+        except ValueError:
+            log.error("setting %s is malformed", self.variable)
+            raise ServerMisconfigured() from None
+
+
+def integer(minimum: int, maximum: int) -> Callable[[str], int]:
+    """A parser of plain ASCII decimal integers within the bounds."""
+
+    def parse(raw: str) -> int:
+        raw = raw.strip()
+        if not re.fullmatch(r"[0-9]{1,16}", raw) or not minimum <= int(raw) <= maximum:
+            raise ValueError
+        return int(raw)
+
+    return parse
+
+
+def master_key(raw: str) -> bytes:
+    """32 bytes from base64, standard or URL-safe, padded or not."""
+    text = raw.strip().rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except binascii.Error:
+        raise ValueError from None
+    if len(key) != 32:
+        raise ValueError
+    return key
+
+
+def optional_master_key(raw: str) -> bytes | None:
+    """As `master_key`; an empty text is no key."""
+    return master_key(raw) if raw.strip() else None
+
+
+def database_url(raw: str) -> str:
+    """An SQLAlchemy URL; `postgresql://` and `postgres://` both mean the psycopg 3 driver."""
+    scheme, separator, rest = raw.strip().partition("://")
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        return f"postgresql+psycopg://{rest}"
+    if not separator or scheme not in ("sqlite", "sqlite+pysqlite"):
+        raise ValueError
+    return f"{scheme}://{rest}"
+
+
+def words(raw: str) -> tuple[str, ...]:
+    """Comma-separated, at least one, each once, in order."""
+    parts = tuple(dict.fromkeys(part.strip() for part in raw.split(",") if part.strip()))
+    if not parts:
+        raise ValueError
+    return parts
+
+
+def algorithms(raw: str) -> tuple[str, ...]:
+    """JWS algorithms, asymmetric ones only."""
+    names = words(raw)
+    if not ASYMMETRIC_ALGORITHMS.issuperset(names):
+        raise ValueError
+    return names
+
+
+def emails(raw: str) -> frozenset[str]:
+    """Comma-separated e-mail addresses, normalised as subjects; may be empty."""
+    return frozenset(email_subject(part.strip()) for part in raw.split(",") if part.strip())
+
+
+def required_text(raw: str) -> str:
+    """Any text but an empty one."""
+    if not raw.strip():
+        raise ValueError
+    return raw.strip()
+
+
+def key_url(raw: str) -> str:
+    """`https:` anywhere, `http:` to a loopback host, or `file:`."""
+    url = urlsplit(raw.strip())
+    secure = url.scheme == "https" and bool(url.hostname)
+    local = url.scheme == "http" and url.hostname in LOOPBACK
+    file = url.scheme == "file" and bool(url.path) and not url.netloc
+    if not (secure or local or file):
+        raise ValueError
+    return raw.strip()
+
+
+def header_name(raw: str) -> str:
+    """An HTTP token."""
+    if not TOKEN.fullmatch(raw.strip()):
+        raise ValueError
+    return raw.strip()
+
+
+def rate(raw: str) -> limits.RateLimitItem | None:
+    """The notation of the `limits` library; an empty text turns the limit off."""
+    return limits.parse(raw) if raw.strip() else None
+
+
+class Settings:
+    """What `contract.md` section 1 lists, by name. Its representation shows no value."""
+
+    database_url = Setting(database_url, ini="sqlalchemy.url")
+    master_key = Setting(master_key)
+    master_key_old: Setting[bytes | None] = Setting(optional_master_key, None)
+    bootstrap_admins: Setting[frozenset[str]] = Setting(emails, frozenset(), fresh=True)
+    access_issuer = Setting(required_text)
+    access_audience = Setting(words)
+    access_jwks_url = Setting(key_url)
+    access_algorithms = Setting(algorithms, ("RS256", "ES256"))
+    access_leeway = Setting(integer(0, 60), 30)
+    access_jwks_cooldown = Setting(integer(0, 86_400), 30)
+    access_header = Setting(header_name, "Proxy-Access-Jwt-Assertion")
+    access_cookie = Setting(header_name, "Proxy_Authorization")
+    edge_cache_header = Setting(header_name, "Edge-CDN-Cache-Control")
+    secret_max_bytes = Setting(integer(1, 2**40), 65_536)
+    env_max_secrets = Setting(integer(1, 10**9), 500)
+    body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
+    rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
+    rate_limit_storage = Setting(required_text, "memory://")
+    last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
+
+    def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:
+        self.ini, self.environ = ini, environ
+
+    def __repr__(self) -> str:
+        return "<Settings>"
+
+    def report(self) -> None:
+        """Logs the name of each setting that is missing or malformed, once, at the start."""
+        for name, setting in vars(type(self)).items():
+            if isinstance(setting, Setting):
+                try:
+                    getattr(self, name)
+                except ServerMisconfigured:
+                    continue
