@@ -185,7 +185,8 @@ class Settings:
     access_cookie = Setting(header_name, "Proxy_Authorization")
     edge_cache_header = Setting(header_name, "Edge-CDN-Cache-Control")
     secret_max_bytes = Setting(integer(1, 2**40), 65_536)
-    env_max_secrets = Setting(integer(1, 10**9), 500)
+    # A full replace is one atomic batch, which both databases must be able to take.
+    env_max_secrets = Setting(integer(1, 10_000), 500)
     body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
     rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")

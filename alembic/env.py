@@ -1,0 +1,39 @@
+"""Alembic's entry: the same settings as the service, on either database."""
+
+from logging.config import fileConfig
+
+from alembic import context
+from pyramid.paster import get_appsettings
+
+import secretsvc.access.models
+import secretsvc.audit.models
+import secretsvc.identity.models
+import secretsvc.projects.models
+import secretsvc.secrets.models  # noqa: F401 - models register themselves on the metadata
+from secretsvc.db.base import Base
+from secretsvc.db.engine import WRITE, make_engine
+from secretsvc.kernel.settings import Settings
+
+config = context.config
+
+
+def database_url() -> str:
+    """The URL from the environment, or from the ini file's application section."""
+    settings = get_appsettings(config.config_file_name, config.get_main_option("app_section", "main"))
+    return Settings(settings).database_url
+
+
+def run() -> None:
+    """Applies the migrations in one transaction, so that a failed one leaves nothing behind."""
+    engine = make_engine(config.attributes.get("url") or database_url())
+    with engine.connect() as connection:
+        writer = connection.execution_options(**WRITE)
+        context.configure(connection=writer, target_metadata=Base.metadata, compare_type=True)
+        with context.begin_transaction():
+            context.run_migrations()
+    engine.dispose()
+
+
+if config.config_file_name and not config.attributes.get("url"):
+    fileConfig(config.config_file_name, disable_existing_loggers=False)
+run()

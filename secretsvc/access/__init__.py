@@ -1,0 +1,8 @@
+"""Who may do what: groups, grants, and the snapshot that a request is judged by."""
+
+from typing import Any
+
+
+def includeme(config: Any) -> None:
+    """Announces the wing's rooms."""
+    config.include(".policy")

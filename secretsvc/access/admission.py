@@ -1,0 +1,150 @@
+"""Admission: from a proven principal to an actor with a snapshot of grants, in the specification's order.
+
+Each write here commits in a short transaction of its own, before the request's main one begins: a
+caller who is then denied must still be found by whoever wants to grant something.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+
+from secretsvc.access.models import grant
+from secretsvc.access.rules import KnownIdentity, Standing, load_standing
+from secretsvc.audit import rules as audit
+from secretsvc.db.engine import read_once, write_transaction
+from secretsvc.identity.models import identity
+from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.errors import Internal, NoAdminsConfigured
+from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.settings import Settings
+
+LISTED = HeldGrant(None, None, Role.ADMIN, ScopeType.GLOBAL)
+_INSERT = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
+
+
+class Admission:
+    """Admits principals to one database under one set of settings."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self.engine, self.settings = engine, settings
+
+    def admit(self, principal: Principal, now: int, request_id: str) -> tuple[Actor, GrantSnapshot]:
+        """Steps 2 and 3 of each request; `now` in epoch milliseconds.
+
+        Raises `NoAdminsConfigured`. A principal that is known and was seen recently costs one statement.
+        """
+        listed = self._is_listed(principal)
+        standing = self._standing(principal, now)
+        if not standing.admin_exists and not self.settings.bootstrap_admins:
+            raise NoAdminsConfigured()
+        if self._is_due(standing, listed, now):
+            with write_transaction(self.engine) as connection:
+                self._settle(connection, principal, standing.identity, listed, now, request_id)
+            standing = self._standing(principal, now)
+        known = standing.identity
+        if known is None:
+            raise Internal()
+        grants = (*standing.grants, LISTED) if listed else standing.grants
+        actor = Actor(known.id, principal.kind.value, principal.subject)
+        return actor, GrantSnapshot(grants, known.disabled)
+
+    def _is_listed(self, principal: Principal) -> bool:
+        return principal.kind is Kind.USER and principal.subject in self.settings.bootstrap_admins
+
+    def _standing(self, principal: Principal, now: int) -> Standing:
+        try:
+            with read_once(self.engine) as connection:
+                return load_standing(connection, principal, now)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        # The server was restarted; the pool has let go of its connections, so a second try has a new one.
+        with read_once(self.engine) as connection:
+            return load_standing(connection, principal, now)
+
+    def _is_due(self, standing: Standing, listed: bool, now: int) -> bool:
+        known = standing.identity
+        if known is None or known.last_seen_at <= now - self.settings.last_seen_resolution:
+            return True
+        return listed and not known.disabled and not standing.has_own_global_admin
+
+    def _settle(
+        self,
+        connection: Connection,
+        principal: Principal,
+        known: KnownIdentity | None,
+        listed: bool,
+        now: int,
+        request_id: str,
+    ) -> None:
+        if known is None:
+            identity_id = self._create(connection, principal, now, request_id)
+        else:
+            identity_id = None if known.disabled else known.id
+            self._touch(connection, known.id, now)
+        if listed and identity_id is not None:
+            self._bootstrap(connection, identity_id, principal, now, request_id)
+
+    def _create(
+        self, connection: Connection, principal: Principal, now: int, request_id: str
+    ) -> UUID | None:
+        """The new identity's id, or None where another first request was quicker and did all this."""
+        identity_id = new_id()
+        statement = (
+            _INSERT[connection.dialect.name](identity)
+            .values(
+                id=identity_id,
+                kind=principal.kind.value,
+                subject=principal.subject,
+                display_name=None,
+                disabled=False,
+                created_at=now,
+                last_seen_at=now,
+            )
+            .on_conflict_do_nothing()
+            .returning(identity.c.id)
+        )
+        if connection.execute(statement).first() is None:
+            return None
+        actor = Actor(identity_id, principal.kind.value, principal.subject)
+        detail = {"identity_id": str(identity_id)}
+        audit.write(connection, actor, now, request_id, "identity.create", detail=detail)
+        return identity_id
+
+    def _touch(self, connection: Connection, identity_id: UUID, now: int) -> None:
+        """Writes `last_seen_at` unless another request did so within the resolution."""
+        stale = identity.c.last_seen_at <= now - self.settings.last_seen_resolution
+        connection.execute(
+            update(identity).where(identity.c.id == identity_id, stale).values(last_seen_at=now)
+        )
+
+    def _bootstrap(
+        self, connection: Connection, identity_id: UUID, principal: Principal, now: int, request_id: str
+    ) -> None:
+        """Gives a listed address its real grant row, attributed to the system, once."""
+        grant_id = new_id()
+        statement = (
+            _INSERT[connection.dialect.name](grant)
+            .values(
+                id=grant_id,
+                identity_id=identity_id,
+                scope_type=ScopeType.GLOBAL.value,
+                role=Role.ADMIN.value,
+                created_at=now,
+            )
+            .on_conflict_do_nothing()
+            .returning(grant.c.id)
+        )
+        if connection.execute(statement).first() is None:
+            return
+        detail = {
+            "grant_id": str(grant_id),
+            "identity_id": str(identity_id),
+            "subject": principal.subject,
+        }
+        audit.write(connection, SYSTEM, now, request_id, "grant.bootstrap", detail=detail)

@@ -1,0 +1,252 @@
+"""Access rules: the snapshot of grants in one statement, and the refusals that hide what is not visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    literal,
+    null,
+    or_,
+    select,
+    union_all,
+)
+
+from secretsvc.access.models import grant, group_member
+from secretsvc.identity.models import identity
+from secretsvc.kernel.actors import Principal
+from secretsvc.kernel.authorization import (
+    Address,
+    GrantSnapshot,
+    HeldGrant,
+    Role,
+    ScopeType,
+    administered,
+    decide,
+    decide_row,
+    sees,
+    sees_project,
+)
+from secretsvc.kernel.call import Call, Denial
+from secretsvc.kernel.errors import Forbidden, NotFound
+from secretsvc.projects.models import environment, project
+
+PROJECT_NOT_FOUND = "Project not found."
+ENVIRONMENT_NOT_FOUND = "Environment not found."
+
+_now = bindparam("now")
+
+
+def is_live(now: ColumnElement[int] = _now) -> ColumnElement[bool]:
+    """A grant is expired when `now >= expires_at`, in epoch milliseconds (contract 3.6)."""
+    return or_(grant.c.expires_at.is_(None), grant.c.expires_at > now)
+
+
+def usable_global_admin() -> ColumnElement[bool]:
+    """Whether some enabled identity holds a live global admin grant, itself or through a group."""
+    enabled = identity.alias("enabled")
+    holder = or_(
+        exists().where(enabled.c.id == grant.c.identity_id, ~enabled.c.disabled),
+        exists().where(
+            group_member.c.group_id == grant.c.group_id,
+            enabled.c.id == group_member.c.identity_id,
+            ~enabled.c.disabled,
+        ),
+    )
+    return exists().where(
+        grant.c.scope_type == "global", grant.c.role == "admin", is_live(), holder
+    )
+
+
+def _snapshot_statement() -> Any:
+    """Three index scans in one statement: the identity, its own live grants, those of its groups.
+
+    One `LEFT JOIN … OR …` would read every grant that there is.
+    """
+    me = (
+        select(identity)
+        .where(identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject"))
+        .cte("me")
+    )
+    who = select(
+        literal("identity").label("part"),
+        me.c.id,
+        null().label("group_id"),
+        me.c.display_name.label("role"),
+        null().label("scope_type"),
+        null().label("project_id"),
+        null().label("project"),
+        null().label("environment_id"),
+        null().label("environment"),
+        me.c.last_seen_at.label("at"),
+        me.c.created_at,
+        me.c.disabled,
+    )
+    admins = select(
+        literal("admins"), null(), null(), null(), null(), null(), null(), null(), null(), null(), null(),
+        usable_global_admin(),
+    )  # fmt: skip
+    return union_all(who, admins, _held(me, direct=True), _held(me, direct=False))
+
+
+def _held(me: Any, *, direct: bool) -> Select[Any]:
+    columns = (
+        literal("grant"), grant.c.id, grant.c.group_id, grant.c.role, grant.c.scope_type,
+        grant.c.project_id, project.c.slug, grant.c.environment_id, environment.c.slug,
+        grant.c.expires_at, null(), null(),
+    )  # fmt: skip
+    source: Any = me
+    if direct:
+        source = source.join(grant, grant.c.identity_id == me.c.id)
+    else:
+        source = source.join(group_member, group_member.c.identity_id == me.c.id).join(
+            grant, grant.c.group_id == group_member.c.group_id
+        )
+    source = source.outerjoin(project, project.c.id == grant.c.project_id)
+    source = source.outerjoin(environment, environment.c.id == grant.c.environment_id)
+    return select(*columns).select_from(source).where(is_live())
+
+
+_SNAPSHOT = _snapshot_statement()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownIdentity:
+    """The identity row of the caller; times in epoch milliseconds."""
+
+    id: UUID
+    display_name: str | None
+    disabled: bool
+    created_at: int
+    last_seen_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one statement tells of a principal: its row, its live grants, and whether any admin exists."""
+
+    identity: KnownIdentity | None
+    grants: tuple[HeldGrant, ...]
+    admin_exists: bool
+
+    @property
+    def has_own_global_admin(self) -> bool:
+        """Whether a live global admin grant is held directly."""
+        return any(
+            held.group_id is None and held.scope_type is ScopeType.GLOBAL and held.role is Role.ADMIN
+            for held in self.grants
+        )
+
+
+def load_standing(connection: Connection, principal: Principal, now: int) -> Standing:
+    """Loads a principal's standing as of `now` in epoch milliseconds, in one statement."""
+    rows = connection.execute(
+        _SNAPSHOT, {"kind": principal.kind.value, "subject": principal.subject, "now": now}
+    ).all()
+    known, admin_exists, grants = None, False, []
+    for row in rows:
+        if row.part == "grant":
+            grants.append(_held_grant(row))
+        elif row.part == "admins":
+            admin_exists = bool(row.disabled)
+        else:
+            known = KnownIdentity(row.id, row.role, row.disabled, row.created_at, row.at)
+    return Standing(known, tuple(grants), admin_exists)
+
+
+def _held_grant(row: Any) -> HeldGrant:
+    return HeldGrant(
+        row.id,
+        row.group_id,
+        Role(row.role),
+        ScopeType(row.scope_type),
+        row.project_id,
+        row.project,
+        row.environment_id,
+        row.environment,
+        row.at,
+    )
+
+
+def assert_can(call: Call, role: Role, at: Address) -> None:
+    """Passes when the caller holds the role at the address.
+
+    Raises `Forbidden` where the thing is visible and `NotFound` where it is not; both are noted as a
+    denial, if the thing exists (specification, "Authorization resolution" 11; contract 3.10).
+    """
+    held = decide(call.snapshot, at)
+    if held is None or not held.implies(role):
+        _refuse(call, role, at)
+
+
+def assert_sees(call: Call, at: Address) -> None:
+    """Passes when the project at the address is visible to the caller (contract 4.1)."""
+    if not sees(call.snapshot, at):
+        _refuse(call, Role.READER, at)
+
+
+def assert_admin_somewhere(call: Call) -> None:
+    """Passes when the caller is an admin at any scope; a failure is `authz.global.admin` (contract 3.10)."""
+    if next(administered(call.snapshot), None) is None:
+        _refuse(call, Role.ADMIN, Address())
+
+
+def confirm(call: Call, project_id: UUID, environment_id: UUID | None = None) -> None:
+    """Passes when the rows that the slugs named are covered too. Raises `NotFound`.
+
+    Slugs can change hands between the snapshot and the load; see `decide_row`.
+    """
+    if decide_row(call.snapshot, project_id, environment_id) is None:
+        raise NotFound(PROJECT_NOT_FOUND if environment_id is None else ENVIRONMENT_NOT_FOUND)
+
+
+def not_found(call: Call, at: Address) -> NotFound:
+    """The answer for a thing that is absent or invisible: it tells no more than what the caller sees anyway."""
+    inside = at.environment is not None and sees_project(call.snapshot, at.project or "")
+    return NotFound(ENVIRONMENT_NOT_FOUND if inside else PROJECT_NOT_FOUND)
+
+
+def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
+    """Notes the denial and raises. Absent and invisible take the same statement and one commit each."""
+    action = f"authz.{at.scope_type}.{role}"
+    if at.scope_type is ScopeType.GLOBAL:
+        call.denials.append(Denial(action))
+        raise Forbidden()
+    found = call.connection.execute(_LOCATE[at.scope_type], _slugs(at)).first()
+    if found is None:
+        call.absences += 1
+        raise not_found(call, at)
+    if at.scope_type is ScopeType.ENVIRONMENT:
+        call.denials.append(Denial(action, environment_id=found.id))
+    else:
+        call.denials.append(Denial(action, project_id=found.id))
+    if sees(call.snapshot, at):
+        raise Forbidden()
+    raise not_found(call, at)
+
+
+def _slugs(at: Address) -> dict[str, str]:
+    names = {"project_slug": at.project, "environment_slug": at.environment}
+    return {name: slug for name, slug in names.items() if slug is not None}
+
+
+def at_environment() -> ColumnElement[bool]:
+    """The condition that an environment has the slugs of the bound parameters."""
+    return and_(
+        project.c.slug == bindparam("project_slug"),
+        environment.c.slug == bindparam("environment_slug"),
+    )
+
+
+_LOCATE = {
+    ScopeType.PROJECT: select(project.c.id).where(project.c.slug == bindparam("project_slug")),
+    ScopeType.ENVIRONMENT: select(environment.c.id).join_from(project, environment).where(at_environment()),
+}

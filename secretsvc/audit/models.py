@@ -1,0 +1,49 @@
+"""The audit table: append-only, in the database itself (contract 3.13, 4.14).
+
+It has no foreign keys, because a record outlives what it tells of.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import CheckConstraint, Index, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from secretsvc.db.base import Base, Id, Millis
+from secretsvc.kernel.ids import UUID
+
+
+class AuditRecord(Base):
+    """One mutation, read of a value, or denial. `detail` is JSON text of names and numbers."""
+
+    __tablename__ = "audit_record"
+
+    id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    created_at: Mapped[int] = mapped_column(Millis)
+    action: Mapped[str] = mapped_column(String(64))
+    outcome: Mapped[str] = mapped_column(String(16))
+    identity_id: Mapped[UUID | None] = mapped_column(Id)
+    actor_kind: Mapped[str | None] = mapped_column(String(16))
+    actor_subject: Mapped[str] = mapped_column(Text)
+    project_id: Mapped[UUID | None] = mapped_column(Id)
+    environment_id: Mapped[UUID | None] = mapped_column(Id)
+    request_id: Mapped[str] = mapped_column(String(64))
+    reason: Mapped[str | None] = mapped_column(Text)
+    detail: Mapped[str | None] = mapped_column(Text)
+
+    __table_args__ = (
+        CheckConstraint("outcome IN ('success', 'denied')", name="outcome"),
+        Index("ix_audit_record_project_id", "project_id", "id"),
+        Index("ix_audit_record_environment_id", "environment_id", "id"),
+        Index("ix_audit_record_actor_subject", "actor_subject", "id"),
+        Index(
+            "ix_audit_record_denied",
+            "id",
+            postgresql_where="outcome = 'denied'",
+            sqlite_where="outcome = 'denied'",
+        ),
+        # Without a rowid there is one key to clash with, which the append-only trigger can watch.
+        {"sqlite_with_rowid": False},
+    )
+
+
+audit_record = AuditRecord.__table__

@@ -1,0 +1,51 @@
+"""The denial tween: writes the refusals that a request met, once its main transaction is closed.
+
+Raising an error rolls the main transaction back, and on SQLite a second connection would wait for the
+first: so denials have a short transaction of their own, after everything else. It is best effort.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from secretsvc.audit.rules import write_absence, write_denials
+from secretsvc.db.engine import write_transaction
+from secretsvc.kernel.call import Call
+
+log = logging.getLogger(__name__)
+
+
+def denial_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+    """Around the transaction."""
+
+    def tween(request: Any) -> Any:
+        try:
+            return handler(request)
+        finally:
+            call = getattr(request, "call", None)
+            if call is not None and (call.denials or call.absences):
+                _write(registry.database, call)
+
+    return tween
+
+
+def _write(database: Any, call: Call) -> None:
+    try:
+        with write_transaction(database.engine) as connection:
+            if call.denials:
+                write_denials(connection, call, call.denials)
+            else:
+                write_absence(connection, call)
+    except Exception as error:  # a denial that cannot be written must not turn a 403 into a 500
+        log.error("a denial of request %s was not recorded: %s", call.request_id, type(error).__qualname__)
+
+
+def includeme(config: Any) -> None:
+    """Installs the tween between the ingress and the transaction."""
+    config.add_tween(
+        f"{__name__}.denial_tween",
+        under="secretsvc.web.tweens.ingress_tween",
+        over="pyramid_tm.tm_tween_factory",
+    )

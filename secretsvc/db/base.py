@@ -1,0 +1,28 @@
+"""The metadata that every wing's models share, and the column types of this house."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Integer, MetaData, Uuid
+from sqlalchemy.orm import DeclarativeBase
+
+# Constraints have names, because a migration can only change what it can name.
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+#: Epoch milliseconds, and any other number up to 2^53.
+Millis = BigInteger
+#: A surrogate key: SQLite numbers rows by itself only where the type is exactly INTEGER.
+RowId = BigInteger().with_variant(Integer(), "sqlite")
+#: A UUID: native on PostgreSQL, 32 hex digits on SQLite; both sort by time for version 7.
+Id = Uuid
+
+
+class Base(DeclarativeBase):
+    """The declarative base; its metadata is what Alembic compares with."""
+
+    metadata = MetaData(naming_convention=NAMING)

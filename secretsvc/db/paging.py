@@ -1,0 +1,47 @@
+"""Keyset pages over UUIDv7 ids: no offset, so that nothing is skipped or repeated while rows come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Select
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of a list: at most `limit` items after the cursor; without a limit, all of them."""
+
+    limit: int | None = None
+    cursor: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Items, and the cursor of the next page if there is one."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+def page_of(
+    connection: Connection,
+    statement: Select[Any],
+    key: ColumnElement[UUID],
+    window: Window,
+    make: Callable[..., T],
+) -> Page[T]:
+    """Runs a statement for one window, in ascending order of the key; `make` takes a row's columns."""
+    statement = statement.order_by(key)
+    if window.cursor is not None:
+        statement = statement.where(key > window.cursor)
+    if window.limit is not None:
+        statement = statement.limit(window.limit + 1)
+    rows = connection.execute(statement).mappings().all()
+    items = [make(**row) for row in rows[: window.limit]]
+    more = window.limit is not None and len(rows) > window.limit
+    return Page(items, str(rows[window.limit - 1]["id"]) if more else None)

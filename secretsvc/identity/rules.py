@@ -1,0 +1,60 @@
+"""Authentication: from a WSGI environ to a principal that has not asked too often."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from limits.storage import storage_from_string
+from limits.strategies import FixedWindowRateLimiter, RateLimiter
+
+from secretsvc.identity.assertions import Verifier, read_assertion
+from secretsvc.identity.jwks import KeyCache
+from secretsvc.kernel.actors import Principal
+from secretsvc.kernel.errors import RateLimited
+from secretsvc.kernel.settings import Settings
+
+
+class Authenticator:
+    """Verifies assertions under one set of settings; what it needs is made at the first use."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def authenticate(self, environ: Mapping[str, Any], now: int) -> Principal:
+        """The principal that the assertion proves; `now` in epoch milliseconds.
+
+        Raises `Unauthenticated`, `IdentityProviderUnavailable`, `RateLimited` or `ServerMisconfigured`.
+        """
+        token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
+        principal = self._verifier.verify(token, now / 1000).principal
+        self._count(principal)
+        return principal
+
+    @cached_property
+    def _verifier(self) -> Verifier:
+        settings = self.settings
+        keys = KeyCache(
+            settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown
+        )
+        return Verifier(
+            keys,
+            settings.access_issuer,
+            settings.access_audience,
+            settings.access_algorithms,
+            settings.access_leeway,
+        )
+
+    @cached_property
+    def _limiter(self) -> RateLimiter:
+        return FixedWindowRateLimiter(storage_from_string(self.settings.rate_limit_storage))
+
+    def _count(self, principal: Principal) -> None:
+        rate = self.settings.rate_limit
+        if rate is None or self._limiter.hit(rate, principal.kind, principal.subject):
+            return
+        window = self._limiter.get_window_stats(rate, principal.kind, principal.subject)
+        raise RateLimited(max(1, math.ceil(window.reset_time - time.time())))

@@ -1,0 +1,55 @@
+"""The authentication tween: before routing, so that unknown paths answer 401 to whoever is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyramid.tweens import EXCVIEW
+
+from secretsvc.access.admission import Admission
+from secretsvc.identity.rules import Authenticator
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.errors import Forbidden, PayloadTooLarge
+from secretsvc.web.views import SAFE_METHODS, is_cross_site
+
+
+def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+    """Verify, classify, admit; then the refusals that need no route."""
+    settings, database = registry.service_settings, registry.database
+    authenticator = Authenticator(settings)
+
+    def tween(request: Any) -> Any:
+        if request.method in SAFE_METHODS and request.environ["PATH_INFO"] in registry.public_paths:
+            return handler(request)
+        now = now_ms()
+        principal = authenticator.authenticate(request.environ, now)
+        actor, snapshot = Admission(database.engine, settings).admit(principal, now, request.request_id)
+        request.call = Call(
+            actor,
+            snapshot,
+            now,
+            request.request_id,
+            settings,
+            connect=lambda: database.join(request.tm, writes=request.operation.writes),
+            abandon=lambda: _begin_again(request.tm),
+            load_ring=registry.load_ring,
+        )
+        if (request.content_length or 0) > settings.body_max_bytes:
+            raise PayloadTooLarge(f"The body is over {settings.body_max_bytes} bytes.")
+        if request.method not in SAFE_METHODS and is_cross_site(request.environ):
+            raise Forbidden("Requests from other sites are refused.")
+        return handler(request)
+
+    return tween
+
+
+def _begin_again(manager: Any) -> None:
+    manager.abort()
+    manager.begin()
+
+
+def includeme(config: Any) -> None:
+    """Installs the tween under the exception views, which answer what it raises."""
+    config.add_tween(f"{__name__}.authentication_tween", under=EXCVIEW)

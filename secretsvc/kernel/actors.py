@@ -1,0 +1,34 @@
+"""Who acts: a principal is what an assertion proves, an actor is a principal with an identity row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+
+class Kind(StrEnum):
+    """What an identity is; nothing in authorization branches on it."""
+
+    USER = "user"
+    SERVICE = "service"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A kind and a subject in its normal form."""
+
+    kind: Kind
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whom an audit row names. The system has neither identity nor kind."""
+
+    identity_id: UUID | None
+    kind: str | None
+    subject: str
+
+
+SYSTEM = Actor(None, None, "system")

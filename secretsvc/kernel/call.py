@@ -1,0 +1,55 @@
+"""A call: everything that a use case needs to know of the request that it serves, and no request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from secretsvc.kernel.actors import Actor
+from secretsvc.kernel.authorization import GrantSnapshot
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A refusal to be written once the main transaction is closed."""
+
+    action: str
+    project_id: UUID | None = None
+    environment_id: UUID | None = None
+
+
+@dataclass
+class Call:
+    """One actor, one snapshot of grants, one clock value (epoch milliseconds), one transaction."""
+
+    actor: Actor
+    snapshot: GrantSnapshot
+    now: int
+    request_id: str
+    settings: Settings
+    connect: Callable[[], Connection]
+    abandon: Callable[[], None]
+    load_ring: Callable[[], KeyRing]
+    denials: list[Denial] = field(default_factory=list)
+    absences: int = 0
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The connection of the main transaction, begun at the first use."""
+        return self.connect()
+
+    def restart(self) -> None:
+        """Undoes the transaction; the next use of the connection begins another."""
+        self.__dict__.pop("connection", None)
+        self.abandon()
+
+    @property
+    def ring(self) -> KeyRing:
+        """The master key ring. Raises `ServerMisconfigured` where there is none."""
+        return self.load_ring()

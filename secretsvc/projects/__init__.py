@@ -1,0 +1,8 @@
+"""Projects and their environments."""
+
+from typing import Any
+
+
+def includeme(config: Any) -> None:
+    """Announces the wing's rooms."""
+    config.include(".api")

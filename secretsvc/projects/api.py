@@ -1,0 +1,150 @@
+"""The API of projects and environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.db.paging import Window
+from secretsvc.kernel.authorization import Role
+from secretsvc.projects import domain, schemas
+from secretsvc.projects.resources import Environment, Environments, Project, Projects
+from secretsvc.web.views import ANY_IDENTITY, VISIBLE
+
+
+def list_projects(_context: Projects, request: Any) -> Any:
+    """`GET /projects`."""
+    return domain.list_projects(request.call, Window(**request.query_values))
+
+
+def create_project(context: Projects, request: Any) -> Any:
+    """`POST /projects`."""
+    created = domain.create_project(request.call, **request.body_values)
+    request.response.headers["Location"] = f"{context.path()}/{created.slug}"
+    return created
+
+
+def get_project(context: Project, request: Any) -> Any:
+    """`GET /projects/{project}`."""
+    return domain.get_project(request.call, context.address)
+
+
+def update_project(context: Project, request: Any) -> Any:
+    """`PATCH /projects/{project}`."""
+    return domain.update_project(request.call, context.address, request.body_values)
+
+
+def delete_project(context: Project, request: Any) -> Any:
+    """`DELETE /projects/{project}`."""
+    return domain.delete_project(request.call, context.address)
+
+
+def list_environments(context: Environments, request: Any) -> Any:
+    """`GET /projects/{project}/environments`."""
+    return {"items": domain.list_environments(request.call, context.address)}
+
+
+def create_environment(context: Environments, request: Any) -> Any:
+    """`POST /projects/{project}/environments`."""
+    created = domain.create_environment(request.call, context.address, **request.body_values)
+    request.response.headers["Location"] = f"{context.path()}/{created.slug}"
+    return created
+
+
+def get_environment(context: Environment, request: Any) -> Any:
+    """`GET /projects/{project}/environments/{env}`."""
+    return domain.get_environment(request.call, context.address)
+
+
+def delete_environment(context: Environment, request: Any) -> Any:
+    """`DELETE /projects/{project}/environments/{env}`."""
+    return domain.delete_environment(request.call, context.address)
+
+
+def includeme(config: Any) -> None:
+    """Declares the operations."""
+    config.include(".resources")
+    config.add_api_view(
+        list_projects,
+        context=Projects,
+        operation_id="listProjects",
+        summary="List the projects that are visible to the caller",
+        role=ANY_IDENTITY,
+        query=schemas.ListQuery(),
+        response=schemas.ProjectPage(),
+    )
+    config.add_api_view(
+        create_project,
+        context=Projects,
+        method="POST",
+        operation_id="createProject",
+        summary="Create a project",
+        role=Role.WRITER,
+        body=schemas.CreateProjectBody(),
+        status=201,
+        response=schemas.Project(),
+    )
+    config.add_api_view(
+        get_project,
+        context=Project,
+        operation_id="getProject",
+        summary="Get a project",
+        role=VISIBLE,
+        response=schemas.Project(),
+    )
+    config.add_api_view(
+        update_project,
+        context=Project,
+        method="PATCH",
+        operation_id="updateProject",
+        summary="Change a project's name or description",
+        role=Role.WRITER,
+        body=schemas.UpdateProjectBody(),
+        response=schemas.Project(),
+    )
+    config.add_api_view(
+        delete_project,
+        context=Project,
+        method="DELETE",
+        operation_id="deleteProject",
+        summary="Delete a project with all that it holds",
+        role=Role.ADMIN,
+        status=204,
+        response=None,
+    )
+    config.add_api_view(
+        list_environments,
+        context=Environments,
+        operation_id="listEnvironments",
+        summary="List the project's environments that are visible to the caller",
+        role=VISIBLE,
+        response=schemas.EnvironmentList(),
+    )
+    config.add_api_view(
+        create_environment,
+        context=Environments,
+        method="POST",
+        operation_id="createEnvironment",
+        summary="Create an environment",
+        role=Role.WRITER,
+        body=schemas.CreateEnvironmentBody(),
+        status=201,
+        response=schemas.Environment(),
+    )
+    config.add_api_view(
+        get_environment,
+        context=Environment,
+        operation_id="getEnvironment",
+        summary="Get an environment",
+        role=Role.READER,
+        response=schemas.Environment(),
+    )
+    config.add_api_view(
+        delete_environment,
+        context=Environment,
+        method="DELETE",
+        operation_id="deleteEnvironment",
+        summary="Delete an environment with its secrets and their history",
+        role=Role.ADMIN,
+        status=204,
+        response=None,
+    )

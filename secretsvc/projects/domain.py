@@ -1,0 +1,139 @@
+"""Use cases of projects and environments. Each asserts its role first and records what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from secretsvc.access.rules import PROJECT_NOT_FOUND, assert_can, assert_sees, confirm
+from secretsvc.audit.rules import record
+from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, decide
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import environment, project
+from secretsvc.projects.rules import Environment, Project, find_environment, find_project
+
+
+def list_projects(call: Call, window: Window) -> Page[Project]:
+    """The projects that the caller sees, oldest first; open to any identity, narrowed in the query."""
+    statement = select(project)
+    if call.snapshot.global_role is None:
+        visible = {grant.project_id for grant in call.snapshot.live}
+        statement = statement.where(project.c.id.in_(visible))
+    return page_of(call.connection, statement, project.c.id, window, Project)
+
+
+def create_project(call: Call, slug: str, name: str, description: str | None = None) -> Project:
+    """A new project. Raises `Conflict` for a slug that is taken."""
+    assert_can(call, Role.WRITER, GLOBAL)
+    created = Project(new_id(), slug, name, description, call.now, call.now)
+    _insert(call, project, created)
+    record(call, "project.create", project_id=created.id, detail={"slug": slug})
+    return created
+
+
+def get_project(call: Call, at: Address) -> Project:
+    """One visible project."""
+    assert_sees(call, at)
+    found = find_project(call, at)
+    _confirm_sight(call, found)
+    return found
+
+
+def update_project(call: Call, at: Address, changes: Mapping[str, Any]) -> Project:
+    """Changes `name` and `description`; no changes are a no-op (contract 2)."""
+    assert_can(call, Role.WRITER, at)
+    found = find_project(call, at)
+    confirm(call, found.id)
+    if not changes:
+        return found
+    row = call.connection.execute(
+        update(project)
+        .where(project.c.id == found.id)
+        .values(**changes, updated_at=call.now)
+        .returning(project)
+    )
+    record(call, "project.update", project_id=found.id, detail={"fields": sorted(changes)})
+    return Project(**row.mappings().one())
+
+
+def delete_project(call: Call, at: Address) -> None:
+    """Deletes a project, its environments, their secrets and history, and every grant scoped to them."""
+    assert_can(call, Role.ADMIN, at)
+    found = find_project(call, at)
+    confirm(call, found.id)
+    call.connection.execute(delete(project).where(project.c.id == found.id))
+    record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
+
+
+def list_environments(call: Call, at: Address) -> list[Environment]:
+    """The environments of a visible project that the caller sees, oldest first."""
+    assert_sees(call, at)
+    found = find_project(call, at)
+    _confirm_sight(call, found)
+    statement = select(environment).where(environment.c.project_id == found.id)
+    if decide(call.snapshot, at) is None:
+        visible = {grant.environment_id for grant in call.snapshot.live}
+        statement = statement.where(environment.c.id.in_(visible))
+    rows = call.connection.execute(statement.order_by(environment.c.id)).mappings()
+    return [Environment(**row) for row in rows]
+
+
+def create_environment(
+    call: Call, at: Address, slug: str, name: str, description: str | None = None
+) -> Environment:
+    """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
+    assert_can(call, Role.WRITER, at)
+    parent = find_project(call, at)
+    confirm(call, parent.id)
+    created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
+    _insert(call, environment, created)
+    record(
+        call,
+        "environment.create",
+        project_id=parent.id,
+        environment_id=created.id,
+        detail={"slug": slug},
+    )
+    return created
+
+
+def get_environment(call: Call, at: Address) -> Environment:
+    """One environment."""
+    assert_can(call, Role.READER, at)
+    return find_environment(call, at)
+
+
+def delete_environment(call: Call, at: Address) -> None:
+    """Deletes an environment, its secrets and their history, and every grant scoped to it."""
+    assert_can(call, Role.ADMIN, at)
+    found = find_environment(call, at)
+    call.connection.execute(delete(environment).where(environment.c.id == found.id))
+    record(
+        call,
+        "environment.delete",
+        project_id=found.project_id,
+        environment_id=found.id,
+        detail={"slug": found.slug},
+    )
+
+
+def _insert(call: Call, table: Any, created: Project | Environment) -> None:
+    """Inserts a resource; its unique constraint, not a look beforehand, finds the duplicate."""
+    try:
+        call.connection.execute(insert(table), asdict(created))
+    except IntegrityError:
+        raise Conflict("The slug is taken.") from None
+
+
+def _confirm_sight(call: Call, found: Project) -> None:
+    """As `confirm`, for those who see a project by a grant on one of its environments."""
+    held = call.snapshot.live
+    if not any(grant.scope_type is ScopeType.GLOBAL or grant.project_id == found.id for grant in held):
+        raise NotFound(PROJECT_NOT_FOUND)

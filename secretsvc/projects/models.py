@@ -1,0 +1,45 @@
+"""The project and environment tables."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from secretsvc.db.base import Base, Id, Millis
+from secretsvc.kernel.ids import UUID
+
+
+class Project(Base):
+    """A project; deleting its row takes along all that hangs below it."""
+
+    __tablename__ = "project"
+
+    id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    slug: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(Text)
+    description: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[int] = mapped_column(Millis)
+    updated_at: Mapped[int] = mapped_column(Millis)
+
+
+class Environment(Base):
+    """An environment; its slug is unique within its project, which never changes."""
+
+    __tablename__ = "environment"
+    __table_args__ = (
+        UniqueConstraint("project_id", "slug"),
+        {"postgresql_with": {"fillfactor": 70}},
+    )
+
+    id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    project_id: Mapped[UUID] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    slug: Mapped[str] = mapped_column(String(64))
+    name: Mapped[str] = mapped_column(Text)
+    description: Mapped[str | None] = mapped_column(Text)
+    rev: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[int] = mapped_column(Millis)
+    updated_at: Mapped[int] = mapped_column(Millis)
+
+
+project = Project.__table__
+environment = Environment.__table__

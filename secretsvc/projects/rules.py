@@ -1,0 +1,79 @@
+"""What use cases of any wing need of projects and environments: to find them by their address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import RowMapping, Select, bindparam, select
+
+from secretsvc.access.rules import at_environment, confirm, not_found
+from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.call import Call
+from secretsvc.projects.models import environment, project
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project as clients see it; times in epoch milliseconds."""
+
+    id: UUID
+    slug: str
+    name: str
+    description: str | None
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment as clients see it; `rev` rises by one with each write of secrets."""
+
+    id: UUID
+    project_id: UUID
+    slug: str
+    name: str
+    description: str | None
+    rev: int
+    created_at: int
+    updated_at: int
+
+
+def find_project(call: Call, at: Address) -> Project:
+    """The project at an address that the caller may enter. Raises `NotFound`."""
+    row = call.connection.execute(_PROJECT, {"project_slug": at.project}).mappings().first()
+    if row is None:
+        raise not_found(call, at)
+    return Project(**row)
+
+
+def find_environment(call: Call, at: Address) -> Environment:
+    """The environment at an address that the caller may enter. Raises `NotFound`."""
+    return Environment(**environment_row(call, at, _ENVIRONMENT))
+
+
+def lock_environment(call: Call, at: Address) -> Environment:
+    """As `find_environment`; until the transaction ends, other writers of it wait.
+
+    On SQLite the transaction holds the write lock already.
+    """
+    return Environment(**environment_row(call, at, _LOCKED))
+
+
+def environment_row(
+    call: Call, at: Address, statement: Select[Any], **parameters: Any
+) -> RowMapping:
+    """The first row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
+    slugs = {"project_slug": at.project, "environment_slug": at.environment}
+    row = call.connection.execute(statement, slugs | parameters).mappings().first()
+    if row is None:
+        raise not_found(call, at)
+    confirm(call, row["project_id"], row["id"])
+    return row
+
+
+_PROJECT = select(project).where(project.c.slug == bindparam("project_slug"))
+_ENVIRONMENT = select(environment).join_from(environment, project).where(at_environment())
+# Only the environment's row, and not against those who merely refer to it.
+_LOCKED = _ENVIRONMENT.with_for_update(of=environment, key_share=True)

@@ -1,0 +1,85 @@
+"""What clients send and get of projects and environments."""
+
+from __future__ import annotations
+
+from secretsvc.web.schema import (
+    Body,
+    Identifier,
+    Integer,
+    IntegerText,
+    Items,
+    Slug,
+    Text,
+    optional,
+    required,
+)
+
+NAME = Text(minimum=1, maximum=256, strip=True)
+DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
+
+
+class CreateProjectBody(Body):
+    """`POST /projects`."""
+
+    slug = required(Slug())
+    name = required(NAME)
+    description = optional(DESCRIPTION)
+
+
+class UpdateProjectBody(Body):
+    """`PATCH /projects/{project}`."""
+
+    name = optional(NAME)
+    description = optional(DESCRIPTION)
+
+
+class CreateEnvironmentBody(Body):
+    """`POST /projects/{project}/environments`."""
+
+    slug = required(Slug())
+    name = required(NAME)
+    description = optional(DESCRIPTION)
+
+
+class ListQuery(Body):
+    """Lists that can be read in pages."""
+
+    limit = optional(IntegerText(minimum=1, maximum=1000))
+    cursor = optional(Identifier())
+
+
+class Project(Body):
+    """A project."""
+
+    id = required(Identifier())
+    slug = required(Slug())
+    name = required(NAME)
+    description = required(DESCRIPTION)
+    created_at = required(Integer())
+    updated_at = required(Integer())
+
+
+class Environment(Body):
+    """An environment."""
+
+    id = required(Identifier())
+    project_id = required(Identifier())
+    slug = required(Slug())
+    name = required(NAME)
+    description = required(DESCRIPTION)
+    rev = required(Integer())
+    created_at = required(Integer())
+    updated_at = required(Integer())
+
+
+class ProjectPage(Body):
+    """A list of projects."""
+
+    items = required(Items(Project()))
+    next_cursor = required(Text(maximum=64, nullable=True))
+
+
+class EnvironmentList(Body):
+    """A list of environments."""
+
+    items = required(Items(Environment()))

@@ -1,0 +1,142 @@
+"""The API of secrets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.secrets import domain, schemas
+from secretsvc.secrets.formats import write_env
+from secretsvc.secrets.resources import Secret, Secrets
+from secretsvc.web.precondition import expected_revision, refuse_precondition
+
+
+def list_secrets(context: Secrets, request: Any) -> Any:
+    """`GET …/secrets`."""
+    listing = domain.list_secrets(request.call, context.address)
+    _tag(request, listing.rev)
+    return listing
+
+
+def reveal_secret(context: Secret, request: Any) -> Any:
+    """`GET …/secrets/{key}`, in both spellings."""
+    return domain.reveal_secret(
+        request.call, context.address, context.__name__, **request.query_values
+    )
+
+
+def export_secrets(context: Secrets, request: Any) -> Any:
+    """`GET …/secrets:export`."""
+    query = request.query_values
+    exported = domain.export_secrets(request.call, context.address, query["reason"])
+    _tag(request, exported.rev)
+    if query["format"] == "json":
+        return exported
+    response = request.response
+    response.content_type, response.charset = "text/plain", "utf-8"
+    response.text = write_env(exported.secrets)
+    return response
+
+
+def list_versions(context: Secret, request: Any) -> Any:
+    """`GET …/secrets/{key}/versions`."""
+    return domain.secret_versions(request.call, context.address, context.__name__)
+
+
+def batch_secrets(context: Secrets, request: Any) -> Any:
+    """`POST …/secrets:batch`."""
+    return domain.batch_secrets(request.call, context.address, **_expecting(request))
+
+
+def import_secrets(context: Secrets, request: Any) -> Any:
+    """`POST …/secrets:import`."""
+    body = _expecting(request)
+    written = domain.import_secrets(request.call, context.address, **body)
+    if not body["dry_run"]:
+        return written
+    changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
+    return {"rev": written.rev, "dry_run": True, "changes": changes}
+
+
+def rename_secret(context: Secrets, request: Any) -> Any:
+    """`POST …/secrets:rename`."""
+    refuse_precondition(request)
+    body = request.body_values
+    return domain.rename_secret(request.call, context.address, body["from"], body["to"])
+
+
+def rollback_secret(context: Secrets, request: Any) -> Any:
+    """`POST …/secrets:rollback`."""
+    refuse_precondition(request)
+    return domain.rollback_secret(request.call, context.address, **request.body_values)
+
+
+def _tag(request: Any, rev: int) -> None:
+    request.response.headers["ETag"] = f'"{rev}"'
+
+
+def _expecting(request: Any) -> dict[str, Any]:
+    body: dict[str, Any] = request.body_values
+    return body | {"expected_rev": expected_revision(request, body["expected_rev"])}
+
+
+def includeme(config: Any) -> None:
+    """Declares the operations."""
+    config.include(".resources")
+    config.add_api_view(
+        list_secrets,
+        context=Secrets,
+        operation_id="listSecrets",
+        summary="List secrets without their values",
+        role=Role.READER,
+        response=schemas.SecretList(),
+    )
+    for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
+        config.add_api_view(
+            reveal_secret,
+            context=Secret,
+            name=name,
+            operation_id=operation_id,
+            summary="Read one value",
+            role=Role.READER,
+            query=schemas.RevealQuery(),
+            response=schemas.Secret(),
+            reveals=True,
+        )
+    config.add_api_view(
+        export_secrets,
+        context=Secrets,
+        name=":export",
+        operation_id="exportSecrets",
+        summary="Read every value",
+        role=Role.READER,
+        query=schemas.ExportQuery(),
+        response=schemas.Export(),
+        reveals=True,
+    )
+    config.add_api_view(
+        list_versions,
+        context=Secret,
+        name="versions",
+        operation_id="listSecretVersions",
+        summary="List the versions of a key",
+        role=Role.READER,
+        response=schemas.VersionList(),
+    )
+    for verb, view, summary, body in (
+        ("batch", batch_secrets, "Set and remove secrets at once", schemas.BatchBody()),
+        ("import", import_secrets, "Write what a file holds", schemas.ImportBody()),
+        ("rename", rename_secret, "Rename a secret", schemas.RenameBody()),
+        ("rollback", rollback_secret, "Write an older version again", schemas.RollbackBody()),
+    ):
+        config.add_api_view(
+            view,
+            context=Secrets,
+            name=f":{verb}",
+            method="POST",
+            operation_id=f"{verb}Secret" if verb in ("rename", "rollback") else f"{verb}Secrets",
+            summary=summary,
+            role=Role.WRITER,
+            body=body,
+            response=schemas.WriteResult(),
+        )

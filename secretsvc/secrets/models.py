@@ -1,0 +1,69 @@
+"""The secret table and its history; every envelope, current or not, lives in the history."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from secretsvc.db.base import Base, Id, Millis, RowId
+from secretsvc.kernel.ids import UUID
+
+
+# Keys sort by code point on both databases, whatever the locale of the server.
+KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
+
+
+class Secret(Base):
+    """A key of an environment, also of a deleted one: its version numbers are never used twice."""
+
+    __tablename__ = "secret"
+    __table_args__ = (
+        UniqueConstraint("environment_id", "key"),
+        {"postgresql_with": {"fillfactor": 70}},
+    )
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    environment_id: Mapped[UUID] = mapped_column(ForeignKey("environment.id", ondelete="CASCADE"))
+    key: Mapped[str] = mapped_column(KeyText)
+    description: Mapped[str | None] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(BigInteger)
+    deleted: Mapped[bool] = mapped_column(Boolean)
+    created_at: Mapped[int] = mapped_column(Millis)
+    updated_at: Mapped[int] = mapped_column(Millis)
+
+
+class SecretVersion(Base):
+    """One immutable version. A tombstone has neither envelope nor kid; rekeying changes just those two.
+
+    `created_by` is NULL for the system.
+    """
+
+    __tablename__ = "secret_version"
+    __table_args__ = (
+        CheckConstraint("(envelope IS NULL) = (kid IS NULL)", name="tombstone"),
+        Index("ix_secret_version_kid", "kid", "secret_id", "version"),
+    )
+
+    secret_id: Mapped[int] = mapped_column(
+        ForeignKey("secret.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    version: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    rev: Mapped[int] = mapped_column(BigInteger)
+    envelope: Mapped[bytes | None] = mapped_column(LargeBinary)
+    kid: Mapped[str | None] = mapped_column(String(16))
+    created_at: Mapped[int] = mapped_column(Millis)
+    created_by: Mapped[UUID | None] = mapped_column(Id)
+
+
+secret = Secret.__table__
+secret_version = SecretVersion.__table__

@@ -1,0 +1,105 @@
+"""Secrets at rest: to load them, and to seal and open their values in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import RowMapping, and_, bindparam, select
+
+from secretsvc.access.rules import at_environment
+from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import Context, Envelope
+from secretsvc.kernel.errors import NotFound
+from secretsvc.projects.models import environment, project
+from secretsvc.projects.rules import environment_row
+from secretsvc.secrets.models import secret, secret_version
+
+SECRET_NOT_FOUND = "Secret not found."  # noqa: S105 - a message, not a password
+VERSION_NOT_FOUND = "Version not found."
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A version with its envelope and the place that the envelope is bound to."""
+
+    environment_id: UUID
+    key: str
+    version: int
+    envelope: bytes
+    kid: str
+
+
+def open_value(call: Call, sealed: Sealed) -> str:
+    """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
+    context = Context(sealed.environment_id, sealed.key, sealed.version)
+    return call.ring.open(sealed.envelope, sealed.kid, context).decode("utf-8")
+
+
+def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
+    """The value under the active key, bound to its place. Raises `ServerMisconfigured`."""
+    return call.ring.seal(value.encode("utf-8"), Context(environment_id, key, version))
+
+
+def find_secret(call: Call, at: Address, key: str) -> RowMapping:
+    """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
+
+    Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `envelope`, `kid`.
+    """
+    row = environment_row(call, at, _SECRET, secret_key=key)
+    if row["secret_id"] is None:
+        raise NotFound(SECRET_NOT_FOUND)
+    return row
+
+
+def live_secrets(call: Call, environment_id: UUID) -> Iterator[Any]:
+    """The secrets of an environment, sorted by key, each with its current version."""
+    yield from call.connection.execute(_LIVE, {"environment_id": environment_id})
+
+
+_SECRET = (
+    select(
+        environment.c.project_id,
+        environment.c.id,
+        secret.c.id.label("secret_id"),
+        secret.c.version,
+        secret.c.deleted,
+        secret_version.c.envelope,
+        secret_version.c.kid,
+    )
+    .join_from(environment, project)
+    .outerjoin(
+        secret,
+        and_(secret.c.environment_id == environment.c.id, secret.c.key == bindparam("secret_key")),
+    )
+    .outerjoin(
+        secret_version,
+        and_(
+            secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version
+        ),
+    )
+    .where(at_environment())
+)
+_LIVE = (
+    select(
+        secret.c.key,
+        secret.c.version,
+        secret.c.description,
+        secret_version.c.envelope,
+        secret_version.c.kid,
+        secret.c.created_at,
+        secret.c.updated_at,
+    )
+    .join_from(
+        secret,
+        secret_version,
+        and_(
+            secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version
+        ),
+    )
+    .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
+    .order_by(secret.c.key)
+)

@@ -1,0 +1,143 @@
+"""What clients send and get of secrets."""
+
+from __future__ import annotations
+
+from secretsvc.web.schema import (
+    Body,
+    Boolean,
+    Choice,
+    Identifier,
+    Integer,
+    Items,
+    ListOf,
+    SecretKey,
+    SecretMap,
+    SecretValue,
+    Text,
+    optional,
+    required,
+)
+
+MODE = Choice("merge", "replace")
+REASON = Text(maximum=512, nullable=True)
+READ_REASON = Choice("reveal", "copy", "export", "run")
+DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
+KID = Text(minimum=16, maximum=16)
+
+
+class RevealQuery(Body):
+    """`GET …/secrets/{key}`."""
+
+    reason = optional(READ_REASON, missing="reveal")
+
+
+class ExportQuery(Body):
+    """`GET …/secrets:export`."""
+
+    format = optional(Choice("json", "env"), missing="json")
+    reason = optional(READ_REASON, missing="export")
+
+
+class BatchBody(Body):
+    """`POST …/secrets:batch`."""
+
+    mode = required(MODE)
+    set = optional(SecretMap(SecretValue()))
+    descriptions = optional(SecretMap(DESCRIPTION))
+    delete = optional(ListOf(SecretKey()))
+    expected_rev = optional(Integer(), missing=None)
+    reason = optional(REASON)
+
+
+class ImportBody(Body):
+    """`POST …/secrets:import`."""
+
+    format = required(Choice("env", "json"))
+    content = required(SecretValue())
+    mode = required(MODE)
+    dry_run = optional(Boolean(), missing=False)
+    expected_rev = optional(Integer(), missing=None)
+    reason = optional(REASON)
+
+
+class RenameBody(Body):
+    """`POST …/secrets:rename`."""
+
+    # `from` is a word of the language, so that the field's name is given as text.
+    source = required(SecretKey(), name="from")
+    to = required(SecretKey())
+
+
+class RollbackBody(Body):
+    """`POST …/secrets:rollback`."""
+
+    key = required(SecretKey())
+    to_version = required(Integer(minimum=1))
+    reason = optional(REASON)
+
+
+class ListedSecret(Body):
+    """A secret without its value."""
+
+    key = required(SecretKey())
+    version = required(Integer(minimum=1))
+    description = required(DESCRIPTION)
+    kid = required(KID)
+    created_at = required(Integer())
+    updated_at = required(Integer())
+    readable = required(Boolean())
+    error = required(Choice("DECRYPT_FAILED", "UNKNOWN_KID", nullable=True))
+
+
+class SecretList(Body):
+    """The secrets of an environment."""
+
+    items = required(Items(ListedSecret()))
+    rev = required(Integer())
+
+
+class Secret(Body):
+    """A secret with its value."""
+
+    key = required(SecretKey())
+    value = required(SecretValue())
+
+
+class Version(Body):
+    """One version of a secret."""
+
+    version = required(Integer(minimum=1))
+    kid = required(Text(minimum=16, maximum=16, nullable=True))
+    deleted = required(Boolean())
+    created_at = required(Integer())
+    created_by = required(Identifier())
+
+
+class VersionList(Body):
+    """The history of a key."""
+
+    key = required(SecretKey())
+    items = required(Items(Version()))
+
+
+class Change(Body):
+    """What a write did to one key."""
+
+    key = required(SecretKey())
+    kind = required(Choice("added", "changed", "removed"))
+    version = optional(Integer(minimum=1))
+
+
+class WriteResult(Body):
+    """The outcome of a write, or of a dry run."""
+
+    rev = required(Integer())
+    dry_run = optional(Boolean())
+    changes = required(Items(Change()))
+
+
+class Export(Body):
+    """Every value of an environment."""
+
+    rev = required(Integer())
+    secrets = required(SecretMap(SecretValue()))

@@ -1,0 +1,276 @@
+"""The one way in which an environment changes: lock, look, plan, apply, record.
+
+Whatever the operation, its plan is applied whole, in a fixed number of statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy.exc import DBAPIError
+
+from secretsvc.audit.rules import record
+from secretsvc.db.violations import violation
+from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import PayloadTooLarge, PreconditionFailed, VersionConflict
+from secretsvc.projects.models import environment
+from secretsvc.projects.rules import Environment, lock_environment
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules import seal_value
+
+ADDED, CHANGED, REMOVED = "added", "changed", "removed"
+
+
+class LostRace(Exception):
+    """A writer that did not wait for the lock was quicker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A key that the environment has or once had."""
+
+    id: int
+    key: str
+    description: str | None
+    version: int
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`."""
+
+    key: str
+    kind: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Values to write, keys to remove, and descriptions to set (None clears) among the written."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    removals: Collection[str] = ()
+    descriptions: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The outcome of a write; `rev` is the environment's own where nothing changed."""
+
+    rev: int
+    changes: list[Change]
+
+
+Planner = Callable[[Environment, Mapping[str, Known]], Plan]
+
+
+def write(
+    call: Call,
+    at: Address,
+    planner: Planner,
+    *,
+    action: str,
+    keys: Iterable[str],
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """Applies a plan to the environment; `keys` names the ones it needs to know of even if deleted.
+
+    The loser of a version race is tried once more against fresh state (specification, "Secrets" 4).
+    Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`.
+    """
+
+    def attempt() -> Written:
+        place = lock_environment(call, at)
+        if expected_rev is not None and expected_rev != place.rev:
+            raise PreconditionFailed()
+        known = _known(call, place.id, keys)
+        plan = planner(place, known)
+        changes = _changes(plan, known)
+        _check_count(call, known, changes)
+        if dry_run or not changes:
+            return Written(place.rev, changes)
+        _apply(call, place, plan, changes, known)
+        record(
+            call,
+            action,
+            project_id=place.project_id,
+            environment_id=place.id,
+            reason=reason,
+            detail={"rev": place.rev + 1, "changes": changes},
+        )
+        return Written(place.rev + 1, changes)
+
+    try:
+        return attempt()
+    except LostRace:
+        call.restart()
+    try:
+        return attempt()
+    except LostRace:
+        raise VersionConflict() from None
+
+
+def check_values(call: Call, values: Mapping[str, str]) -> None:
+    """Refuses what no environment may hold. Raises `PayloadTooLarge`."""
+    limit = call.settings.secret_max_bytes
+    for key, value in values.items():
+        # A character is one to four bytes: most values need no encoding to be judged.
+        if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
+            raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
+    _check_room(call, len(values))
+
+
+def _known(call: Call, environment_id: UUID, keys: Iterable[str]) -> dict[str, Known]:
+    rows = call.connection.execute(
+        _KNOWN, {"environment_id": environment_id, "keys": sorted(set(keys))}
+    )
+    return {row.key: Known(*row) for row in rows}
+
+
+def _changes(plan: Plan, known: Mapping[str, Known]) -> list[Change]:
+    changes = []
+    for key in plan.values:
+        before = known.get(key)
+        kind = CHANGED if before is not None and not before.deleted else ADDED
+        changes.append(Change(key, kind, before.version + 1 if before is not None else 1))
+    for key in plan.removals:
+        before = known.get(key)
+        if before is not None and not before.deleted:
+            changes.append(Change(key, REMOVED, before.version + 1))
+    return sorted(changes, key=lambda change: change.key)
+
+
+def _check_count(call: Call, known: Mapping[str, Known], changes: Iterable[Change]) -> None:
+    kinds = [change.kind for change in changes]
+    added, removed = kinds.count(ADDED), kinds.count(REMOVED)
+    if added > removed:
+        live = sum(not one.deleted for one in known.values())
+        _check_room(call, live + added - removed)
+
+
+def _check_room(call: Call, count: int) -> None:
+    limit = call.settings.env_max_secrets
+    if count > limit:
+        raise PayloadTooLarge(f"An environment holds at most {limit} secrets.")
+
+
+def _apply(
+    call: Call, place: Environment, plan: Plan, changes: list[Change], known: Mapping[str, Known]
+) -> None:
+    try:
+        _advance(call, place)
+        ids = {key: one.id for key, one in known.items()}
+        new = [change for change in changes if change.key not in ids]
+        if new:
+            ids |= _insert_secrets(call, place, plan, new)
+        versions = [_version_row(call, place, plan, change, ids) for change in changes]
+        call.connection.execute(_INSERT_VERSION, versions)
+        updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
+        if updates:
+            call.connection.execute(_UPDATE_SECRET, updates)
+    except DBAPIError as error:
+        if violation(error) is None:
+            raise
+        raise LostRace from None
+
+
+def _advance(call: Call, place: Environment) -> None:
+    moved = call.connection.execute(
+        _ADVANCE, {"environment_id": place.id, "present": place.rev, "now": call.now}
+    )
+    if moved.rowcount != 1:
+        raise LostRace
+
+
+def _insert_secrets(
+    call: Call, place: Environment, plan: Plan, new: Iterable[Change]
+) -> dict[str, int]:
+    rows = [
+        {
+            "environment_id": place.id,
+            "key": change.key,
+            "description": plan.descriptions.get(change.key),
+            "version": change.version,
+            "deleted": False,
+            "created_at": call.now,
+            "updated_at": call.now,
+        }
+        for change in new
+    ]
+    call.connection.execute(insert(secret), rows)
+    keys = [row["key"] for row in rows]
+    found = call.connection.execute(_IDS, {"environment_id": place.id, "keys": keys})
+    return {row.key: row.id for row in found}
+
+
+def _version_row(
+    call: Call, place: Environment, plan: Plan, change: Change, ids: Mapping[str, int]
+) -> dict[str, Any]:
+    envelope, kid = None, None
+    if change.kind != REMOVED:
+        envelope, kid = seal_value(
+            call, place.id, change.key, change.version, plan.values[change.key]
+        )
+    return {
+        "secret_id": ids[change.key],
+        "version": change.version,
+        "rev": place.rev + 1,
+        "envelope": envelope,
+        "kid": kid,
+        "created_at": call.now,
+        "created_by": call.actor.identity_id,
+    }
+
+
+def _update_row(
+    call: Call, plan: Plan, change: Change, known: Mapping[str, Known]
+) -> dict[str, Any]:
+    before = known[change.key]
+    kept = before.description if change.kind == CHANGED else None
+    return {
+        "secret_id": before.id,
+        "new_version": change.version,
+        "new_deleted": change.kind == REMOVED,
+        "new_description": plan.descriptions.get(change.key, kept),
+        "revived_at": call.now if change.kind == ADDED else None,
+        "now": call.now,
+    }
+
+
+_KNOWN = select(
+    secret.c.id, secret.c.key, secret.c.description, secret.c.version, secret.c.deleted
+).where(
+    secret.c.environment_id == bindparam("environment_id"),
+    or_(~secret.c.deleted, secret.c.key.in_(bindparam("keys", expanding=True))),
+)
+_IDS = select(secret.c.id, secret.c.key).where(
+    secret.c.environment_id == bindparam("environment_id"),
+    secret.c.key.in_(bindparam("keys", expanding=True)),
+)
+_ADVANCE = (
+    update(environment)
+    .where(
+        environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present")
+    )
+    .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
+)
+_INSERT_VERSION = insert(secret_version)
+_UPDATE_SECRET = (
+    update(secret)
+    .where(secret.c.id == bindparam("secret_id"))
+    .values(
+        version=bindparam("new_version"),
+        deleted=bindparam("new_deleted"),
+        description=bindparam("new_description"),
+        created_at=func.coalesce(bindparam("revived_at", type_=secret.c.created_at.type), secret.c.created_at),
+        updated_at=bindparam("now"),
+    )
+)

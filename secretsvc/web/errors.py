@@ -1,0 +1,102 @@
+"""Errors to HTTP, in this one place: the status of each code, the envelope, the exception views."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from typing import Any
+
+import orjson
+from pyramid.exceptions import URLDecodeError
+from pyramid.httpexceptions import HTTPException
+from pyramid.response import Response
+
+from secretsvc.kernel.errors import BadRequest, Internal, NotFound, RateLimited, SecretsvcError
+
+log = logging.getLogger(__name__)
+
+STATUS = {
+    "BAD_REQUEST": 400,
+    "UNAUTHENTICATED": 401,
+    "FORBIDDEN": 403,
+    "NOT_FOUND": 404,
+    "CONFLICT": 409,
+    "VERSION_CONFLICT": 409,
+    "LAST_ADMIN": 409,
+    "PRECONDITION_FAILED": 412,
+    "PAYLOAD_TOO_LARGE": 413,
+    "VALIDATION_FAILED": 422,
+    "RATE_LIMITED": 429,
+    "INTERNAL": 500,
+    "DECRYPT_FAILED": 500,
+    "UNKNOWN_KID": 500,
+    "SERVER_MISCONFIGURED": 500,
+    "NOT_IMPLEMENTED": 501,
+    "NO_ADMINS_CONFIGURED": 503,
+    "IDENTITY_PROVIDER_UNAVAILABLE": 503,
+}
+
+
+def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
+    """The body of every answer that is not 2xx (specification, "Errors")."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message, "request_id": request_id}
+    if error.hint:
+        body["hint"] = error.hint
+    if error.issues:
+        body["issues"] = [issue._asdict() for issue in error.issues]
+    return body
+
+
+class RelativeResponse(Response):  # type: ignore[misc]
+    """A response whose `Location` stays relative: made absolute, it would repeat the client's `Host`."""
+
+    @staticmethod
+    def _make_location_absolute(_environ: Any, value: str) -> str:
+        return value
+
+
+def error_response(error: SecretsvcError, request_id: str) -> Response:
+    """The JSON answer to an error."""
+    response = RelativeResponse(
+        body=orjson.dumps(envelope(error, request_id)),
+        status=STATUS[error.code],
+        content_type="application/json",
+        charset="utf-8",
+    )
+    if isinstance(error, RateLimited):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def translate(error: BaseException) -> SecretsvcError:
+    """What the client is told of any exception; what nobody foresaw is logged, without its text.
+
+    The text of a database's error can hold the values of its statement.
+    """
+    if isinstance(error, SecretsvcError):
+        return error
+    if isinstance(error, (URLDecodeError, UnicodeDecodeError)):
+        return BadRequest("The path and the query must be UTF-8.")
+    if isinstance(error, HTTPException):
+        return NotFound() if error.status_code < 500 else Internal()
+    original = getattr(error, "orig", None)
+    log.error(
+        "unexpected %s (%s, %s)\n%s",
+        type(error).__qualname__,
+        type(original).__qualname__,
+        getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None),
+        "".join(traceback.format_tb(error.__traceback__)),
+    )
+    return Internal()
+
+
+def exception_view(error: BaseException, request: Any) -> Response:
+    """Every exception that passes the view."""
+    return error_response(translate(error), request.request_id)
+
+
+def includeme(config: Any) -> None:
+    """Catches everything; the more specific contexts replace Pyramid's own views of them."""
+    config.set_response_factory(lambda _request: RelativeResponse())
+    for context in (Exception, HTTPException, SecretsvcError):
+        config.add_exception_view(exception_view, context=context)

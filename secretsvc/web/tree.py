@@ -1,0 +1,168 @@
+"""The resource tree: nodes are addresses and do no I/O, whatever their names name.
+
+One traverser serves every mount. A segment is a child's name, with a verb behind a colon where a view
+of that name is registered for the child (`secrets:batch`, `KEY:reveal`); a last segment that is no
+child is a view name. Whatever else is left over is not found: there are no subpaths.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from pyramid.interfaces import ITraverser
+from zope.interface import implementer
+
+from secretsvc.kernel.authorization import GLOBAL, Address
+from secretsvc.kernel.errors import Issue, NotFound
+
+API = "api"
+PAGES = "pages"
+MOUNTS = {API: "/api/v1/", PAGES: "/"}
+
+
+class Tree:
+    """What the configuration hangs into the tree: fixed children and verbs, by node class."""
+
+    def __init__(self) -> None:
+        self.children: dict[type[Node], dict[str, type[Node]]] = defaultdict(dict)
+        self.verbs: dict[type[Node], set[str]] = defaultdict(set)
+
+
+class Node:
+    """A place in the tree. Subclasses with a `parameter` are named by the client."""
+
+    parameter: ClassVar[str | None] = None
+    member: ClassVar[type[Node] | None] = None
+    __parent__: Node | None
+    __name__: str
+
+    def __init__(self, parent: Node | None, name: str, tree: Tree) -> None:
+        self.__parent__, self.__name__, self.tree = parent, name, tree
+
+    @property
+    def address(self) -> Address:
+        """The scope that the node lies in."""
+        return self.__parent__.address if self.__parent__ is not None else GLOBAL
+
+    @staticmethod
+    def grammar(name: str) -> str | None:
+        """What is wrong with a client's name for this node, None if nothing."""
+        return None
+
+    def child(self, name: str) -> Node | None:
+        """The node of that name, whether or not such a thing exists."""
+        fixed = self.tree.children[type(self)].get(name)
+        if fixed is not None:
+            return fixed(self, name, self.tree)
+        return self.member(self, name, self.tree) if self.member is not None else None
+
+    def lineage(self) -> Iterator[Node]:
+        """This node, its parent, and so on to the root."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.__parent__
+
+    def issues(self) -> tuple[Issue, ...]:
+        """Path parameters outside their grammar, outermost first (contract 2)."""
+        found = [
+            Issue(node.parameter, problem)
+            for node in self.lineage()
+            if node.parameter and (problem := node.grammar(node.__name__))
+        ]
+        return tuple(reversed(found))
+
+    def path(self, mount: str = API) -> str:
+        """The canonical path under a mount, whatever spelling the request used."""
+        names = [node.__name__ for node in self.lineage()][:-1]
+        return MOUNTS[mount] + "/".join(reversed(names))
+
+
+class Root(Node):
+    """The root of every mount."""
+
+
+class Place(NamedTuple):
+    """Where a path leads: a node and the name of a view, `""` for the node's own."""
+
+    node: Node
+    view_name: str
+
+
+def resolve(root: Node, path: str) -> Place:
+    """Walks a decoded path below a mount. Raises `NotFound` for what no URL of ours holds."""
+    node = root
+    segments = path.split("/") if path else []
+    for index, segment in enumerate(segments):
+        if segment in ("", ".", "..") or segment.startswith("@@"):
+            raise NotFound()
+        child, verb = _step(node, segment)
+        if child is not None and not verb:
+            node = child
+            continue
+        if index + 1 < len(segments):
+            raise NotFound()
+        return Place(node, segment) if child is None else Place(child, f":{verb}")
+    return Place(node, "")
+
+
+def _step(node: Node, segment: str) -> tuple[Node | None, str]:
+    name, colon, verb = segment.rpartition(":")
+    if colon:
+        child = node.child(name)
+        if child is not None and verb in child.tree.verbs[type(child)]:
+            return child, verb
+    return node.child(segment), ""
+
+
+@implementer(ITraverser)
+class Traverser:
+    """Pyramid's way into `resolve`."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+
+    def __call__(self, request: Any) -> dict[str, Any]:
+        mount = MOUNTS[request.matched_route.name]
+        place = resolve(self.root, request.path_info[len(mount) :])
+        return {
+            "context": place.node,
+            "view_name": place.view_name,
+            "subpath": (),
+            "traversed": (),
+            "virtual_root": self.root,
+            "virtual_root_path": (),
+            "root": self.root,
+        }
+
+
+def add_tree_child(config: Any, parent: Any, name: str, child: Any) -> None:
+    """Directive: hangs a node class under another's, by a fixed name. Two of one name conflict."""
+    parent, child = config.maybe_dotted(parent), config.maybe_dotted(child)
+    tree: Tree = config.registry.tree
+
+    def register() -> None:
+        tree.children[parent][name] = child
+
+    config.action(("secretsvc tree child", parent, name), register)
+
+
+def root_factory(tree: Tree) -> Callable[[Any], Root]:
+    """A Pyramid root factory."""
+    return lambda _request: Root(None, "", tree)
+
+
+def includeme(config: Any) -> None:
+    """Sets up the tree, its two mounts and the directive."""
+    config.registry.tree = Tree()
+    config.set_root_factory(root_factory(config.registry.tree))
+    config.add_traverser(Traverser, Root)
+    config.add_directive("add_tree_child", add_tree_child)
+    config.add_route(API, MOUNTS[API] + "*traverse")
+
+
+def add_pages_mount(config: Any) -> None:
+    """Mounts the pages; last, because it matches every path."""
+    config.add_route(PAGES, MOUNTS[PAGES] + "*traverse")

@@ -1,0 +1,72 @@
+"""The ingress tween: a request id and the security headers for everything that leaves, whatever happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyramid.tweens import INGRESS
+
+from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
+from secretsvc.web.errors import error_response, translate
+from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS, request_id
+from secretsvc.web.tree import API, MOUNTS, Root, resolve
+
+
+def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+    """Outermost: nothing leaves without the envelope and the headers."""
+
+    def tween(request: Any) -> Any:
+        request.request_id = request_id(request.environ.get("HTTP_X_REQUEST_ID"))
+        try:
+            response = handler(request)
+        except Exception as error:  # the last resort: whatever the exception views did not see
+            response = error_response(translate(error), request.request_id)
+        headers = response.headers
+        headers.update(SECURITY_HEADERS)
+        headers["X-Request-Id"] = request.request_id
+        headers.setdefault("Content-Security-Policy", API_CONTENT_SECURITY_POLICY)
+        headers.setdefault("Cache-Control", "no-store")
+        if _reveals(request, registry):
+            headers.update(_plaintext_headers(registry))
+        return response
+
+    return tween
+
+
+def _reveals(request: Any, registry: Any) -> bool:
+    """Whether the path is one of those that return values, however far the request came.
+
+    An unauthenticated request is refused before it is routed; the tree needs no database to tell where
+    it would have gone.
+    """
+    context = getattr(request, "context", None)
+    if context is not None:
+        return (type(context), getattr(request, "view_name", "")) in registry.revealing
+    mount = MOUNTS[API]
+    try:
+        path = request.path_info
+        if not path.startswith(mount):
+            return False
+        node, view_name = resolve(Root(None, "", registry.tree), path[len(mount) :])
+    except (SecretsvcError, UnicodeDecodeError):
+        return False
+    return (type(node), view_name) in registry.revealing
+
+
+def _plaintext_headers(registry: Any) -> dict[str, str]:
+    """Specification, "Plaintext-returning routes"; the two names are the deployment's (contract 1)."""
+    settings = registry.service_settings
+    headers = {"Cache-Control": "no-store, no-cache, must-revalidate, private"}
+    try:
+        headers["Vary"] = settings.access_header
+        headers[settings.edge_cache_header] = "no-store"
+    except ServerMisconfigured:
+        # The route itself answers with the same error; its response is not cacheable either way.
+        return headers
+    return headers
+
+
+def includeme(config: Any) -> None:
+    """Installs the tween outermost."""
+    config.add_tween(f"{__name__}.ingress_tween", under=INGRESS)

@@ -1,0 +1,170 @@
+"""Views: the directive that declares an operation, and the derivers that hold every view to its declaration.
+
+From the outside in: the declaration with its path parameters, the cross-site rule, Pyramid's own
+permission check, the strict input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from pyramid.security import NO_PERMISSION_REQUIRED
+from webob import Response
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import Forbidden, ValidationFailed
+from secretsvc.web.body import parse_object
+from secretsvc.web.query import parse_query
+from secretsvc.web.schema import NOTHING, validate
+from secretsvc.web.tree import API, MOUNTS, Root
+
+PUBLIC = NO_PERMISSION_REQUIRED
+#: Whoever has a valid assertion.
+ANY_IDENTITY = "any identity"
+#: Whoever sees the project at the node (contract 4.1).
+VISIBLE = "visible"
+#: An admin at any scope.
+ADMIN_SOMEWHERE = "admin somewhere"
+
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+MISSING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a view declares of itself; the API's documentation and every check read it here."""
+
+    operation_id: str
+    summary: str
+    role: Role | str
+    method: str
+    status: int
+    body: Any
+    query: Any
+    response: Any
+    reveals: bool
+    writes: bool
+
+
+def add_api_view(
+    config: Any,
+    view: Any,
+    *,
+    context: Any,
+    operation_id: str,
+    summary: str,
+    role: Role | str,
+    response: Any,
+    method: str = "GET",
+    name: str = "",
+    status: int = 200,
+    body: Any = None,
+    query: Any = NOTHING,
+    reveals: bool = False,
+) -> None:
+    """Directive: one operation of the API, on a node class, under a view or `:verb` name.
+
+    `role` is what the node's scope must grant, or one of this module's names. `reveals` marks a read of
+    values: it writes an audit row, takes the plaintext headers and is refused across sites.
+    """
+    context = config.maybe_dotted(context)
+    operation = Operation(
+        operation_id, summary, role, method, status, body, query, response, reveals,
+        writes=reveals or method not in SAFE_METHODS,
+    )  # fmt: skip
+    if name.startswith(":"):
+        config.registry.tree.verbs[context].add(name[1:])
+    if reveals:
+        config.registry.revealing.add((context, name))
+    if role is PUBLIC and context is Root:
+        config.registry.public_paths.add(MOUNTS[API] + name)
+    config.add_view(
+        view,
+        context=context,
+        name=name,
+        route_name=API,
+        request_method=method,
+        permission=role,
+        renderer="json",
+        operation=operation,
+    )
+
+
+def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
+    """Puts the declaration on the request, refuses ill-formed path parameters and cross-site reads of values."""
+    operation: Operation | None = info.options.get("operation")
+    if operation is None:
+        return view
+
+    def wrapper(context: Any, request: Any) -> Any:
+        request.operation = operation
+        issues = context.issues()
+        if issues:
+            raise ValidationFailed(issues=issues)
+        if operation.reveals and is_cross_site(request.environ):
+            raise Forbidden("Values are not served to other sites.")
+        return view(context, request)
+
+    return wrapper
+
+
+declared_view.options = ("operation",)  # type: ignore[attr-defined]
+
+
+def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
+    """Validates query and body before the view sees them, as `request.query_values` and `request.body_values`."""
+    operation: Operation | None = info.options.get("operation")
+    if operation is None:
+        return view
+
+    def wrapper(context: Any, request: Any) -> Any:
+        request.query_values = validate(operation.query, parse_query(request.environ))
+        if operation.body is not None:
+            headers = request.headers
+            document = parse_object(
+                request.body, headers.get("Content-Type", ""), headers.get("Content-Encoding", "")
+            )
+            request.body_values = validate(operation.body, document)
+        request.response.status_int = operation.status
+        return view(context, request)
+
+    return wrapper
+
+
+def is_cross_site(environ: dict[str, Any]) -> bool:
+    """Whether a browser says that another site asks (contract 3.15, 4.10). Other clients say nothing."""
+    site = environ.get("HTTP_SEC_FETCH_SITE")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin: str | None = environ.get("HTTP_ORIGIN")
+    if origin is None:
+        return False
+    return origin.partition("://")[2].lower() != environ.get("HTTP_HOST", "").lower()
+
+
+class JsonRenderer:
+    """Renders what orjson knows: dataclasses, UUIDs and enums included. None is an empty body."""
+
+    def __init__(self, _info: Any) -> None:
+        pass
+
+    def __call__(self, value: Any, system: dict[str, Any]) -> bytes:
+        response: Response = system["request"].response
+        if response.status_int == 204:
+            response.content_type = None
+            return b""
+        response.content_type, response.charset = "application/json", "utf-8"
+        return orjson.dumps(value)
+
+
+def includeme(config: Any) -> None:
+    """Registers the directive, the derivers and the renderer."""
+    config.registry.public_paths = set()
+    config.registry.revealing = set()
+    config.add_renderer("json", JsonRenderer)
+    config.add_directive("add_api_view", add_api_view)
+    config.add_view_deriver(declared_view, under="INGRESS", over="secured_view")
+    config.add_view_deriver(input_view, under="secured_view", over="rendered_view")
