@@ -1,0 +1,1 @@
+"""Who is calling: the access proxy's assertion, its signing keys, and the identities they name."""
