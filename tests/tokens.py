@@ -129,7 +129,7 @@ class TestIssuer:
         claims = self.claims(**{"sub": "", "common_name": common_name, **claims})
         return self.token(self.header(kid), claims, kid)
 
-    def header(self, kid: str = "rsa-1", **members: Any) -> dict[str, Any]:
+    def header(self, kid: str = "rsa-1", /, **members: Any) -> dict[str, Any]:
         header = {"alg": self.keys[kid][0], "kid": kid, "typ": "JWT", **members}
         return {name: value for name, value in header.items() if value is not ABSENT}
 
