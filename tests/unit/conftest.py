@@ -1,0 +1,23 @@
+"""Fixtures of the unit tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from jwks_server import KeyServer
+from scene import ALGORITHMS, LEEWAY, NOW, Scene
+from tokens import TestIssuer
+
+from secretsvc.identity.assertions import Verifier
+from secretsvc.identity.jwks import KeyCache
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    issuer = TestIssuer(tmp_path_factory.mktemp("issuer"))
+    with KeyServer(issuer.jwks()) as server:
+        keys = KeyCache(server.url, ALGORITHMS, cooldown=3600)
+        verifier = Verifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)
+        verifier.verify(issuer.sign(), NOW)
+        yield Scene(issuer, server, keys, verifier)
