@@ -2,7 +2,6 @@
 
 from logging.config import fileConfig
 
-from alembic import context
 from pyramid.paster import get_appsettings
 
 import secretsvc.access.models
@@ -10,6 +9,7 @@ import secretsvc.audit.models
 import secretsvc.identity.models
 import secretsvc.projects.models
 import secretsvc.secrets.models  # noqa: F401 - models register themselves on the metadata
+from alembic import context
 from secretsvc.db.base import Base
 from secretsvc.db.engine import WRITE, make_engine
 from secretsvc.kernel.settings import Settings

@@ -9,13 +9,13 @@ from __future__ import annotations
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.access.models import grant
 from secretsvc.access.rules import KnownIdentity, Standing, load_standing
 from secretsvc.audit import rules as audit
 from secretsvc.db.engine import read_once, write_transaction
+from secretsvc.db.statements import insert_or_ignore
 from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType
@@ -24,7 +24,6 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Settings
 
 LISTED = HeldGrant(None, None, Role.ADMIN, ScopeType.GLOBAL)
-_INSERT = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
 
 class Admission:
@@ -90,26 +89,18 @@ class Admission:
         if listed and identity_id is not None:
             self._bootstrap(connection, identity_id, principal, now, request_id)
 
-    def _create(
-        self, connection: Connection, principal: Principal, now: int, request_id: str
-    ) -> UUID | None:
+    def _create(self, connection: Connection, principal: Principal, now: int, request_id: str) -> UUID | None:
         """The new identity's id, or None where another first request was quicker and did all this."""
         identity_id = new_id()
-        statement = (
-            _INSERT[connection.dialect.name](identity)
-            .values(
-                id=identity_id,
-                kind=principal.kind.value,
-                subject=principal.subject,
-                display_name=None,
-                disabled=False,
-                created_at=now,
-                last_seen_at=now,
-            )
-            .on_conflict_do_nothing()
-            .returning(identity.c.id)
-        )
-        if connection.execute(statement).first() is None:
+        row = {
+            "id": identity_id,
+            "kind": principal.kind.value,
+            "subject": principal.subject,
+            "disabled": False,
+            "created_at": now,
+            "last_seen_at": now,
+        }
+        if not insert_or_ignore(connection, identity, row):
             return None
         actor = Actor(identity_id, principal.kind.value, principal.subject)
         detail = {"identity_id": str(identity_id)}
@@ -128,19 +119,14 @@ class Admission:
     ) -> None:
         """Gives a listed address its real grant row, attributed to the system, once."""
         grant_id = new_id()
-        statement = (
-            _INSERT[connection.dialect.name](grant)
-            .values(
-                id=grant_id,
-                identity_id=identity_id,
-                scope_type=ScopeType.GLOBAL.value,
-                role=Role.ADMIN.value,
-                created_at=now,
-            )
-            .on_conflict_do_nothing()
-            .returning(grant.c.id)
-        )
-        if connection.execute(statement).first() is None:
+        row = {
+            "id": grant_id,
+            "identity_id": identity_id,
+            "scope_type": ScopeType.GLOBAL.value,
+            "role": Role.ADMIN.value,
+            "created_at": now,
+        }
+        if not insert_or_ignore(connection, grant, row):
             return
         detail = {
             "grant_id": str(grant_id),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from secretsvc.db.base import Base, Id, Millis
-from secretsvc.kernel.ids import UUID
+from secretsvc.db.base import Base, Id, Millis, partial_index, table_of
 
 
 class Group(Base):
@@ -34,19 +35,9 @@ class GroupMember(Base):
 
 def _unique(holder: str, scope_type: str, *columns: str) -> Index:
     """A partial unique index: a plain constraint would admit duplicates wherever a column is NULL."""
+    name = f"uq_grant_{holder}_{scope_type}"
     where = f"{holder} IS NOT NULL AND scope_type = '{scope_type}'"
-    return Index(
-        f"uq_grant_{holder}_{scope_type}",
-        holder,
-        *columns,
-        "role",
-        unique=True,
-        postgresql_where=where,
-        sqlite_where=where,
-    )
-
-
-_GLOBAL_ADMIN = "scope_type = 'global' AND role = 'admin'"
+    return partial_index(name, where, holder, *columns, "role", unique=True)
 
 
 class Grant(Base):
@@ -69,12 +60,11 @@ class Grant(Base):
         _unique("group_id", "project", "project_id"),
         _unique("group_id", "environment", "environment_id"),
         # Whether any usable global admin is left is asked at each request.
-        Index(
+        partial_index(
             "ix_grant_global_admin",
+            "scope_type = 'global' AND role = 'admin'",
             "identity_id",
             "group_id",
-            postgresql_where=_GLOBAL_ADMIN,
-            sqlite_where=_GLOBAL_ADMIN,
         ),
     )
 
@@ -82,9 +72,7 @@ class Grant(Base):
     identity_id: Mapped[UUID | None] = mapped_column(ForeignKey("identity.id"), index=True)
     group_id: Mapped[UUID | None] = mapped_column(ForeignKey("group.id", ondelete="CASCADE"), index=True)
     scope_type: Mapped[str] = mapped_column(String(16))
-    project_id: Mapped[UUID | None] = mapped_column(
-        ForeignKey("project.id", ondelete="CASCADE"), index=True
-    )
+    project_id: Mapped[UUID | None] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"), index=True)
     environment_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("environment.id", ondelete="CASCADE"), index=True
     )
@@ -94,6 +82,6 @@ class Grant(Base):
     created_by: Mapped[UUID | None] = mapped_column(Id)
 
 
-group = Group.__table__
-group_member = GroupMember.__table__
-grant = Grant.__table__
+group = table_of(Group)
+group_member = table_of(GroupMember)
+grant = table_of(Grant)

@@ -7,11 +7,13 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Select,
     and_,
     bindparam,
+    cast,
     exists,
     literal,
     null,
@@ -25,7 +27,6 @@ from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.authorization import (
     Address,
-    GrantSnapshot,
     HeldGrant,
     Role,
     ScopeType,
@@ -42,7 +43,7 @@ from secretsvc.projects.models import environment, project
 PROJECT_NOT_FOUND = "Project not found."
 ENVIRONMENT_NOT_FOUND = "Environment not found."
 
-_now = bindparam("now")
+_now: ColumnElement[int] = bindparam("now", type_=BigInteger)
 
 
 def is_live(now: ColumnElement[int] = _now) -> ColumnElement[bool]:
@@ -61,9 +62,7 @@ def usable_global_admin() -> ColumnElement[bool]:
             ~enabled.c.disabled,
         ),
     )
-    return exists().where(
-        grant.c.scope_type == "global", grant.c.role == "admin", is_live(), holder
-    )
+    return exists().where(grant.c.scope_type == "global", grant.c.role == "admin", is_live(), holder)
 
 
 def _snapshot_statement() -> Any:
@@ -79,39 +78,50 @@ def _snapshot_statement() -> Any:
     who = select(
         literal("identity").label("part"),
         me.c.id,
-        null().label("group_id"),
+        _none(grant.c.group_id).label("group_id"),
         me.c.display_name.label("role"),
-        null().label("scope_type"),
-        null().label("project_id"),
-        null().label("project"),
-        null().label("environment_id"),
-        null().label("environment"),
+        _none(grant.c.scope_type).label("scope_type"),
+        _none(grant.c.project_id).label("project_id"),
+        _none(project.c.slug).label("project"),
+        _none(grant.c.environment_id).label("environment_id"),
+        _none(environment.c.slug).label("environment"),
         me.c.last_seen_at.label("at"),
         me.c.created_at,
         me.c.disabled,
     )
-    admins = select(
-        literal("admins"), null(), null(), null(), null(), null(), null(), null(), null(), null(), null(),
-        usable_global_admin(),
-    )  # fmt: skip
+    blank = [_none(column) for column in list(who.selected_columns)[1:-1]]
+    admins = select(literal("admins"), *blank, usable_global_admin())
     return union_all(who, admins, _held(me, direct=True), _held(me, direct=False))
 
 
+def _none(column: Any) -> Any:
+    """NULL of a column's type, which neither PostgreSQL nor SQLAlchemy could guess within a union."""
+    return cast(null(), column.type)
+
+
 def _held(me: Any, *, direct: bool) -> Select[Any]:
-    columns = (
-        literal("grant"), grant.c.id, grant.c.group_id, grant.c.role, grant.c.scope_type,
-        grant.c.project_id, project.c.slug, grant.c.environment_id, environment.c.slug,
-        grant.c.expires_at, null(), null(),
-    )  # fmt: skip
     source: Any = me
     if direct:
         source = source.join(grant, grant.c.identity_id == me.c.id)
     else:
-        source = source.join(group_member, group_member.c.identity_id == me.c.id).join(
-            grant, grant.c.group_id == group_member.c.group_id
-        )
+        source = source.join(group_member, group_member.c.identity_id == me.c.id)
+        source = source.join(grant, grant.c.group_id == group_member.c.group_id)
     source = source.outerjoin(project, project.c.id == grant.c.project_id)
     source = source.outerjoin(environment, environment.c.id == grant.c.environment_id)
+    columns = (
+        literal("grant"),
+        grant.c.id,
+        grant.c.group_id,
+        grant.c.role,
+        grant.c.scope_type,
+        grant.c.project_id,
+        project.c.slug,
+        grant.c.environment_id,
+        environment.c.slug,
+        grant.c.expires_at,
+        _none(me.c.created_at),
+        _none(me.c.disabled),
+    )
     return select(*columns).select_from(source).where(is_live())
 
 
@@ -209,7 +219,7 @@ def confirm(call: Call, project_id: UUID, environment_id: UUID | None = None) ->
 
 
 def not_found(call: Call, at: Address) -> NotFound:
-    """The answer for a thing that is absent or invisible: it tells no more than what the caller sees anyway."""
+    """The answer for the absent and the invisible: it tells no more than what the caller sees anyway."""
     inside = at.environment is not None and sees_project(call.snapshot, at.project or "")
     return NotFound(ENVIRONMENT_NOT_FOUND if inside else PROJECT_NOT_FOUND)
 

@@ -5,11 +5,12 @@ It has no foreign keys, because a record outlives what it tells of.
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sqlalchemy import CheckConstraint, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from secretsvc.db.base import Base, Id, Millis
-from secretsvc.kernel.ids import UUID
+from secretsvc.db.base import Base, Id, Millis, partial_index, table_of
 
 
 class AuditRecord(Base):
@@ -35,15 +36,10 @@ class AuditRecord(Base):
         Index("ix_audit_record_project_id", "project_id", "id"),
         Index("ix_audit_record_environment_id", "environment_id", "id"),
         Index("ix_audit_record_actor_subject", "actor_subject", "id"),
-        Index(
-            "ix_audit_record_denied",
-            "id",
-            postgresql_where="outcome = 'denied'",
-            sqlite_where="outcome = 'denied'",
-        ),
+        partial_index("ix_audit_record_denied", "outcome = 'denied'", "id"),
         # Without a rowid there is one key to clash with, which the append-only trigger can watch.
         {"sqlite_with_rowid": False},
     )
 
 
-audit_record = AuditRecord.__table__
+audit_record = table_of(AuditRecord)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Integer, MetaData, Uuid
+from typing import cast
+
+from sqlalchemy import BigInteger, Index, Integer, MetaData, Table, Uuid, text
 from sqlalchemy.orm import DeclarativeBase
 
 # Constraints have names, because a migration can only change what it can name.
@@ -26,3 +28,14 @@ class Base(DeclarativeBase):
     """The declarative base; its metadata is what Alembic compares with."""
 
     metadata = MetaData(naming_convention=NAMING)
+
+
+def partial_index(name: str, where: str, *columns: str, unique: bool = False) -> Index:
+    """An index over the rows that meet a condition, on both databases."""
+    condition = text(where)
+    return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)
+
+
+def table_of(model: type[Base]) -> Table:
+    """The table of a model, which is what Core statements are written over."""
+    return cast(Table, model.__table__)

@@ -39,9 +39,9 @@ def page_of(
     statement = statement.order_by(key)
     if window.cursor is not None:
         statement = statement.where(key > window.cursor)
-    if window.limit is not None:
-        statement = statement.limit(window.limit + 1)
-    rows = connection.execute(statement).mappings().all()
+    if window.limit is None:
+        return Page([make(**row) for row in connection.execute(statement).mappings()], None)
+    rows = connection.execute(statement.limit(window.limit + 1)).mappings().all()
     items = [make(**row) for row in rows[: window.limit]]
-    more = window.limit is not None and len(rows) > window.limit
+    more = len(rows) > window.limit
     return Page(items, str(rows[window.limit - 1]["id"]) if more else None)

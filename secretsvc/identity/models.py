@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sqlalchemy import Boolean, CheckConstraint, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from secretsvc.db.base import Base, Id, Millis
-from secretsvc.kernel.ids import UUID
+from secretsvc.db.base import Base, Id, Millis, table_of
 
 
 class Identity(Base):
@@ -28,4 +29,4 @@ class Identity(Base):
     last_seen_at: Mapped[int] = mapped_column(Millis)
 
 
-identity = Identity.__table__
+identity = table_of(Identity)

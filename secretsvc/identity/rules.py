@@ -37,9 +37,7 @@ class Authenticator:
     @cached_property
     def _verifier(self) -> Verifier:
         settings = self.settings
-        keys = KeyCache(
-            settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown
-        )
+        keys = KeyCache(settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown)
         return Verifier(
             keys,
             settings.access_issuer,

@@ -1,4 +1,4 @@
-"""The decision: a pure function of a snapshot of grants and an address, the only place that knows inheritance.
+"""The decision: a pure function of a snapshot and an address, the only place that knows inheritance.
 
 Grants inherit downwards only, global > project > environment, and the greatest role wins
 (specification, "Authorization resolution").
@@ -122,9 +122,7 @@ def decide(snapshot: GrantSnapshot, at: Address) -> Role | None:
     return greatest(grant.role for grant in snapshot.live if grant.covers(at))
 
 
-def decide_row(
-    snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID | None = None
-) -> Role | None:
+def decide_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID | None = None) -> Role | None:
     """As `decide`, for rows that were loaded.
 
     A slug can be given to a new project between the snapshot and the load; an id cannot.
@@ -133,10 +131,8 @@ def decide_row(
 
 
 def sees_project(snapshot: GrantSnapshot, project: str) -> bool:
-    """Whether a project is visible: by a grant on it, above it, or on one of its environments (contract 4.1)."""
-    return any(
-        grant.scope_type is ScopeType.GLOBAL or grant.project == project for grant in snapshot.live
-    )
+    """Whether a project is visible: by a grant on it, above or below it (contract 4.1)."""
+    return any(grant.scope_type is ScopeType.GLOBAL or grant.project == project for grant in snapshot.live)
 
 
 def sees(snapshot: GrantSnapshot, at: Address) -> bool:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 REQUIRED: Any = object()
 
 ASYMMETRIC_ALGORITHMS = frozenset(
-    "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split()
+    ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 )
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
@@ -178,7 +178,7 @@ class Settings:
     access_issuer = Setting(required_text)
     access_audience = Setting(words)
     access_jwks_url = Setting(key_url)
-    access_algorithms = Setting(algorithms, ("RS256", "ES256"))
+    access_algorithms: Setting[tuple[str, ...]] = Setting(algorithms, ("RS256", "ES256"))
     access_leeway = Setting(integer(0, 60), 30)
     access_jwks_cooldown = Setting(integer(0, 86_400), 30)
     access_header = Setting(header_name, "Proxy-Access-Jwt-Assertion")

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from secretsvc.access.rules import PROJECT_NOT_FOUND, assert_can, assert_sees, confirm
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
@@ -128,8 +129,11 @@ def _insert(call: Call, table: Any, created: Project | Environment) -> None:
     """Inserts a resource; its unique constraint, not a look beforehand, finds the duplicate."""
     try:
         call.connection.execute(insert(table), asdict(created))
-    except IntegrityError:
-        raise Conflict("The slug is taken.") from None
+    except IntegrityError as error:
+        if violation(error) is Violation.UNIQUE:
+            raise Conflict("The slug is taken.") from None
+        # The project was deleted in the meantime.
+        raise NotFound(PROJECT_NOT_FOUND) from None
 
 
 def _confirm_sight(call: Call, found: Project) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sqlalchemy import BigInteger, ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from secretsvc.db.base import Base, Id, Millis
-from secretsvc.kernel.ids import UUID
+from secretsvc.db.base import Base, Id, Millis, table_of
 
 
 class Project(Base):
@@ -41,5 +42,5 @@ class Environment(Base):
     updated_at: Mapped[int] = mapped_column(Millis)
 
 
-project = Project.__table__
-environment = Environment.__table__
+project = table_of(Project)
+environment = table_of(Environment)

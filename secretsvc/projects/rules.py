@@ -61,9 +61,7 @@ def lock_environment(call: Call, at: Address) -> Environment:
     return Environment(**environment_row(call, at, _LOCKED))
 
 
-def environment_row(
-    call: Call, at: Address, statement: Select[Any], **parameters: Any
-) -> RowMapping:
+def environment_row(call: Call, at: Address, statement: Select[Any], **parameters: Any) -> RowMapping:
     """The first row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
     slugs = {"project_slug": at.project, "environment_slug": at.environment}
     row = call.connection.execute(statement, slugs | parameters).mappings().first()

@@ -20,9 +20,7 @@ def list_secrets(context: Secrets, request: Any) -> Any:
 
 def reveal_secret(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}`, in both spellings."""
-    return domain.reveal_secret(
-        request.call, context.address, context.__name__, **request.query_values
-    )
+    return domain.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
 
 
 def export_secrets(context: Secrets, request: Any) -> Any:

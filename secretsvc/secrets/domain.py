@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -231,9 +231,7 @@ def rename_secret(call: Call, at: Address, source: str, target: str) -> Written:
     return write(call, at, plan, action="secret.rename", keys=(source, target))
 
 
-def rollback_secret(
-    call: Call, at: Address, key: str, to_version: int, reason: str | None = None
-) -> Written:
+def rollback_secret(call: Call, at: Address, key: str, to_version: int, reason: str | None = None) -> Written:
     """Writes the content of an older version as a new one (specification, "Secrets" 7; contract 3.3).
 
     Raises `NotFound` for a key that never was, a missing version or a tombstone.
@@ -296,9 +294,7 @@ def _planner(
 
 
 def _open_version(call: Call, place: Environment, known: Known, version: int) -> str:
-    row = call.connection.execute(
-        _VERSION, {"secret_id": known.id, "version": version}
-    ).first()
+    row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
     if row is None or row.envelope is None:
         raise NotFound(VERSION_NOT_FOUND)
     return open_value(call, Sealed(place.id, known.key, version, row.envelope, row.kid))

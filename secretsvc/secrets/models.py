@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -15,9 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from secretsvc.db.base import Base, Id, Millis, RowId
-from secretsvc.kernel.ids import UUID
-
+from secretsvc.db.base import Base, Id, Millis, RowId, table_of
 
 # Keys sort by code point on both databases, whatever the locale of the server.
 KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
@@ -65,5 +65,5 @@ class SecretVersion(Base):
     created_by: Mapped[UUID | None] = mapped_column(Id)
 
 
-secret = Secret.__table__
-secret_version = SecretVersion.__table__
+secret = table_of(Secret)
+secret_version = table_of(SecretVersion)

@@ -77,9 +77,7 @@ _SECRET = (
     )
     .outerjoin(
         secret_version,
-        and_(
-            secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version
-        ),
+        and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),
     )
     .where(at_environment())
 )
@@ -96,9 +94,7 @@ _LIVE = (
     .join_from(
         secret,
         secret_version,
-        and_(
-            secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version
-        ),
+        and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),
     )
     .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
     .order_by(secret.c.key)

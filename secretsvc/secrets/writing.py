@@ -129,9 +129,7 @@ def check_values(call: Call, values: Mapping[str, str]) -> None:
 
 
 def _known(call: Call, environment_id: UUID, keys: Iterable[str]) -> dict[str, Known]:
-    rows = call.connection.execute(
-        _KNOWN, {"environment_id": environment_id, "keys": sorted(set(keys))}
-    )
+    rows = call.connection.execute(_KNOWN, {"environment_id": environment_id, "keys": sorted(set(keys))})
     return {row.key: Known(*row) for row in rows}
 
 
@@ -190,9 +188,7 @@ def _advance(call: Call, place: Environment) -> None:
         raise LostRace
 
 
-def _insert_secrets(
-    call: Call, place: Environment, plan: Plan, new: Iterable[Change]
-) -> dict[str, int]:
+def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Iterable[Change]) -> dict[str, int]:
     rows = [
         {
             "environment_id": place.id,
@@ -216,9 +212,7 @@ def _version_row(
 ) -> dict[str, Any]:
     envelope, kid = None, None
     if change.kind != REMOVED:
-        envelope, kid = seal_value(
-            call, place.id, change.key, change.version, plan.values[change.key]
-        )
+        envelope, kid = seal_value(call, place.id, change.key, change.version, plan.values[change.key])
     return {
         "secret_id": ids[change.key],
         "version": change.version,
@@ -230,9 +224,7 @@ def _version_row(
     }
 
 
-def _update_row(
-    call: Call, plan: Plan, change: Change, known: Mapping[str, Known]
-) -> dict[str, Any]:
+def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, Any]:
     before = known[change.key]
     kept = before.description if change.kind == CHANGED else None
     return {
@@ -245,9 +237,7 @@ def _update_row(
     }
 
 
-_KNOWN = select(
-    secret.c.id, secret.c.key, secret.c.description, secret.c.version, secret.c.deleted
-).where(
+_KNOWN = select(secret.c.id, secret.c.key, secret.c.description, secret.c.version, secret.c.deleted).where(
     secret.c.environment_id == bindparam("environment_id"),
     or_(~secret.c.deleted, secret.c.key.in_(bindparam("keys", expanding=True))),
 )
@@ -257,9 +247,7 @@ _IDS = select(secret.c.id, secret.c.key).where(
 )
 _ADVANCE = (
     update(environment)
-    .where(
-        environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present")
-    )
+    .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
     .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
 )
 _INSERT_VERSION = insert(secret_version)
@@ -270,7 +258,9 @@ _UPDATE_SECRET = (
         version=bindparam("new_version"),
         deleted=bindparam("new_deleted"),
         description=bindparam("new_description"),
-        created_at=func.coalesce(bindparam("revived_at", type_=secret.c.created_at.type), secret.c.created_at),
+        created_at=func.coalesce(
+            bindparam("revived_at", type_=secret.c.created_at.type), secret.c.created_at
+        ),
         updated_at=bindparam("now"),
     )
 )

@@ -113,9 +113,7 @@ def read_id(value: Any) -> UUID | None:
 class Integer(Type):
     """A JSON integer within bounds; a boolean or a float is none."""
 
-    def __init__(
-        self, *, minimum: int = 0, maximum: int = MAX_INTEGER, nullable: bool = False
-    ) -> None:
+    def __init__(self, *, minimum: int = 0, maximum: int = MAX_INTEGER, nullable: bool = False) -> None:
         super().__init__(nullable=nullable)
         self.minimum, self.maximum = minimum, maximum
 
@@ -204,7 +202,7 @@ class SecretMap(Type):
             raise colander.Invalid(node, "Must be an object.")
         misnamed = [key for key in value if not is_secret_key(key)]
         if misnamed:
-            raise _invalid(node, {key: KEY_GRAMMAR for key in misnamed})
+            raise _invalid(node, dict.fromkeys(misnamed, KEY_GRAMMAR))
         return _each(node, self.item, value.items())
 
 

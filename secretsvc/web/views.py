@@ -94,7 +94,7 @@ def add_api_view(
 
 
 def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
-    """Puts the declaration on the request, refuses ill-formed path parameters and cross-site reads of values."""
+    """Declares the request, and refuses ill-formed path parameters and cross-site reads of values."""
     operation: Operation | None = info.options.get("operation")
     if operation is None:
         return view
@@ -115,7 +115,7 @@ declared_view.options = ("operation",)  # type: ignore[attr-defined]
 
 
 def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
-    """Validates query and body before the view sees them, as `request.query_values` and `request.body_values`."""
+    """Validates the input before the view sees it, as `query_values` and `body_values` of the request."""
     operation: Operation | None = info.options.get("operation")
     if operation is None:
         return view
@@ -137,12 +137,13 @@ def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
 def is_cross_site(environ: dict[str, Any]) -> bool:
     """Whether a browser says that another site asks (contract 3.15, 4.10). Other clients say nothing."""
     site = environ.get("HTTP_SEC_FETCH_SITE")
-    if site is not None:
+    if isinstance(site, str):
         return site not in ("same-origin", "none")
     origin: str | None = environ.get("HTTP_ORIGIN")
     if origin is None:
         return False
-    return origin.partition("://")[2].lower() != environ.get("HTTP_HOST", "").lower()
+    host: str = environ.get("HTTP_HOST", "")
+    return origin.partition("://")[2].lower() != host.lower()
 
 
 class JsonRenderer:

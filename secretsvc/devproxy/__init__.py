@@ -1,0 +1,2 @@
+def make_filter(global_config, **options):
+    return lambda app: app

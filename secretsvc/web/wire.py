@@ -1,0 +1,2 @@
+def includeme(config):
+    pass

@@ -1,0 +1,86 @@
+"""Fixtures: every test that asks for a service or a database runs on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_server
+from service import Client, Maker, Service, arrange
+from tokens import TestIssuer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_settings_only() -> None:
+    """The settings of whoever runs the suite must not reach the service under test."""
+    from secretsvc.kernel.settings import Setting, Settings
+
+    for setting in vars(Settings).values():
+        if isinstance(setting, Setting):
+            os.environ.pop(setting.variable, None)
+
+
+@pytest.fixture(scope="session")
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> TestIssuer:
+    """An access proxy's signing keys, with a key source on file."""
+    return TestIssuer(tmp_path_factory.mktemp("issuer"))
+
+
+@pytest.fixture(scope="session")
+def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabases:
+    return SqliteDatabases(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="session")
+def postgresql_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresqlDatabases]:
+    with postgresql_server(tmp_path_factory.mktemp("pg")) as server:
+        yield PostgresqlDatabases(server)
+
+
+@pytest.fixture(params=ENGINES)
+def databases(request: pytest.FixtureRequest) -> Any:
+    """The databases of one engine."""
+    return request.getfixturevalue(f"{request.param}_databases")
+
+
+@pytest.fixture
+def database_url(databases: Any) -> Iterator[str]:
+    """A fresh database with the present schema."""
+    url = databases.create()
+    yield url
+    databases.drop(url)
+
+
+@pytest.fixture
+def make_service(database_url: str, issuer: TestIssuer) -> Iterator[Maker]:
+    """Makes applications over the fresh database; settings are given as environment variables' names."""
+    made: list[Service] = []
+
+    def make(**settings: str) -> Service:
+        made.append(Service(database_url, issuer, **settings))
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.close()
+
+
+@pytest.fixture
+def service(make_service: Maker) -> Service:
+    """The application under its usual settings."""
+    return make_service()
+
+
+@pytest.fixture
+def admin(service: Service) -> Client:
+    """The administrator of a service that has the project `shop` with `prod` and `dev`."""
+    return arrange(service, "shop", "prod", "dev")
+
+
+@pytest.fixture
+def here() -> Path:
+    """The project's own folder."""
+    return Path(__file__).parent.parent

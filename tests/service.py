@@ -1,0 +1,205 @@
+"""The service as tests meet it: the real application, a real database, real commits."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Engine, func, select, text
+from tokens import TestIssuer
+from webtest import TestApp, TestResponse
+
+import secretsvc
+from secretsvc.access.models import grant, group, group_member
+from secretsvc.audit.models import audit_record
+from secretsvc.db.engine import write_transaction
+from secretsvc.identity.models import identity
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import environment, project
+
+API = "/api/v1"
+HEADER = "Proxy-Access-Jwt-Assertion"
+ADMIN = "root@example.com"
+MASTER_KEY = base64.b64encode(bytes(range(32))).decode()
+
+
+class Client:
+    """One identity's requests to the API; `token` may also be None for none at all."""
+
+    def __init__(self, app: Any, token: str | None, prefix: str = API) -> None:
+        self.app = TestApp(app)
+        self.token, self.prefix = token, prefix
+
+    def request(
+        self, method: str, path: str, json: Any = None, *, status: int | str | None = None, **options: Any
+    ) -> TestResponse:
+        """A request below the prefix; any status passes unless one is named."""
+        headers = dict(options.pop("headers", {}))
+        if self.token is not None:
+            headers.setdefault(HEADER, self.token)
+        arguments: dict[str, Any] = {"method": method, "headers": headers, **options}
+        if json is not None:
+            import json as encoder
+
+            arguments["body"] = encoder.dumps(json).encode()
+            arguments.setdefault("content_type", "application/json")
+        return self.app.request(self.prefix + path, status=status or "*", **arguments)
+
+    def get(self, path: str, status: int = 200, **options: Any) -> TestResponse:
+        return self.request("GET", path, status=status, **options)
+
+    def post(self, path: str, json: Any, status: int | str = 200, **options: Any) -> TestResponse:
+        return self.request("POST", path, json, status=status, **options)
+
+    def patch(self, path: str, json: Any, status: int = 200, **options: Any) -> TestResponse:
+        return self.request("PATCH", path, json, status=status, **options)
+
+    def delete(self, path: str, status: int = 204, **options: Any) -> TestResponse:
+        return self.request("DELETE", path, status=status, **options)
+
+
+class Service:
+    """An application over one database, and what tests arrange in it behind its back."""
+
+    def __init__(self, url: str, issuer: TestIssuer, **settings: str) -> None:
+        self.url, self.issuer = url, issuer
+        values = {
+            "SQLALCHEMY.URL": url,
+            "MASTER_KEY": MASTER_KEY,
+            "BOOTSTRAP_ADMINS": ADMIN,
+            "RATE_LIMIT": "",
+            **issuer.environment(),
+            **settings,
+        }
+        self.settings = {
+            "sqlalchemy.url" if name == "SQLALCHEMY.URL" else f"secretsvc.{name.lower()}": value
+            for name, value in values.items()
+        }
+        self.app = secretsvc.main({}, **self.settings)
+
+    @property
+    def engine(self) -> Engine:
+        return self.app.registry.database.engine
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def restarted(self, **settings: str) -> Service:
+        """Another process, so to say, over the same database."""
+        mine = {name.removeprefix("secretsvc.").upper(): value for name, value in self.settings.items()}
+        return Service(self.url, self.issuer, **mine | settings)
+
+    def user(self, email: str = ADMIN, **claims: Any) -> Client:
+        return Client(self.app, self.issuer.sign(email, **claims))
+
+    def robot(self, name: str = "robot.access") -> Client:
+        return Client(self.app, self.issuer.service(name))
+
+    def nobody(self) -> Client:
+        return Client(self.app, None)
+
+    def rows(self, table: Any, *conditions: Any) -> list[Any]:
+        with self.engine.connect() as connection:
+            return list(connection.execute(select(table).where(*conditions)).mappings())
+
+    def audit(self, action: str | None = None) -> list[Any]:
+        """Audit rows, oldest first."""
+        rows = sorted(self.rows(audit_record), key=lambda row: row["id"])
+        return [row for row in rows if action is None or row["action"] == action]
+
+    def denials(self) -> list[Any]:
+        return [row for row in self.audit() if row["outcome"] == "denied"]
+
+    def execute(self, statement: Any, *arguments: Any) -> Any:
+        with write_transaction(self.engine) as connection:
+            statement = text(statement) if isinstance(statement, str) else statement
+            return connection.execute(statement, *arguments)
+
+    def identity_id(self, subject: str, kind: str = "user") -> UUID:
+        """The id of an identity, which is made if it is not there."""
+        found = self.rows(identity, identity.c.subject == subject, identity.c.kind == kind)
+        if found:
+            return found[0]["id"]
+        made = new_id()
+        row = {
+            "id": made,
+            "kind": kind,
+            "subject": subject,
+            "disabled": False,
+            "created_at": 1,
+            "last_seen_at": 1,
+        }
+        self.execute(identity.insert(), row)
+        return made
+
+    def scope(self, path: str) -> dict[str, Any]:
+        """The columns of a scope written `global`, `project` or `project/environment`."""
+        if path == "global":
+            return {"scope_type": "global", "project_id": None, "environment_id": None}
+        project_slug, _, environment_slug = path.partition("/")
+        project_id = self.rows(project, project.c.slug == project_slug)[0]["id"]
+        if not environment_slug:
+            return {"scope_type": "project", "project_id": project_id, "environment_id": None}
+        found = self.rows(
+            environment, environment.c.slug == environment_slug, environment.c.project_id == project_id
+        )
+        return {"scope_type": "environment", "project_id": project_id, "environment_id": found[0]["id"]}
+
+    def grant(
+        self,
+        holder: str | UUID,
+        role: str,
+        path: str = "global",
+        *,
+        expires_at: int | None = None,
+        group: bool = False,
+    ) -> UUID:
+        """Grants a role at a scope to a user's subject, an identity's id, or a group's id."""
+        holder_id = self.identity_id(holder) if isinstance(holder, str) else holder
+        made = new_id()
+        self.execute(
+            grant.insert(),
+            {
+                "id": made,
+                "identity_id": None if group else holder_id,
+                "group_id": holder_id if group else None,
+                "role": role,
+                "expires_at": expires_at,
+                "created_at": now_ms(),
+                "created_by": None,
+                **self.scope(path),
+            },
+        )
+        return made
+
+    def group(self, slug: str, *subjects: str) -> UUID:
+        """A group of users."""
+        made = new_id()
+        row = {"id": made, "slug": slug, "name": slug, "created_at": 1, "updated_at": 1}
+        self.execute(group.insert(), row)
+        for subject in subjects:
+            member = {"group_id": made, "identity_id": self.identity_id(subject), "created_at": 1}
+            self.execute(group_member.insert(), member)
+        return made
+
+    def disable(self, subject: str) -> None:
+        self.execute(identity.update().where(identity.c.subject == subject).values(disabled=True))
+
+    def count(self, table: Any) -> int:
+        with self.engine.connect() as connection:
+            return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def arrange(service: Service, slug: str = "shop", *environments: str) -> Client:
+    """A project with its environments, made by the administrator, who is returned."""
+    admin = service.user()
+    admin.post("/projects", {"slug": slug, "name": slug.title()}, 201)
+    for name in environments or ("prod",):
+        admin.post(f"/projects/{slug}/environments", {"slug": name, "name": name.title()}, 201)
+    return admin
+
+
+Maker = Callable[..., Service]
