@@ -279,6 +279,7 @@ def test_a_file_replaced_by_one_of_equal_size_and_time_is_noticed(issuer: TestIs
     os.utime(issuer.jwks_path, ns=(before.st_atime_ns, before.st_mtime_ns))
     after = issuer.jwks_path.stat()
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert outcome(keys, "rsa-1") == "UNAUTHENTICATED"
     assert outcome(keys, "rsa-2") == "found"
 
 

@@ -139,6 +139,15 @@ def test_by_default_a_fetch_has_three_seconds(server: KeyServer, clock: Clock) -
     assert 2.5 < time.monotonic() - began < 3.5
 
 
+def test_an_endless_document_is_given_up_at_its_greatest_size_before_the_deadline(
+    server: KeyServer, clock: Clock
+) -> None:
+    server.answer = endless_chunks
+    began = time.monotonic()
+    assert outcome(cache(server.url, clock, deadline=5.0), "rsa-1") == UNAVAILABLE
+    assert time.monotonic() - began < 2
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(issuer: TestIssuer, server: KeyServer, clock: Clock, status: int) -> None:
     with KeyServer(issuer.jwks()) as elsewhere:
