@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Any
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -24,6 +26,26 @@ def answer(body: bytes, status: int = 200, **headers: str) -> Answer:
     return send
 
 
+def slow(seconds: float, body: bytes) -> Answer:
+    """A complete answer after a while."""
+
+    def send(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(seconds)
+        answer(body)(handler)
+
+    return send
+
+
+class _Server(ThreadingHTTPServer):
+    """Its threads do not outlive the test, and those that answer without end look at `closing`."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self.closing = threading.Event()
+        super().__init__(*arguments)
+
+
 class KeyServer:
     """`hits` counts the requests, `requests` has their headers; `answer` may be exchanged at any time."""
 
@@ -31,10 +53,8 @@ class KeyServer:
         self.answer: Answer = answer(body) if isinstance(body, bytes) else body
         self.hits = 0
         self.requests: list[dict[str, str]] = []
-        self.closing = threading.Event()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/certs"
 
     def serve(self, body: bytes) -> None:
@@ -47,7 +67,7 @@ class KeyServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.closing.set()
+        self._server.closing.set()
         self._server.shutdown()
         self._server.server_close()
 

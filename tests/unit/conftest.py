@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from jwks_server import KeyServer
+from key_cache import Clock
 from scene import ALGORITHMS, LEEWAY, NOW, Scene
 from tokens import TestIssuer
 
@@ -21,3 +23,19 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         verifier = Verifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)
         verifier.verify(issuer.sign(), NOW)
         yield Scene(issuer, server, keys, verifier)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def issuer(tmp_path: Path) -> TestIssuer:
+    return TestIssuer(tmp_path)
+
+
+@pytest.fixture
+def server(issuer: TestIssuer) -> Iterator[KeyServer]:
+    with KeyServer(issuer.jwks("rsa-1")) as server:
+        yield server

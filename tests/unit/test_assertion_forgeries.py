@@ -174,6 +174,11 @@ def test_an_assertion_in_any_but_its_one_spelling_is_refused(scene: Scene, spoil
     assert scene.refuses(spoil(telling_token(scene)))
 
 
+def test_a_genuine_assertion_is_refused_over_sixteen_kibibytes(scene: Scene) -> None:
+    assert scene.bearer(scene.issuer.sign(custom="x" * 11_000))
+    assert scene.refuses(scene.issuer.sign(custom="x" * 12_500))
+
+
 def test_a_non_canonical_last_character_is_refused(scene: Scene) -> None:
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     token = scene.issuer.sign()
