@@ -1,0 +1,23 @@
+"""The grammars of names that clients choose. Matching is of the whole text, and its length comes first.
+
+Each pattern can read a text in one way only, so that no input makes it slow.
+"""
+
+from __future__ import annotations
+
+import re
+
+SLUG_LENGTH = 64
+SECRET_KEY_LENGTH = 256
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+SECRET_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def is_slug(text: str) -> bool:
+    """Whether it is lower-case ASCII alphanumerics with single interior hyphens, at most 64 characters."""
+    return len(text) <= SLUG_LENGTH and SLUG.fullmatch(text) is not None
+
+
+def is_secret_key(text: str) -> bool:
+    """Whether it is a POSIX environment variable name in ASCII, at most 256 characters."""
+    return len(text) <= SECRET_KEY_LENGTH and SECRET_KEY.fullmatch(text) is not None

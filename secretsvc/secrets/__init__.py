@@ -1,0 +1,1 @@
+"""Secrets: sealed values, their history, and the writes that change an environment."""

@@ -1,0 +1,191 @@
+"""Import and export formats: a text to keys and values, and back. Nothing read is ever quoted in an error."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from json import JSONDecodeError
+from types import MappingProxyType
+from typing import Any
+
+from dotenv.parser import Binding, Reader, parse_binding
+
+from secretsvc.kernel.errors import Issue, ValidationFailed
+from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, is_secret_key
+
+MAX_ISSUES = 100
+
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+_REST_OF_LINE = r"([^\r\n]*)"
+_INLINE_COMMENT = re.compile(r"(?<=\s)#")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PRINTABLE = re.compile(r"[!-~]+")
+_BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]*")
+_ESCAPES = str.maketrans(
+    {"\\": r"\\", '"': r"\"", "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r"}
+    | {"\t": r"\t", "\v": r"\v"}
+)
+
+
+def read_env(content: str) -> dict[str, str]:
+    """Dotenv as python-dotenv reads it, with no interpolation (contract 3.5).
+
+    Raises ValidationFailed with an issue at `content` for each line that cannot be used, up to 100:
+    its number is that of the line on which the binding itself starts.
+    """
+    values: dict[str, str] = {}
+    issues: list[Issue] = []
+    for line, binding in _bindings(content):
+        problem = _binding_problem(binding, values)
+        if problem:
+            issues.append(Issue("content", f"Line {line}: {problem}."))
+            if len(issues) == MAX_ISSUES:
+                break
+        elif binding.key is not None:
+            values[binding.key] = binding.value
+    _refuse(issues)
+    return values
+
+
+def read_json(content: str) -> dict[str, str]:
+    """One JSON object of strings, with no member twice (contract 3.5).
+
+    Raises ValidationFailed with an issue for each problem, up to 100: at `content.KEY` for a key's
+    value or repetition, at `content` for a text that is not JSON or a key that cannot be named.
+    """
+    members = _members(content)
+    values: dict[str, str] = {}
+    issues: list[Issue] = []
+    for number, (key, value) in enumerate(members, 1):
+        issue = _member_issue(number, key, value, values)
+        if issue:
+            issues.append(issue)
+            if len(issues) == MAX_ISSUES:
+                break
+        else:
+            values[key] = value
+    _refuse(issues)
+    return values
+
+
+def write_env(values: Mapping[str, str]) -> str:
+    """One dotenv line a key, sorted, each ended by a line feed; `read_env` reads back the same values.
+
+    So does python-dotenv with `interpolate=False`: its syntax has no way to write a `${` that it would
+    not expand.
+    """
+    return "".join(f"{key}={_quoted(values[key])}\n" for key in sorted(values))
+
+
+READERS: Mapping[str, Callable[[str], dict[str, str]]] = MappingProxyType(
+    {"env": read_env, "json": read_json}
+)
+
+
+class _Reader(Reader):  # type: ignore[misc]  # it has no types of its own
+    """python-dotenv's reader, which takes the comment off an unquoted value itself.
+
+    The pattern that python-dotenv does this with takes quadratic time over white space: an import of
+    the permitted size would keep a thread busy for hours. What it then sees is an empty value.
+    """
+
+    unquoted: str | None = None
+
+    def read_regex(self, regex: re.Pattern[str]) -> Sequence[str]:
+        groups: Sequence[str] = super().read_regex(regex)
+        if regex.pattern != _REST_OF_LINE:
+            return groups
+        comment = _INLINE_COMMENT.search(groups[0])
+        self.unquoted = groups[0][: comment.start() if comment else None].rstrip()
+        return ("",)
+
+
+def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
+    """Each binding with the number of the line it starts on, found by its place in the text.
+
+    The parser's own count includes blank lines before a binding, and goes wrong after an error.
+    """
+    reader = _Reader(io.StringIO(content))
+    starts = [match.end() for match in _NEWLINE.finditer(reader.string)]
+    while reader.has_next():
+        offset = reader.position.chars
+        binding = parse_binding(reader)
+        unquoted, reader.unquoted = reader.unquoted, None
+        if unquoted is not None:
+            binding = binding._replace(value=unquoted)
+        text = binding.original.string
+        offset += len(text) - len(text.lstrip())
+        yield bisect_right(starts, offset) + 1, binding
+
+
+def _binding_problem(binding: Binding, earlier: Mapping[str, str]) -> str | None:
+    if binding.error:
+        return "it cannot be read"
+    if _SURROGATE.search(binding.original.string):
+        return "it holds a lone surrogate"
+    if binding.key is None:
+        return None
+    if not is_secret_key(binding.key):
+        return "the key is not an environment variable name of at most 256 characters"
+    if binding.value is None:
+        return "the key has no '=' and no value"
+    return "the key was given before" if binding.key in earlier else None
+
+
+class _Members(tuple[tuple[str, Any], ...]):
+    """An object's members as they were written, those given twice included."""
+
+    __slots__ = ()
+
+
+def _members(content: str) -> _Members:
+    problem = "It must be one JSON object whose values are strings."
+    try:
+        # Numbers are refused below whatever their size, so none is ever computed.
+        parsed = json.loads(
+            content, object_pairs_hook=_Members, parse_int=len, parse_float=len, parse_constant=_not_json
+        )
+        if isinstance(parsed, _Members):
+            return parsed
+    except JSONDecodeError as error:
+        problem = f"Line {error.lineno}: it is not JSON."
+    except (ValueError, RecursionError):
+        problem = "It is not JSON."
+    raise ValidationFailed.at("content", problem)
+
+
+def _not_json(_name: str) -> None:
+    raise ValueError
+
+
+def _member_issue(number: int, key: str, value: object, earlier: Mapping[str, str]) -> Issue | None:
+    if not is_secret_key(key):
+        # A name of any length and any characters may be a value that was put in the wrong place.
+        short = len(key) <= SECRET_KEY_LENGTH and _PRINTABLE.fullmatch(key)
+        path = f"content.{key}" if short else "content"
+        problem = "the key is not an environment variable name of at most 256 characters"
+        return Issue(path, f"Member {number}: {problem}.")
+    if key in earlier:
+        return Issue(f"content.{key}", "The key was given before.")
+    if not isinstance(value, str):
+        return Issue(f"content.{key}", "The value is not a string.")
+    if _SURROGATE.search(value):
+        return Issue(f"content.{key}", "The value holds a lone surrogate.")
+    return None
+
+
+def _refuse(issues: Sequence[Issue]) -> None:
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
+
+
+def _quoted(value: str) -> str:
+    if _BARE.fullmatch(value):
+        return value
+    # Nothing is special between single quotes but the quote itself and the backslash, in a shell too.
+    if value.isprintable() and "'" not in value and "\\" not in value:
+        return f"'{value}'"
+    return f'"{value.translate(_ESCAPES)}"'
