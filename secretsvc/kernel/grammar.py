@@ -9,7 +9,7 @@ import re
 
 SLUG_LENGTH = 64
 SECRET_KEY_LENGTH = 256
-SLUG = re.compile(r"[a-z0-9]+(?:-?[a-z0-9]+)*")
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 SECRET_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

@@ -108,15 +108,14 @@ def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
 
     The parser's own count includes blank lines before a binding, and goes wrong after an error.
     """
-    # Without `newline` here, carriage returns inside quotes would be read as line feeds.
-    reader = _Reader(io.StringIO(content, newline=""))
+    reader = _Reader(io.StringIO(content))
     starts = [match.end() for match in _NEWLINE.finditer(reader.string)]
     while reader.has_next():
         offset = reader.position.chars
-        reader.unquoted = None
         binding = parse_binding(reader)
-        if reader.unquoted is not None:
-            binding = binding._replace(value=reader.unquoted)
+        unquoted, reader.unquoted = reader.unquoted, None
+        if unquoted is not None:
+            binding = binding._replace(value=unquoted)
         text = binding.original.string
         offset += len(text) - len(text.lstrip())
         yield bisect_right(starts, offset) + 1, binding

@@ -1,10 +1,13 @@
-"""tmp"""
+"""Headers that every response carries, whoever writes it: the application or the server itself."""
+
+from __future__ import annotations
 
 import re
 
 import uuid_utils
 
-SECURITY_HEADERS = (
+REQUEST_ID_HEADER = "X-Request-Id"
+SECURITY_HEADERS: tuple[tuple[str, str], ...] = (
     ("X-Frame-Options", "DENY"),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
@@ -12,8 +15,19 @@ SECURITY_HEADERS = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Strict-Transport-Security", "max-age=63072000; includeSubDomains; preload"),
 )
+# The default for what is no page: a page replaces it by a policy of its own.
 API_CONTENT_SECURITY_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
+_OFFERED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
-def request_id(o):
-    return o if o and re.fullmatch(r"[A-Za-z0-9._-]{1,64}", o) else str(uuid_utils.uuid7())
+
+def new_request_id() -> str:
+    """A UUIDv7 in its usual text form."""
+    return str(uuid_utils.uuid7())
+
+
+def request_id(offered: str | None) -> str:
+    """The client's own id if the specification's pattern allows all of it, else a new one."""
+    if offered is not None and _OFFERED.fullmatch(offered):
+        return offered
+    return new_request_id()

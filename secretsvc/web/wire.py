@@ -1,2 +1,77 @@
-def includeme(config):
-    pass
+"""What the server answers before or after the application: malformed and oversized requests, crashes.
+
+Waitress would write them as plain text, without a request id, and quote the offending line, which may
+be an assertion. Here they have the error envelope, the headers, and constant texts (contract 3.14).
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.task import ErrorTask
+
+from secretsvc.kernel.errors import BadRequest, Internal, PayloadTooLarge
+from secretsvc.web.headers import (
+    API_CONTENT_SECURITY_POLICY,
+    REQUEST_ID_HEADER,
+    SECURITY_HEADERS,
+    request_id,
+)
+
+if TYPE_CHECKING:
+    from pyramid.config import Configurator
+
+_NOT_IMPLEMENTED = ("NOT_IMPLEMENTED", "The request asks for a transfer coding that is not supported.")
+_TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
+
+# The server's own status, ours, and the body's code and message. Contract 4.10: large headers are 413.
+ANSWERS: dict[int, tuple[HTTPStatus, tuple[str, str]]] = {
+    400: (HTTPStatus.BAD_REQUEST, (BadRequest.code, BadRequest.default_message)),
+    413: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE),
+    431: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE),
+    500: (HTTPStatus.INTERNAL_SERVER_ERROR, (Internal.code, Internal.default_message)),
+    501: (HTTPStatus.NOT_IMPLEMENTED, _NOT_IMPLEMENTED),
+}
+
+
+class EnvelopeErrorTask(ErrorTask):  # type: ignore[misc]  # it has no types of its own
+    """Answers the parser's error with the envelope, says nothing of its text, closes the connection."""
+
+    def execute(self) -> None:
+        """Writes the whole response; a status that is not in the table is answered as a crash."""
+        status, (code, message) = ANSWERS.get(self.request.error.code, ANSWERS[500])
+        identifier = request_id(self.request.headers.get("X_REQUEST_ID"))
+        body = json.dumps({"code": code, "message": message, "request_id": identifier}).encode()
+        self.status = f"{status.value} {status.phrase}"
+        self.response_headers = [
+            ("Content-Type", "application/json"),
+            ("Cache-Control", "no-store"),
+            (REQUEST_ID_HEADER, identifier),
+            *SECURITY_HEADERS,
+            ("Content-Security-Policy", API_CONTENT_SECURITY_POLICY),
+        ]
+        self.content_length = len(body)
+        self.set_close_on_finish()
+        # The answer to HEAD has no body, or the client would take it for the start of the next one.
+        self.write(b"" if getattr(self.request, "command", "") == "HEAD" else body)
+
+
+class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no types of its own
+    """Waitress's parser, but a request that it chokes on is answered, not dropped with a traceback."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Raises ParsingError, also for the host or length that the standard library cannot read."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError:
+            raise ParsingError("unreadable number or address") from None
+
+
+def includeme(config: Configurator) -> None:
+    """Installs both for every server of the process: waitress has no narrower place for them."""
+    HTTPChannel.error_task_class = EnvelopeErrorTask
+    HTTPChannel.parser_class = AnsweringParser
