@@ -1,1 +1,8 @@
 """Secrets: sealed values, their history, and the writes that change an environment."""
+
+from typing import Any
+
+
+def includeme(config: Any) -> None:
+    """Announces the wing's rooms."""
+    config.include(".api")

@@ -1,7 +1,9 @@
 """The Pyramid machinery: mounts, tree, views, input, errors. It knows no wing."""
 
+from typing import Any
 
-def includeme(config):  # type: ignore[no-untyped-def]
+
+def includeme(config: Any) -> None:
     """Directives first, so that every wing can use them."""
     for room in ("tree", "errors", "views", "tweens", "wire"):
         config.include(f".{room}")
