@@ -169,7 +169,7 @@ def test_the_names_of_header_and_cookie_can_be_a_vendors_own(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "form", [{"identity": "Bob@example.test"}, {"service": "deploy-bot"}, {"identity": "nobody"}]
+    "form", [{"identity": "Bob@example.test"}, {"service": "a;b,c%41é"}, {"identity": "nobody"}]
 )
 def test_a_choice_made_on_the_page_lasts_in_a_cookie(proxy: Proxy, form: dict[str, str]) -> None:
     answer = proxy.post(form, HTTP_SEC_FETCH_SITE="same-origin")
