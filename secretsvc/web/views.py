@@ -19,7 +19,7 @@ from secretsvc.kernel.errors import Forbidden, ValidationFailed
 from secretsvc.web.body import parse_object
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import NOTHING, validate
-from secretsvc.web.tree import API, MOUNTS, Root
+from secretsvc.web.tree import API, MOUNTS, Node, Root
 
 PUBLIC = NO_PERMISSION_REQUIRED
 #: Whoever has a valid assertion.
@@ -132,6 +132,12 @@ def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
         return view(context, request)
 
     return wrapper
+
+
+def created_at(request: Any, collection: Node, name: object, resource: Any) -> Any:
+    """The answer to a creation: the resource, and where it is, relative to the host."""
+    request.response.headers["Location"] = f"{collection.path()}/{name}"
+    return resource
 
 
 def is_cross_site(environ: dict[str, Any]) -> bool:

@@ -1,0 +1,28 @@
+def test_smoke(service, admin):
+    bob = service.user("bob@x.io")
+    print(bob.get("/projects").json, bob.get("/whoami").json)
+    print(bob.get("/projects/shop/environments/prod/secrets", 404).json)
+    ids = {i["subject"]: i["id"] for i in admin.get("/identities").json["items"]}
+    print(admin.get("/access/unknown-identities").json)
+    r = admin.post("/grants", {"scope_type": "environment", "project": "shop", "environment": "prod", "role": "admin", "identity_id": ids["bob@x.io"]}, 201)
+    print(r.json, r.headers["Location"])
+    print(admin.post("/grants", {"scope_type": "environment", "project": "shop", "environment": "prod", "role": "admin", "identity_id": ids["bob@x.io"]}, 409).json)
+    print(admin.post("/grants", {"scope_type": "global", "project": "shop", "role": "admin", "identity_id": ids["bob@x.io"]}, 422).json)
+    print(bob.get("/grants").json)
+    print(bob.get("/audit?environment=prod").json["items"][0])
+    print(bob.get("/audit").json["items"][0])
+    print(bob.get("/audit?project=shop", 404).json)
+    print(admin.get(f"/identities/{ids['bob@x.io']}/effective-permissions").json)
+    print(admin.get(f"/identities/{ids['root@example.com']}/effective-permissions").json)
+    g = admin.post("/groups", {"slug": "team", "name": "T"}, 201).json
+    print(admin.post(f"/groups/{g['id']}/members", {"identity_id": ids["bob@x.io"]}, 201).json)
+    gg = admin.post(f"/groups/{g['id']}/grants", {"scope_type": "project", "project": "shop", "role": "writer"}, 201).json
+    print(admin.get(f"/groups/{g['id']}/grants").json)
+    print(admin.get(f"/identities/{ids['bob@x.io']}/effective-permissions").json)
+    print(admin.patch(f"/identities/{ids['bob@x.io']}", {"disabled": True}).json)
+    print(admin.get(f"/identities/{ids['bob@x.io']}/effective-permissions").json)
+    admin.delete(f"/groups/{g['id']}/members/{ids['bob@x.io']}")
+    admin.delete(f"/groups/{g['id']}/grants/{gg['id']}")
+    admin.delete(f"/grants/{r.json['id']}")
+    print(admin.get("/audit?limit=3").json)
+    print(admin.get("/audit?project=shop&actor=BOB@x.io").json)
