@@ -164,8 +164,14 @@ def header_name(raw: str) -> str:
 
 
 def rate(raw: str) -> limits.RateLimitItem | None:
-    """The notation of the `limits` library; an empty text turns the limit off."""
-    return limits.parse(raw) if raw.strip() else None
+    """One limit in the notation of the `limits` library; an empty text turns it off."""
+    if not raw.strip():
+        return None
+    items = limits.parse_many(raw)
+    # A second limit would be ignored, and one of nothing would lock everybody out.
+    if len(items) != 1 or items[0].amount < 1:
+        raise ValueError
+    return items[0]
 
 
 class Settings:
