@@ -62,6 +62,11 @@ def delete_environment(context: Environment, request: Any) -> Any:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    _declare_projects(config)
+    _declare_environments(config)
+
+
+def _declare_projects(config: Any) -> None:
     config.add_api_view(
         list_projects,
         context=Projects,
@@ -110,6 +115,9 @@ def includeme(config: Any) -> None:
         status=204,
         response=None,
     )
+
+
+def _declare_environments(config: Any) -> None:
     config.add_api_view(
         list_environments,
         context=Environments,

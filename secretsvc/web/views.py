@@ -104,11 +104,18 @@ def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
         issues = context.issues()
         if issues:
             raise ValidationFailed(issues=issues)
-        if operation.reveals and is_cross_site(request.environ):
-            raise Forbidden("Values are not served to other sites.")
+        if operation.reveals:
+            _before_values(request)
         return view(context, request)
 
     return wrapper
+
+
+def _before_values(request: Any) -> None:
+    """Raises `Forbidden`, or `ServerMisconfigured` where the answer could not name its edge cache."""
+    if is_cross_site(request.environ):
+        raise Forbidden("Values are not served to other sites.")
+    _ = request.registry.service_settings.edge_cache_header
 
 
 declared_view.options = ("operation",)  # type: ignore[attr-defined]
