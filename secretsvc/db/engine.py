@@ -77,7 +77,10 @@ def _sqlite_engine(url: str) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     @event.listens_for(engine, "checkin")
-    def release(_dbapi_connection: Any, record: Any) -> None:
+    def release(dbapi_connection: Any, record: Any) -> None:
+        # A COMMIT that failed leaves its transaction open, and SQLAlchemy hands it to the next request.
+        if dbapi_connection is not None and dbapi_connection.in_transaction:
+            dbapi_connection.rollback()
         # Only once the connection is back is the transaction surely over, however it ended.
         if record.info.pop(_HELD, False):
             lock.release()

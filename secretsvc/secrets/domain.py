@@ -44,7 +44,7 @@ class Listed:
     key: str
     version: int
     description: str | None
-    kid: str
+    kid: str | None
     created_at: int
     updated_at: int
     readable: bool

@@ -13,7 +13,7 @@ from secretsvc.access.rules import at_environment
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Context, Envelope
-from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.errors import DecryptFailed, NotFound
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
@@ -24,17 +24,22 @@ VERSION_NOT_FOUND = "Version not found."
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A version with its envelope and the place that the envelope is bound to."""
+    """A version with its envelope and the place that the envelope is bound to.
+
+    A damaged row may have none: its current version is missing, or a tombstone.
+    """
 
     environment_id: UUID
     key: str
     version: int
-    envelope: bytes
-    kid: str
+    envelope: bytes | None
+    kid: str | None
 
 
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
+    if sealed.envelope is None or sealed.kid is None:
+        raise DecryptFailed()
     context = Context(sealed.environment_id, sealed.key, sealed.version)
     return call.ring.open(sealed.envelope, sealed.kid, context).decode("utf-8")
 
@@ -91,7 +96,8 @@ _LIVE = (
         secret.c.created_at,
         secret.c.updated_at,
     )
-    .join_from(
+    # Not an inner join: a secret whose version is missing is unreadable, and must not be left out.
+    .outerjoin_from(
         secret,
         secret_version,
         and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),

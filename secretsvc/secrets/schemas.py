@@ -22,7 +22,7 @@ MODE = Choice("merge", "replace")
 REASON = Text(maximum=512, nullable=True)
 READ_REASON = Choice("reveal", "copy", "export", "run")
 DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
-KID = Text(minimum=16, maximum=16)
+KID = Text(minimum=16, maximum=16, nullable=True)
 
 
 class RevealQuery(Body):
@@ -107,7 +107,7 @@ class Version(Body):
     """One version of a secret."""
 
     version = required(Integer(minimum=1))
-    kid = required(Text(minimum=16, maximum=16, nullable=True))
+    kid = required(KID)
     deleted = required(Boolean())
     created_at = required(Integer())
     created_by = required(Identifier())
