@@ -37,9 +37,9 @@ def offences(views: list[Any]) -> list[str]:
             found.append(f"{name}: no role")
         if (operation.response is None) != (operation.status == 204):
             found.append(f"{name}: no response schema")
-        if operation.body is not None and not isinstance(operation.body, Body):
+        if operation.body is not None and not isinstance(operation.body, Body | Variants):
             found.append(f"{name}: no body schema")
-        if not isinstance(operation.query, Body):
+        if not isinstance(operation.query, Body | Variants):
             found.append(f"{name}: no query schema")
         if not name or not operation.summary:
             found.append(f"{name}: no name")
