@@ -6,17 +6,26 @@ from typing import Any
 
 from pyramid.config import Configurator
 
-WINGS = ("identity", "audit", "access", "projects", "secrets", "meta")
+from secretsvc.service import report
+
+WINGS = ("identity", "audit", "access", "projects", "secrets", "keyring", "meta")
 
 
-def main(global_config: dict[str, str], **settings: str) -> Any:
+def main(_global_config: dict[str, str], **settings: str) -> Any:
     """The WSGI application of an ini file's `[app:main]` section (PasteDeploy)."""
-    settings = {"tm.annotate_user": "false", "tm.manager_hook": "pyramid_tm.explicit_manager", **settings}
-    with Configurator(settings=settings) as config:
-        config.include("pyramid_tm")
-        config.include("secretsvc.service")
-        config.include("secretsvc.web")
-        for wing in WINGS:
-            config.include(f"secretsvc.{wing}")
-        config.include("secretsvc.web.tree.add_pages_mount")
-    return config.make_wsgi_app()
+    return configure(settings).make_wsgi_app()
+
+
+def configure(settings: dict[str, str]) -> Configurator:
+    """The whole configuration, committed; commands use its registry without serving anything."""
+    defaults = {"tm.annotate_user": "false", "tm.manager_hook": "pyramid_tm.explicit_manager"}
+    config = Configurator(settings=defaults | settings)
+    config.include("pyramid_tm")
+    config.include("secretsvc.service")
+    config.include("secretsvc.web")
+    for wing in WINGS:
+        config.include(f"secretsvc.{wing}")
+    config.include("secretsvc.web.tree.add_pages_mount")
+    config.commit()
+    report(config.registry)
+    return config

@@ -2,26 +2,58 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: The active master key and, during a rotation, the retired one: 32 bytes each.
+KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
+
+
+def add_key_provider(config: Any, name: str, provider: KeyProvider) -> None:
+    """Directive: a source of master keys, chosen by `KEY_PROVIDER`. Two of one name conflict."""
+    provider = config.maybe_dotted(provider)
+    providers = config.registry.key_providers
+
+    def register() -> None:
+        providers[name] = provider
+
+    config.action(("secretsvc key provider", name), register)
 
 
 def includeme(config: Any) -> None:
     """Puts them on the registry; none is opened before it is needed."""
     registry = config.registry
     settings = Settings(registry.settings)
-    settings.report()
     registry.service_settings = settings
     registry.database = Database(settings)
+    registry.key_providers = {}
+    config.add_directive("add_key_provider", add_key_provider)
 
     @cache
     def load_ring() -> KeyRing:
-        ring = KeyRing(settings.master_key, settings.master_key_old)
+        provider = registry.key_providers.get(settings.key_provider)
+        if provider is None:
+            log.error("setting KEY_PROVIDER names no provider")
+            raise ServerMisconfigured()
+        ring = KeyRing(*provider(settings))
         ring.check()
         return ring
 
     registry.load_ring = load_ring
+
+
+def report(registry: Any) -> None:
+    """Logs what is wrong with the settings at the start, before a request meets it."""
+    registry.service_settings.report()
+    with suppress(ServerMisconfigured):
+        registry.load_ring()

@@ -80,6 +80,7 @@ class Service:
             if value is not None
         }
         self.app = secretsvc.main({}, **self.settings)
+        self.others: list[Service] = []
 
     @property
     def engine(self) -> Engine:
@@ -87,11 +88,14 @@ class Service:
 
     def close(self) -> None:
         self.engine.dispose()
+        for other in self.others:
+            other.close()
 
     def restarted(self, **settings: str | None) -> Service:
         """Another process, so to say, over the same database; a setting that is None is left out."""
         mine = {name.removeprefix("secretsvc.").upper(): value for name, value in self.settings.items()}
-        return Service(self.url, self.issuer, **mine | settings)
+        self.others.append(Service(self.url, self.issuer, **mine | settings))
+        return self.others[-1]
 
     def user(self, email: str = ADMIN, **claims: Any) -> Client:
         return Client(self.app, self.issuer.sign(email, **claims))

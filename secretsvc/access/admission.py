@@ -18,12 +18,10 @@ from secretsvc.db.engine import read_once, write_transaction
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
-from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, Role, ScopeType
 from secretsvc.kernel.errors import Internal, NoAdminsConfigured
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Settings
-
-LISTED = HeldGrant(None, None, Role.ADMIN, ScopeType.GLOBAL)
 
 
 def is_listed(settings: Settings, principal: Principal) -> bool:
@@ -53,7 +51,7 @@ class Admission:
         known = standing.identity
         if known is None:
             raise Internal()
-        grants = (*standing.grants, LISTED) if listed else standing.grants
+        grants = (*standing.grants, ADMIN_EVERYWHERE) if listed else standing.grants
         actor = Actor(known.id, principal.kind.value, principal.subject)
         return actor, GrantSnapshot(grants, known.disabled)
 

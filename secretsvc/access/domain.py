@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import exists, func, select
 
-from secretsvc.access.admission import LISTED, is_listed
+from secretsvc.access.admission import is_listed
 from secretsvc.access.explanation import Explained, explain, scope_of
 from secretsvc.access.grants import (
     Grant,
@@ -27,7 +27,7 @@ from secretsvc.audit.narrowing import auditable
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.directory import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
-from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
 
 
@@ -111,7 +111,7 @@ def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions
     standing = load_standing(call.connection, principal, call.now)
     grants = standing.grants
     if is_listed(call.settings, principal) and not standing.has_own_global_admin:
-        grants = (LISTED, *grants)
+        grants = (ADMIN_EVERYWHERE, *grants)
     explained = explain(GrantSnapshot(grants, found.disabled))
     visible = [one for one in explained if decide(call.snapshot, one.at) is Role.ADMIN]
     groups = _groups(call, grants)

@@ -97,6 +97,13 @@ def read_once(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def read_transaction(engine: Engine) -> Iterator[Connection]:
+    """A short transaction that only reads."""
+    with engine.connect() as connection:
+        yield connection.execution_options(**READ)
+
+
+@contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction of its own: committed at the end, rolled back when an error passes."""
     with engine.connect() as connection:

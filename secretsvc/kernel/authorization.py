@@ -112,6 +112,11 @@ class GrantSnapshot:
         return decide(self, GLOBAL)
 
 
+#: What is listed in BOOTSTRAP_ADMINS, and what the system itself, may do: everything, by no row.
+ADMIN_EVERYWHERE = HeldGrant(None, None, Role.ADMIN, ScopeType.GLOBAL)
+SYSTEM_GRANTS = GrantSnapshot((ADMIN_EVERYWHERE,))
+
+
 def greatest(roles: Iterable[Role]) -> Role | None:
     """The role of highest rank, None of none."""
     return max(roles, key=lambda role: role.rank, default=None)

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 from urllib.parse import urlsplit
 
@@ -152,6 +153,11 @@ def required_text(raw: str) -> str:
     return raw.strip()
 
 
+def file_path(raw: str) -> Path:
+    """A path; relative to the working directory if it is not absolute."""
+    return Path(required_text(raw))
+
+
 def key_url(raw: str) -> str:
     """`https:` anywhere, `http:` to a loopback host, or `file:`."""
     url = urlsplit(raw.strip())
@@ -185,8 +191,11 @@ class Settings:
     """What `contract.md` section 1 lists, by name. Its representation shows no value."""
 
     database_url = Setting(database_url, ini="sqlalchemy.url")
+    key_provider = Setting(required_text, "environment")
     master_key = Setting(master_key)
     master_key_old: Setting[bytes | None] = Setting(optional_master_key, None)
+    master_key_file: Setting[Path | None] = Setting(file_path, None)
+    master_key_old_file: Setting[Path | None] = Setting(file_path, None)
     bootstrap_admins: Setting[frozenset[str]] = Setting(emails, frozenset(), fresh=True)
     access_issuer = Setting(required_text)
     access_audience = Setting(words)
@@ -212,9 +221,12 @@ class Settings:
         return "<Settings>"
 
     def report(self) -> None:
-        """Logs the name of each setting that is missing or malformed, once, at the start."""
+        """Logs the name of each setting that is missing or malformed, once, at the start.
+
+        Which of the master key's are needed is for the key provider to say.
+        """
         for name, setting in vars(type(self)).items():
-            if isinstance(setting, Setting):
+            if isinstance(setting, Setting) and not name.startswith("master_key"):
                 try:
                     getattr(self, name)
                 except ServerMisconfigured:

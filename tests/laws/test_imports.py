@@ -23,6 +23,7 @@ FLOORS = {
     "grants": 2,
     "guard": 2,
     "narrowing": 2,
+    "rows": 2,
     "jose": 2,
     "jwks": 2,
     "key_source": 2,
@@ -36,6 +37,8 @@ FLOORS = {
     "group_api": 5,
     "ui": 5,
     "tweens": 5,
+    "commands": 5,
+    "providers": 5,
     "policy": 5,
     "__init__": 6,
 }

@@ -1,0 +1,9 @@
+"""The key ring at work: where its keys come from, which rows they seal, and moving rows to the active one."""
+
+from typing import Any
+
+
+def includeme(config: Any) -> None:
+    """Announces the wing's rooms."""
+    config.include(".providers")
+    config.include(".api")

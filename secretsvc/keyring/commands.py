@@ -1,0 +1,108 @@
+"""The `secretsvc` console script: key ring chores for operators, through the same use cases as the API.
+
+Each subcommand takes the ini file, as Pyramid's own scripts do, and acts as the system.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from pyramid.paster import get_appsettings, setup_logging
+
+import secretsvc
+from secretsvc.db.engine import read_transaction, write_transaction
+from secretsvc.kernel.actors import SYSTEM
+from secretsvc.kernel.authorization import SYSTEM_GRANTS
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.crypto import generate_master_key
+from secretsvc.kernel.errors import SecretsvcError
+from secretsvc.keyring import domain
+from secretsvc.web.headers import new_request_id
+
+INI = click.argument("ini", type=click.Path(exists=True, dir_okay=False))
+
+
+@click.group()
+@click.version_option(package_name="secretsvc")
+def main() -> None:
+    """Chores for those who run secretsvc."""
+
+
+@main.command()
+@INI
+@click.option("--page", default=500, show_default=True, type=click.IntRange(1, 1000))
+def rekey(ini: str, page: int) -> None:
+    """Move every envelope to the active master key, page by page.
+
+    Each page commits by itself: a run that was interrupted is taken up by the next.
+    """
+    registry = _registry(ini)
+    with _failing_plainly(), _call(registry, writes=False) as call:
+        total = domain.count_remaining(call)
+    with _failing_plainly(), click.progressbar(length=total, label="Rekeying") as bar:
+        while True:
+            with _call(registry, writes=True) as call:
+                done = domain.rekey(call, page)
+            bar.update(done.rekeyed)
+            if not done.remaining:
+                break
+    click.echo("Every envelope is under the active key.")
+
+
+@main.command()
+@INI
+def verify(ini: str) -> None:
+    """Open every envelope, current and historical, and name those that cannot be opened. Exit 1 if any."""
+    registry = _registry(ini)
+    seen = bad = 0
+    with _failing_plainly(), _call(registry, writes=False) as call:
+        for found in domain.verify(call):
+            seen += 1
+            if found is not None:
+                bad += 1
+                place = found.place
+                click.echo(
+                    f"{found.code} {place.project}/{place.environment} {place.key} version {place.version}"
+                )
+    click.echo(f"{seen} envelopes, {bad} unreadable.")
+    sys.exit(1 if bad else 0)
+
+
+@main.command()
+def keygen() -> None:
+    """Print a fresh key for MASTER_KEY."""
+    click.echo(generate_master_key())
+
+
+def _registry(ini: str) -> Any:
+    setup_logging(ini)
+    return secretsvc.configure(get_appsettings(ini)).registry
+
+
+@contextmanager
+def _call(registry: Any, *, writes: bool) -> Iterator[Call]:
+    begin = write_transaction if writes else read_transaction
+    with begin(registry.database.engine) as connection:
+        yield Call(
+            SYSTEM,
+            SYSTEM_GRANTS,
+            now_ms(),
+            new_request_id(),
+            registry.service_settings,
+            connect=lambda: connection,
+            abandon=connection.rollback,
+            load_ring=registry.load_ring,
+        )
+
+
+@contextmanager
+def _failing_plainly() -> Iterator[None]:
+    try:
+        yield
+    except SecretsvcError as error:
+        raise click.ClickException(f"{error.code}: {error.message}") from None

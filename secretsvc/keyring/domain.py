@@ -1,0 +1,125 @@
+"""Use cases of the key ring: report it, move rows to the active key, prove that all can be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from secretsvc.access.rules import assert_can
+from secretsvc.audit.rules import record
+from secretsvc.kernel.authorization import GLOBAL, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import DecryptFailed, UnknownKid
+from secretsvc.keyring.rows import (
+    Place,
+    Row,
+    count_by_kid,
+    count_others,
+    every_row,
+    put_page,
+    take_page,
+)
+from secretsvc.secrets.rules import open_value, seal_value
+
+VERIFY_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A master key by its kid; one that is not `held` is named by rows but not on the ring."""
+
+    kid: str
+    active: bool
+    held: bool
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRingReport:
+    """The ring and its rows, counted live over current versions and history."""
+
+    active_kid: str
+    keys: list[Key]
+
+    @property
+    def safe_to_remove_old_key(self) -> bool:
+        """True exactly when no envelope names a key that is not the active one."""
+        return all(key.active or key.rows == 0 for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Rekeyed:
+    """How many envelopes a page moved, and how many are left; rotation is finished at 0."""
+
+    rekeyed: int
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An envelope that cannot be opened, and the code of the reason."""
+
+    place: Place
+    code: str
+
+
+def key_ring(call: Call) -> KeyRingReport:
+    """The report (specification, "Admin"). Raises `ServerMisconfigured` where there is no ring."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    ring, rows = call.ring, count_by_kid(call)
+    kids = [*ring.kids, *sorted(rows.keys() - {*ring.kids})]
+    keys = [Key(kid, kid == ring.active_kid, kid in ring.kids, rows.get(kid, 0)) for kid in kids]
+    return KeyRingReport(ring.active_kid, keys)
+
+
+def rekey(call: Call, limit: int) -> Rekeyed:
+    """Moves one page of at most `limit` envelopes to the active key, all of them or none.
+
+    Plaintexts, versions, revisions and times stay as they are. Raises `DecryptFailed` or `UnknownKid` for
+    an envelope that cannot be opened.
+    """
+    assert_can(call, Role.ADMIN, GLOBAL)
+    active = call.ring.active_kid
+    page = take_page(call, active, limit)
+    if page:
+        put_page(call, [_resealed(call, row) for row in page])
+    remaining = count_others(call, active)
+    if page:
+        detail = {"rekeyed": len(page), "remaining": remaining, "active_kid": active}
+        record(call, "keyring.rekey", detail=detail)
+    return Rekeyed(len(page), remaining)
+
+
+def count_remaining(call: Call) -> int:
+    """How many envelopes are not under the active key."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    return count_others(call, call.ring.active_kid)
+
+
+def verify(call: Call) -> Iterator[Unreadable | None]:
+    """Opens every envelope, current and historical: one item each, None for one that is in order."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    for row, place in every_row(call, VERIFY_PAGE):
+        yield _examined(call, row, place)
+
+
+def _examined(call: Call, row: Row, place: Place) -> Unreadable | None:
+    try:
+        open_value(call, row.sealed)
+    except (DecryptFailed, UnknownKid) as error:
+        return Unreadable(place, error.code)
+    return None
+
+
+def _resealed(call: Call, row: Row) -> dict[str, Any]:
+    sealed = row.sealed
+    value = open_value(call, sealed)
+    envelope, kid = seal_value(call, sealed.environment_id, sealed.key, sealed.version, value)
+    return {
+        "row_id": row.secret_id,
+        "row_version": sealed.version,
+        "old_kid": sealed.kid,
+        "new_envelope": envelope,
+        "new_kid": kid,
+    }

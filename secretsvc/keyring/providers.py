@@ -1,0 +1,47 @@
+"""Where master keys come from: the environment, or files that a service manager or a container mounts.
+
+A package outside adds its own by the same directive, `config.add_key_provider`, and is chosen by
+`KEY_PROVIDER`.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.settings import Settings, master_key
+
+log = logging.getLogger(__name__)
+
+
+def from_environment(settings: Settings) -> tuple[bytes, bytes | None]:
+    """`MASTER_KEY` and `MASTER_KEY_OLD`, from the environment or the ini file."""
+    return settings.master_key, settings.master_key_old
+
+
+def from_files(settings: Settings) -> tuple[bytes, bytes | None]:
+    """The files that `MASTER_KEY_FILE` and `MASTER_KEY_OLD_FILE` name; the second may be absent or empty."""
+    active = _read(settings.master_key_file, "MASTER_KEY_FILE")
+    old = settings.master_key_old_file
+    if old is None or not old.exists() or not old.read_bytes().strip():
+        return active, None
+    return active, _read(old, "MASTER_KEY_OLD_FILE")
+
+
+def _read(path: Path | None, variable: str) -> bytes:
+    if path is None:
+        log.error("setting %s is missing", variable)
+        raise ServerMisconfigured()
+    try:
+        return master_key(path.read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        log.error("the file that setting %s names holds no key: %s", variable, type(error).__name__)
+        raise ServerMisconfigured() from None
+
+
+def includeme(config: Any) -> None:
+    """Registers the two that come along."""
+    config.add_key_provider("environment", from_environment)
+    config.add_key_provider("file", from_files)

@@ -1,0 +1,16 @@
+"""The address of administration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.web.tree import Node, Root
+
+
+class Admin(Node):
+    """`/admin`: nothing in itself."""
+
+
+def includeme(config: Any) -> None:
+    """Hangs the node into the tree."""
+    config.add_tree_child(Root, "admin", Admin)
