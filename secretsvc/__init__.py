@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyramid.config import Configurator
+from pyramid.settings import aslist
 
 from secretsvc.service import report
 
@@ -19,12 +20,17 @@ def main(_global_config: dict[str, str], **settings: str) -> Any:
 def configure(settings: dict[str, str]) -> Configurator:
     """The whole configuration, committed; commands use its registry without serving anything."""
     defaults = {"tm.annotate_user": "false", "tm.manager_hook": "pyramid_tm.explicit_manager"}
-    config = Configurator(settings=defaults | settings)
+    settings = {**defaults, **settings}
+    # Pyramid would include these first, before there are directives for them to use.
+    others = aslist(settings.pop("pyramid.includes", ""))
+    config = Configurator(settings=settings)
     config.include("pyramid_tm")
     config.include("secretsvc.service")
     config.include("secretsvc.web")
     for wing in WINGS:
         config.include(f"secretsvc.{wing}")
+    for other in others:
+        config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")
     config.commit()
     report(config.registry)

@@ -75,7 +75,7 @@ class Service:
             **settings,
         }
         self.settings = {
-            "sqlalchemy.url" if name == "SQLALCHEMY.URL" else f"secretsvc.{name.lower()}": value
+            name.lower() if "." in name else f"secretsvc.{name.lower()}": value
             for name, value in values.items()
             if value is not None
         }

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
-from service import ADMIN, API, MASTER_KEY, Service
+from rotation import NEW_KEY, PROD, fill, rotated
+from service import ADMIN, API
 
 from secretsvc.secrets.models import secret_version
-
-NEW_KEY = base64.b64encode(bytes(range(32, 64))).decode()
-PROD = "/projects/shop/environments/prod"
-
-
-def rotated(service: Service, **settings: str) -> Service:
-    """The service after the swap: the new key seals, the old one opens."""
-    return service.restarted(MASTER_KEY=NEW_KEY, MASTER_KEY_OLD=MASTER_KEY, **settings)
-
-
-def fill(admin, count: int = 5) -> None:
-    """Current, historical and deleted versions."""
-    keys = [f"KEY_{number}" for number in range(count)]
-    admin.post(f"{PROD}/secrets:batch", {"mode": "merge", "set": dict.fromkeys(keys, "one")})
-    admin.post(f"{PROD}/secrets:batch", {"mode": "merge", "set": dict.fromkeys(keys[1:], "two")})
-    admin.post(f"{PROD}/secrets:batch", {"mode": "merge", "delete": [keys[-1]]})
 
 
 def test_the_report_counts_current_and_historical_envelopes_but_no_tombstones(service, admin):
