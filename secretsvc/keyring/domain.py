@@ -98,10 +98,13 @@ def count_remaining(call: Call) -> int:
 
 
 def verify(call: Call) -> Iterator[Unreadable | None]:
-    """Opens every envelope, current and historical: one item each, None for one that is in order."""
+    """Opens every envelope, current and historical: one item each, None for one that is in order.
+
+    Raises `ServerMisconfigured` where there is no ring.
+    """
     assert_can(call, Role.ADMIN, GLOBAL)
-    for row, place in every_row(call, VERIFY_PAGE):
-        yield _examined(call, row, place)
+    call.ring.check()
+    return (_examined(call, row, place) for row, place in every_row(call, VERIFY_PAGE))
 
 
 def _examined(call: Call, row: Row, place: Place) -> Unreadable | None:
