@@ -82,15 +82,15 @@ def admin(service: Service) -> Client:
 
 
 @pytest.fixture
-def base() -> str:
+def spelling() -> str:
     """The path of the environment `prod`; `vault.BOTH_SPELLINGS` runs a test over its alias too."""
     return CANONICAL
 
 
 @pytest.fixture
-def vault(admin: Client, base: str) -> Vault:
+def vault(admin: Client, spelling: str) -> Vault:
     """The secrets of `shop/prod` in the administrator's hands."""
-    return Vault(admin, base)
+    return Vault(admin, spelling)
 
 
 @pytest.fixture

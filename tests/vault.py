@@ -15,7 +15,7 @@ from secretsvc.secrets.models import secret, secret_version
 
 CANONICAL = "/projects/shop/environments/prod"
 ALIAS = "/p/shop/e/prod"
-BOTH_SPELLINGS = pytest.mark.parametrize("base", [CANONICAL, ALIAS], ids=["canonical", "alias"])
+BOTH_SPELLINGS = pytest.mark.parametrize("spelling", [CANONICAL, ALIAS], ids=["canonical", "alias"])
 
 PLAINTEXT_HEADERS = {
     "Cache-Control": "no-store, no-cache, must-revalidate, private",
