@@ -64,7 +64,7 @@ class Client:
 class Service:
     """An application over one database, and what tests arrange in it behind its back."""
 
-    def __init__(self, url: str, issuer: TestIssuer, **settings: str) -> None:
+    def __init__(self, url: str, issuer: TestIssuer, **settings: str | None) -> None:
         self.url, self.issuer = url, issuer
         values = {
             "SQLALCHEMY.URL": url,
@@ -77,6 +77,7 @@ class Service:
         self.settings = {
             "sqlalchemy.url" if name == "SQLALCHEMY.URL" else f"secretsvc.{name.lower()}": value
             for name, value in values.items()
+            if value is not None
         }
         self.app = secretsvc.main({}, **self.settings)
 
@@ -87,8 +88,8 @@ class Service:
     def close(self) -> None:
         self.engine.dispose()
 
-    def restarted(self, **settings: str) -> Service:
-        """Another process, so to say, over the same database."""
+    def restarted(self, **settings: str | None) -> Service:
+        """Another process, so to say, over the same database; a setting that is None is left out."""
         mine = {name.removeprefix("secretsvc.").upper(): value for name, value in self.settings.items()}
         return Service(self.url, self.issuer, **mine | settings)
 

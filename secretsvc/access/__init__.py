@@ -6,3 +6,5 @@ from typing import Any
 def includeme(config: Any) -> None:
     """Announces the wing's rooms."""
     config.include(".policy")
+    config.include(".api")
+    config.include(".group_api")

@@ -26,6 +26,11 @@ from secretsvc.kernel.settings import Settings
 LISTED = HeldGrant(None, None, Role.ADMIN, ScopeType.GLOBAL)
 
 
+def is_listed(settings: Settings, principal: Principal) -> bool:
+    """Whether `BOOTSTRAP_ADMINS` names the principal; it names people only (contract 3.6)."""
+    return principal.kind is Kind.USER and principal.subject in settings.bootstrap_admins
+
+
 class Admission:
     """Admits principals to one database under one set of settings."""
 
@@ -37,7 +42,7 @@ class Admission:
 
         Raises `NoAdminsConfigured`. A principal that is known and was seen recently costs one statement.
         """
-        listed = self._is_listed(principal)
+        listed = is_listed(self.settings, principal)
         standing = self._standing(principal, now)
         if not standing.admin_exists and not self.settings.bootstrap_admins:
             raise NoAdminsConfigured()
@@ -51,9 +56,6 @@ class Admission:
         grants = (*standing.grants, LISTED) if listed else standing.grants
         actor = Actor(known.id, principal.kind.value, principal.subject)
         return actor, GrantSnapshot(grants, known.disabled)
-
-    def _is_listed(self, principal: Principal) -> bool:
-        return principal.kind is Kind.USER and principal.subject in self.settings.bootstrap_admins
 
     def _standing(self, principal: Principal, now: int) -> Standing:
         try:

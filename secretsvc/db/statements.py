@@ -15,4 +15,6 @@ def insert_or_ignore(connection: Connection, table: Table, row: dict[str, Any]) 
         statement = sqlite.insert(table).on_conflict_do_nothing()
     else:
         statement = postgresql.insert(table).on_conflict_do_nothing()
-    return connection.execute(statement.values(row)).rowcount == 1
+    # What comes back tells it: a row count is promised of updates and deletions only.
+    returned = connection.execute(statement.values(row).returning(*table.primary_key))
+    return returned.first() is not None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from secretsvc.db.paging import Window
 from secretsvc.identity import domain, schemas
+from secretsvc.identity.resources import Identities, Identity
+from secretsvc.kernel.authorization import Role
+from secretsvc.web.schema import ListQuery
 from secretsvc.web.tree import Root
-from secretsvc.web.views import ANY_IDENTITY
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY
 
 
 def who_am_i(_context: Root, request: Any) -> Any:
@@ -14,8 +18,19 @@ def who_am_i(_context: Root, request: Any) -> Any:
     return domain.who_am_i(request.call)
 
 
+def list_identities(_context: Identities, request: Any) -> Any:
+    """`GET /identities`."""
+    return domain.list_identities(request.call, Window(**request.query_values))
+
+
+def update_identity(context: Identity, request: Any) -> Any:
+    """`PATCH /identities/{id}`."""
+    return domain.update_identity(request.call, context.id, request.body_values)
+
+
 def includeme(config: Any) -> None:
     """Declares the operations."""
+    config.include(".resources")
     config.add_api_view(
         who_am_i,
         context=Root,
@@ -24,4 +39,23 @@ def includeme(config: Any) -> None:
         summary="Tell who the caller is",
         role=ANY_IDENTITY,
         response=schemas.WhoAmI(),
+    )
+    config.add_api_view(
+        list_identities,
+        context=Identities,
+        operation_id="listIdentities",
+        summary="List identities",
+        role=ADMIN_SOMEWHERE,
+        query=ListQuery(),
+        response=schemas.IdentityPage(),
+    )
+    config.add_api_view(
+        update_identity,
+        context=Identity,
+        method="PATCH",
+        operation_id="updateIdentity",
+        summary="Change an identity's display name, disable or enable it",
+        role=Role.ADMIN,
+        body=schemas.UpdateIdentityBody(),
+        response=schemas.Identity(),
     )

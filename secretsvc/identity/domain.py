@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import select, update
 
+from secretsvc.access.guard import keeping_an_admin
+from secretsvc.access.rules import assert_admin_somewhere, assert_can
+from secretsvc.audit.rules import record
+from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.identity.directory import Identity, find_identity
 from secretsvc.identity.models import identity
-from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """An identity as clients see it; times in epoch milliseconds."""
-
-    id: UUID
-    kind: str
-    subject: str
-    display_name: str | None
-    disabled: bool
-    created_at: int
-    last_seen_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +29,29 @@ class WhoAmI:
 
 def who_am_i(call: Call) -> WhoAmI:
     """The caller itself; open to any identity, the disabled too."""
-    row = call.connection.execute(_BY_ID, {"identity_id": call.actor.identity_id}).mappings().one()
-    return WhoAmI(Identity(**row), call.snapshot.global_role)
+    return WhoAmI(find_identity(call, call.actor.identity_id), call.snapshot.global_role)
 
 
-_BY_ID = select(identity).where(identity.c.id == bindparam("identity_id"))
+def list_identities(call: Call, window: Window) -> Page[Identity]:
+    """Everyone who ever came with a valid assertion, the first first."""
+    assert_admin_somewhere(call)
+    return page_of(call.connection, select(identity), identity.c.id, window, Identity)
+
+
+def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -> Identity:
+    """Changes `display_name` and `disabled`; no changes are a no-op.
+
+    Raises `NotFound`, and `LastAdmin` for disabling the last usable global admin (contract 3.8).
+    """
+    assert_can(call, Role.ADMIN, GLOBAL)
+    found = find_identity(call, identity_id)
+    if not changes:
+        return found
+    with keeping_an_admin(call):
+        row = call.connection.execute(
+            update(identity).where(identity.c.id == identity_id).values(**changes).returning(identity)
+        )
+    updated = Identity(**row.mappings().one())
+    detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
+    record(call, "identity.update", detail=detail)
+    return updated

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 from limits.strategies import FixedWindowRateLimiter, RateLimiter
 
 from secretsvc.identity.assertions import Verifier, read_assertion
 from secretsvc.identity.jwks import KeyCache
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.errors import RateLimited
+from secretsvc.kernel.errors import RateLimited, ServerMisconfigured
 from secretsvc.kernel.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 class Authenticator:
@@ -48,7 +52,12 @@ class Authenticator:
 
     @cached_property
     def _limiter(self) -> RateLimiter:
-        return FixedWindowRateLimiter(storage_from_string(self.settings.rate_limit_storage))
+        try:
+            storage = storage_from_string(self.settings.rate_limit_storage)
+        except ConfigurationError:
+            log.error("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
+            raise ServerMisconfigured() from None
+        return FixedWindowRateLimiter(storage)
 
     def _count(self, principal: Principal) -> None:
         rate = self.settings.rate_limit

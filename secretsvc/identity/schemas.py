@@ -1,8 +1,25 @@
-"""What clients get of identities."""
+"""What clients send and get of identities."""
 
 from __future__ import annotations
 
-from secretsvc.web.schema import Body, Boolean, Choice, Identifier, Integer, Text, required
+from secretsvc.web.schema import (
+    Body,
+    Boolean,
+    Choice,
+    Identifier,
+    Integer,
+    Items,
+    Text,
+    optional,
+    required,
+)
+
+
+class UpdateIdentityBody(Body):
+    """`PATCH /identities/{id}`."""
+
+    display_name = optional(Text(minimum=1, maximum=256, strip=True))
+    disabled = optional(Boolean())
 
 
 class Identity(Body):
@@ -15,6 +32,19 @@ class Identity(Body):
     disabled = required(Boolean())
     created_at = required(Integer())
     last_seen_at = required(Integer())
+
+
+class IdentityPage(Body):
+    """A list of identities."""
+
+    items = required(Items(Identity()))
+    next_cursor = required(Text(maximum=64, nullable=True))
+
+
+class IdentityList(Body):
+    """The members of a group."""
+
+    items = required(Items(Identity()))
 
 
 class WhoAmI(Body):

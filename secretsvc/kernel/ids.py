@@ -10,3 +10,14 @@ import uuid_utils.compat
 def new_id() -> UUID:
     """A fresh UUIDv7; later ones of one process sort after earlier ones."""
     return uuid_utils.compat.uuid7()
+
+
+def read_id(text: object) -> UUID | None:
+    """The UUID that a text spells in its one canonical form, else None."""
+    if not isinstance(text, str) or len(text) != 36:
+        return None
+    try:
+        found = UUID(text)
+    except ValueError:
+        return None
+    return found if str(found) == text else None

@@ -16,6 +16,8 @@ from typing import Any, Generic, TypeVar, overload
 from urllib.parse import urlsplit
 
 import limits
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.subjects import email_subject
@@ -110,11 +112,16 @@ def optional_master_key(raw: str) -> bytes | None:
 def database_url(raw: str) -> str:
     """An SQLAlchemy URL; `postgresql://` and `postgres://` both mean the psycopg 3 driver."""
     scheme, separator, rest = raw.strip().partition("://")
-    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
-        return f"postgresql+psycopg://{rest}"
-    if not separator or scheme not in ("sqlite", "sqlite+pysqlite"):
+    if scheme in ("postgresql", "postgres"):
+        scheme = "postgresql+psycopg"
+    if not separator or scheme not in ("postgresql+psycopg", "sqlite", "sqlite+pysqlite"):
         raise ValueError
-    return f"{scheme}://{rest}"
+    url = f"{scheme}://{rest}"
+    try:
+        make_url(url)
+    except ArgumentError:
+        raise ValueError from None
+    return url
 
 
 def words(raw: str) -> tuple[str, ...]:
@@ -164,8 +171,14 @@ def header_name(raw: str) -> str:
 
 
 def rate(raw: str) -> limits.RateLimitItem | None:
-    """The notation of the `limits` library; an empty text turns the limit off."""
-    return limits.parse(raw) if raw.strip() else None
+    """One limit in the notation of the `limits` library; an empty text turns it off."""
+    if not raw.strip():
+        return None
+    items = limits.parse_many(raw)
+    # A second limit would be ignored, and one of nothing would lock everybody out.
+    if len(items) != 1 or items[0].amount < 1:
+        raise ValueError
+    return items[0]
 
 
 class Settings:

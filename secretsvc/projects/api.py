@@ -8,7 +8,8 @@ from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Role
 from secretsvc.projects import domain, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
-from secretsvc.web.views import ANY_IDENTITY, VISIBLE
+from secretsvc.web.schema import ListQuery
+from secretsvc.web.views import ANY_IDENTITY, VISIBLE, created_at
 
 
 def list_projects(_context: Projects, request: Any) -> Any:
@@ -19,8 +20,7 @@ def list_projects(_context: Projects, request: Any) -> Any:
 def create_project(context: Projects, request: Any) -> Any:
     """`POST /projects`."""
     created = domain.create_project(request.call, **request.body_values)
-    request.response.headers["Location"] = f"{context.path()}/{created.slug}"
-    return created
+    return created_at(request, context, created.slug, created)
 
 
 def get_project(context: Project, request: Any) -> Any:
@@ -46,8 +46,7 @@ def list_environments(context: Environments, request: Any) -> Any:
 def create_environment(context: Environments, request: Any) -> Any:
     """`POST /projects/{project}/environments`."""
     created = domain.create_environment(request.call, context.address, **request.body_values)
-    request.response.headers["Location"] = f"{context.path()}/{created.slug}"
-    return created
+    return created_at(request, context, created.slug, created)
 
 
 def get_environment(context: Environment, request: Any) -> Any:
@@ -63,13 +62,18 @@ def delete_environment(context: Environment, request: Any) -> Any:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    _declare_projects(config)
+    _declare_environments(config)
+
+
+def _declare_projects(config: Any) -> None:
     config.add_api_view(
         list_projects,
         context=Projects,
         operation_id="listProjects",
         summary="List the projects that are visible to the caller",
         role=ANY_IDENTITY,
-        query=schemas.ListQuery(),
+        query=ListQuery(),
         response=schemas.ProjectPage(),
     )
     config.add_api_view(
@@ -111,6 +115,9 @@ def includeme(config: Any) -> None:
         status=204,
         response=None,
     )
+
+
+def _declare_environments(config: Any) -> None:
     config.add_api_view(
         list_environments,
         context=Environments,

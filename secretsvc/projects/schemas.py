@@ -6,7 +6,6 @@ from secretsvc.web.schema import (
     Body,
     Identifier,
     Integer,
-    IntegerText,
     Items,
     Slug,
     Text,
@@ -39,13 +38,6 @@ class CreateEnvironmentBody(Body):
     slug = required(Slug())
     name = required(NAME)
     description = optional(DESCRIPTION)
-
-
-class ListQuery(Body):
-    """Lists that can be read in pages."""
-
-    limit = optional(IntegerText(minimum=1, maximum=1000))
-    cursor = optional(Identifier())
 
 
 class Project(Body):

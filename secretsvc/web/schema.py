@@ -13,6 +13,7 @@ import colander
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key, is_slug
+from secretsvc.kernel.ids import read_id
 
 MAX_INTEGER = 2**53 - 1
 REQUIRED = "Required."
@@ -90,24 +91,17 @@ class SecretKey(Type):
 
 
 class Identifier(Type):
-    """An id: a UUID in its usual spelling."""
+    """An id: a UUID in its usual spelling. In answers one of a few `words` may stand for it."""
+
+    def __init__(self, *, nullable: bool = False, words: tuple[str, ...] = ()) -> None:
+        super().__init__(nullable=nullable)
+        self.words = words
 
     def read(self, node: Any, value: Any) -> UUID:
         found = read_id(value)
         if found is None:
             raise colander.Invalid(node, "Must be an id.")
         return found
-
-
-def read_id(value: Any) -> UUID | None:
-    """The UUID that a text spells in its one canonical form, else None."""
-    if not isinstance(value, str) or len(value) != 36:
-        return None
-    try:
-        found = UUID(value)
-    except ValueError:
-        return None
-    return found if str(found) == value else None
 
 
 class Integer(Type):
@@ -181,6 +175,18 @@ class Items(Type):
         self.schema = schema
 
 
+class Nullable(Type):
+    """An object of one schema, or null; it stands in answers only."""
+
+    def __init__(self, schema: Body) -> None:
+        super().__init__(nullable=True)
+        self.schema = schema
+
+
+class Anything(Type):
+    """Any JSON; it stands in answers only."""
+
+
 class SecretValue(Type):
     """A value: any text, NUL included, because what is stored is its envelope."""
 
@@ -226,6 +232,23 @@ def _invalid(node: Any, problems: Mapping[str, str]) -> colander.Invalid:
     return invalid
 
 
+class Variants:
+    """An object that takes one of several schemas, by the value of one field."""
+
+    def __init__(self, field: str, schemas: Mapping[str, Body]) -> None:
+        self.field, self.schemas = field, schemas
+
+    def deserialize(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """As a schema does. Raises `colander.Invalid`."""
+        if self.field not in values:
+            raise _invalid(Body(), {self.field: REQUIRED})
+        chosen = values[self.field]
+        if not isinstance(chosen, str) or chosen not in self.schemas:
+            raise _invalid(Body(), {self.field: f"Must be one of {', '.join(self.schemas)}."})
+        found: dict[str, Any] = self.schemas[chosen].deserialize(values)
+        return found
+
+
 def optional(type_: Type, **options: Any) -> Any:
     """A field that may be left out; it is then absent from the result unless `missing` says otherwise."""
     options.setdefault("missing", colander.drop)
@@ -262,3 +285,10 @@ def _join(path: str, name: str) -> str:
 
 
 NOTHING = Body()
+
+
+class ListQuery(Body):
+    """Lists that can be read in pages."""
+
+    limit = optional(IntegerText(minimum=1, maximum=1000))
+    cursor = optional(Identifier())

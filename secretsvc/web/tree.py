@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
+from uuid import UUID
 
 from pyramid.interfaces import ITraverser
 from zope.interface import implementer
 
 from secretsvc.kernel.authorization import GLOBAL, Address
 from secretsvc.kernel.errors import Issue, NotFound
+from secretsvc.kernel.ids import read_id
 
 API = "api"
 PAGES = "pages"
@@ -78,6 +80,20 @@ class Node:
         """The canonical path under a mount, whatever spelling the request used."""
         names = [node.__name__ for node in self.lineage()][:-1]
         return MOUNTS[mount] + "/".join(reversed(names))
+
+
+class IdNode(Node):
+    """A node that an id names."""
+
+    @staticmethod
+    def grammar(name: str) -> str | None:
+        """Whether the name is an id."""
+        return None if read_id(name) is not None else "Must be an id."
+
+    @property
+    def id(self) -> UUID:
+        """The id. Raises ValueError for a name outside the grammar, which no view gets to see."""
+        return UUID(self.__name__)
 
 
 class Root(Node):

@@ -19,7 +19,7 @@ from secretsvc.kernel.errors import Forbidden, ValidationFailed
 from secretsvc.web.body import parse_object
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import NOTHING, validate
-from secretsvc.web.tree import API, MOUNTS, Root
+from secretsvc.web.tree import API, MOUNTS, Node, Root
 
 PUBLIC = NO_PERMISSION_REQUIRED
 #: Whoever has a valid assertion.
@@ -104,11 +104,18 @@ def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
         issues = context.issues()
         if issues:
             raise ValidationFailed(issues=issues)
-        if operation.reveals and is_cross_site(request.environ):
-            raise Forbidden("Values are not served to other sites.")
+        if operation.reveals:
+            _before_values(request)
         return view(context, request)
 
     return wrapper
+
+
+def _before_values(request: Any) -> None:
+    """Raises `Forbidden`, or `ServerMisconfigured` where the answer could not name its edge cache."""
+    if is_cross_site(request.environ):
+        raise Forbidden("Values are not served to other sites.")
+    _ = request.registry.service_settings.edge_cache_header
 
 
 declared_view.options = ("operation",)  # type: ignore[attr-defined]
@@ -132,6 +139,12 @@ def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
         return view(context, request)
 
     return wrapper
+
+
+def created_at(request: Any, collection: Node, name: object, resource: Any) -> Any:
+    """The answer to a creation: the resource, and where it is, relative to the host."""
+    request.response.headers["Location"] = f"{collection.path()}/{name}"
+    return resource
 
 
 def is_cross_site(environ: dict[str, Any]) -> bool:

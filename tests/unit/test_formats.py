@@ -129,11 +129,11 @@ def test_a_hundred_problems_are_enough(read: Callable[[str], dict[str, str]], co
 )
 @pytest.mark.parametrize("start", ["A=x", "A='", 'A="', "A", "", "A=1\n"])
 def test_no_dotenv_text_makes_the_reader_slow(start: str, unit: str) -> None:
-    content = start + unit * (200_000 // len(unit)) + "y"
+    content = start + unit * (30_000 // len(unit)) + "y"
     started = time.perf_counter()
     with contextlib.suppress(ValidationFailed):
         read_env(content)
-    assert time.perf_counter() - started < 2
+    assert time.perf_counter() - started < 0.5
 
 
 def test_a_json_object_of_strings_is_read() -> None:

@@ -1,0 +1,67 @@
+# Everything that a fresh machine needs: `make run` to try secretsvc, `make test` to trust it.
+
+PYTHON ?= python3
+LISTEN ?= 127.0.0.1:6543
+VENV := .venv
+BIN := $(VENV)/bin
+
+# What the shell of whoever runs this has set for another deployment must not reach the development one.
+OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIENCE ACCESS_JWKS_URL \
+	ACCESS_ALGORITHMS ACCESS_LEEWAY ACCESS_JWKS_COOLDOWN ACCESS_HEADER ACCESS_COOKIE EDGE_CACHE_HEADER \
+	SECRET_MAX_BYTES ENV_MAX_SECRETS BODY_MAX_BYTES RATE_LIMIT RATE_LIMIT_STORAGE LAST_SEEN_RESOLUTION
+DEVELOPMENT := env $(addprefix -u ,$(OURS))
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format pins clean
+
+help: ## show what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy
+	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
+	@echo "secretsvc serves http://$(LISTEN)/api/v1/whoami (choose who you are at http://$(LISTEN)/.devproxy/)"
+	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
+
+test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/laws
+	$(BIN)/pylint --jobs=1 secretsvc
+
+format: $(VENV)/dev.done ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+pins: $(VENV)/dev.done ## renew the exact versions in constraints/
+	$(BIN)/pip-compile $(PIN) --output-file constraints/run.txt setup.cfg
+	$(BIN)/pip-compile $(PIN) --extra test --extra check -c constraints/run.txt --output-file constraints/dev.txt setup.cfg
+
+PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+clean: ## remove what make made, but not the development database
+	rm -rf $(VENV) build *.egg-info
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "secretsvc needs Python 3.11 or later; name one with make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "this Python cannot make virtual environments; on Debian: apt install python3-venv"; exit 1; }
+
+$(VENV)/run.done: constraints/run.txt setup.cfg pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/run.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.done: constraints/dev.txt $(VENV)/run.done
+	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/dev.txt
+	@touch $@
+
+.dev/master-key: | $(VENV)/run.done
+	@mkdir -p .dev && chmod 700 .dev
+	@umask 077 && $(BIN)/python -c 'from secretsvc.kernel.crypto import generate_master_key as key; print(key())' > $@.new
+	@mv $@.new $@

@@ -1,0 +1,100 @@
+"""The API of grants and of what they amount to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.access import domain, schemas
+from secretsvc.access.grants import Terms
+from secretsvc.access.resources import Access, Grant, Grants
+from secretsvc.db.paging import Window
+from secretsvc.identity.resources import Identity
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.web.schema import ListQuery
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
+
+
+def list_grants(_context: Grants, request: Any) -> Any:
+    """`GET /grants`."""
+    return domain.list_grants(request.call, Window(**request.query_values))
+
+
+def create_grant(context: Grants, request: Any) -> Any:
+    """`POST /grants`."""
+    body = request.body_values
+    granted = domain.grant_to_identity(request.call, body["identity_id"], terms_of(body))
+    return created_at(request, context, granted.id, granted)
+
+
+def delete_grant(context: Grant, request: Any) -> Any:
+    """`DELETE /grants/{id}`."""
+    return domain.delete_grant(request.call, context.id)
+
+
+def effective_permissions(context: Identity, request: Any) -> Any:
+    """`GET /identities/{id}/effective-permissions`."""
+    return domain.effective_permissions(request.call, context.id)
+
+
+def unknown_identities(_context: Access, request: Any) -> Any:
+    """`GET /access/unknown-identities`."""
+    return {"items": domain.unknown_identities(request.call)}
+
+
+def terms_of(body: dict[str, Any]) -> Terms:
+    """The terms in a validated body of either kind of grant."""
+    scope = Address(body.get("project"), body.get("environment"))
+    return Terms(scope, Role(body["role"]), body["expires_at"])
+
+
+def includeme(config: Any) -> None:
+    """Declares the operations."""
+    config.include(".resources")
+    config.add_api_view(
+        list_grants,
+        context=Grants,
+        operation_id="listGrants",
+        summary="List the grants at scopes that the caller administers",
+        role=ADMIN_SOMEWHERE,
+        query=ListQuery(),
+        response=schemas.GrantPage(),
+    )
+    config.add_api_view(
+        create_grant,
+        context=Grants,
+        method="POST",
+        operation_id="createGrant",
+        summary="Grant a role to an identity; the caller must be an admin at the scope",
+        role=ANY_IDENTITY,
+        body=schemas.create_grant_body(),
+        status=201,
+        response=schemas.Grant(),
+    )
+    config.add_api_view(
+        delete_grant,
+        context=Grant,
+        method="DELETE",
+        operation_id="deleteGrant",
+        summary="Remove a grant; the caller must be an admin at its scope",
+        role=ADMIN_SOMEWHERE,
+        status=204,
+        response=None,
+    )
+    config.add_api_view(
+        effective_permissions,
+        context=Identity,
+        name="effective-permissions",
+        operation_id="getEffectivePermissions",
+        summary="Explain what an identity may do, and by which grants",
+        role=ADMIN_SOMEWHERE,
+        response=schemas.EffectivePermissions(),
+    )
+    config.add_api_view(
+        unknown_identities,
+        context=Access,
+        name="unknown-identities",
+        operation_id="listUnknownIdentities",
+        summary="List who was denied without holding a grant",
+        role=ADMIN_SOMEWHERE,
+        response=schemas.UnknownIdentityList(),
+    )

@@ -1,0 +1,175 @@
+"""Use cases of access: grants of identities, what they amount to, and who asked in vain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import exists, func, select
+
+from secretsvc.access.admission import LISTED, is_listed
+from secretsvc.access.explanation import Explained, explain, scope_of
+from secretsvc.access.grants import (
+    Grant,
+    Terms,
+    create_grant,
+    find_grant,
+    make_grant,
+    remove_grant,
+    select_grants,
+    within_administered,
+)
+from secretsvc.access.models import grant, group, group_member
+from secretsvc.access.rules import assert_admin_somewhere, assert_can, is_live, load_standing
+from secretsvc.audit.models import audit_record
+from secretsvc.audit.narrowing import auditable
+from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.identity.directory import Identity, find_identity
+from secretsvc.kernel.actors import Kind, Principal
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
+from secretsvc.kernel.call import Call
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRef:
+    """The group that a grant came through."""
+
+    id: UUID
+    slug: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A grant that confers a role; `grant_id` is None for a listing that has no row yet."""
+
+    grant_id: UUID | None
+    group: GroupRef | None
+    role: Role
+    scope_type: ScopeType
+    project: str | None
+    environment: str | None
+    expires_at: int | None
+    decisive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The effective role at one scope, None for a disabled identity."""
+
+    scope_type: ScopeType
+    project: str | None
+    environment: str | None
+    role: Role | None
+    sources: list[Source]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectivePermissions:
+    """What an identity may do, at the scopes that the caller administers."""
+
+    identity: Identity
+    items: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownIdentity:
+    """A subject that was denied and holds no live grant; times in epoch milliseconds."""
+
+    subject: str
+    kind: str
+    denials: int
+    first_denied_at: int
+    last_denied_at: int
+
+
+def list_grants(call: Call, window: Window) -> Page[Grant]:
+    """The grants at scopes that the caller administers, oldest first."""
+    assert_admin_somewhere(call)
+    statement = select_grants().where(within_administered(call))
+    return page_of(call.connection, statement, grant.c.id, window, make_grant)
+
+
+def grant_to_identity(call: Call, identity_id: UUID, terms: Terms) -> Grant:
+    """Grants a role to an identity. Raises `NotFound` for an identity that is not there, `Conflict`."""
+    assert_can(call, Role.ADMIN, terms.scope)
+    find_identity(call, identity_id)
+    return create_grant(call, terms, identity_id=identity_id)
+
+
+def delete_grant(call: Call, grant_id: UUID) -> None:
+    """Removes a grant of an identity or of a group (contract 4.8). Raises `NotFound`, `LastAdmin`."""
+    assert_admin_somewhere(call)
+    remove_grant(call, find_grant(call, grant_id))
+
+
+def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions:
+    """Each scope that a live grant names, with every source (specification, "Access")."""
+    assert_admin_somewhere(call)
+    found = find_identity(call, identity_id)
+    principal = Principal(Kind(found.kind), found.subject)
+    standing = load_standing(call.connection, principal, call.now)
+    grants = standing.grants
+    if is_listed(call.settings, principal) and not standing.has_own_global_admin:
+        grants = (LISTED, *grants)
+    explained = explain(GrantSnapshot(grants, found.disabled))
+    visible = [one for one in explained if decide(call.snapshot, one.at) is Role.ADMIN]
+    groups = _groups(call, grants)
+    return EffectivePermissions(found, [_entry(one, groups) for one in visible])
+
+
+def unknown_identities(call: Call) -> list[UnknownIdentity]:
+    """Who was denied without holding anything, the latest first (contract 3.7)."""
+    assert_admin_somewhere(call)
+    row = audit_record.c
+    last = func.max(row.created_at)
+    statement = (
+        select(
+            row.actor_subject.label("subject"),
+            row.actor_kind.label("kind"),
+            func.count().label("denials"),
+            func.min(row.created_at).label("first_denied_at"),
+            last.label("last_denied_at"),
+        )
+        .where(row.outcome == "denied", auditable(call), ~_holds_anything(row.identity_id))
+        .group_by(row.identity_id, row.actor_kind, row.actor_subject)
+        .order_by(last.desc(), row.actor_subject)
+    )
+    rows = call.connection.execute(statement, {"now": call.now}).mappings()
+    return [UnknownIdentity(**found) for found in rows]
+
+
+def _holds_anything(identity_id: Any) -> Any:
+    direct = exists().where(grant.c.identity_id == identity_id, is_live())
+    shared = exists().where(
+        group_member.c.identity_id == identity_id,
+        grant.c.group_id == group_member.c.group_id,
+        is_live(),
+    )
+    return direct | shared
+
+
+def _groups(call: Call, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
+    ids = {held.group_id for held in grants if held.group_id is not None}
+    if not ids:
+        return {}
+    rows = call.connection.execute(select(group.c.id, group.c.slug).where(group.c.id.in_(ids)))
+    return {row.id: GroupRef(row.id, row.slug) for row in rows}
+
+
+def _entry(explained: Explained, groups: dict[UUID, GroupRef]) -> Entry:
+    at = explained.at
+    sources = [
+        Source(
+            held.grant_id,
+            groups.get(held.group_id) if held.group_id is not None else None,
+            held.role,
+            held.scope_type,
+            scope_of(held).project,
+            scope_of(held).environment,
+            held.expires_at,
+            held is explained.decisive,
+        )
+        for held in explained.sources
+    ]
+    return Entry(at.scope_type, at.project, at.environment, explained.role, sources)

@@ -1,0 +1,204 @@
+"""Grants at rest: how they are shown, narrowed, made and removed, whoever holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, true
+from sqlalchemy.exc import IntegrityError
+
+from secretsvc.access.guard import keeping_an_admin
+from secretsvc.access.models import grant
+from secretsvc.access.rules import confirm, not_found
+from secretsvc.audit.rules import record
+from secretsvc.db.violations import Violation, violation
+from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, administered
+from secretsvc.kernel.call import Call, Denial
+from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import environment, project
+
+GRANT_NOT_FOUND = "Grant not found."
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A grant as clients see it; times in epoch milliseconds, `created_by` an identity id or "system"."""
+
+    id: UUID
+    identity_id: UUID | None
+    group_id: UUID | None
+    scope_type: str
+    project: str | None
+    environment: str | None
+    project_id: UUID | None
+    environment_id: UUID | None
+    role: str
+    expires_at: int | None
+    created_at: int
+    created_by: UUID | str
+
+    @property
+    def action(self) -> str:
+        """The subject of its audit actions."""
+        return "grant" if self.group_id is None else "group.grant"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is granted and where; `expires_at` in epoch milliseconds, in the past too (contract 3.6)."""
+
+    scope: Address
+    role: Role
+    expires_at: int | None = None
+
+
+def make_grant(**columns: Any) -> Grant:
+    """A grant from the columns of `select_grants`."""
+    created_by = columns.pop("created_by")
+    return Grant(**columns, created_by=created_by if created_by is not None else "system")
+
+
+def select_grants() -> Select[Any]:
+    """Every grant with the slugs of its scope."""
+    return (
+        select(
+            grant.c.id,
+            grant.c.identity_id,
+            grant.c.group_id,
+            grant.c.scope_type,
+            project.c.slug.label("project"),
+            environment.c.slug.label("environment"),
+            grant.c.project_id,
+            grant.c.environment_id,
+            grant.c.role,
+            grant.c.expires_at,
+            grant.c.created_at,
+            grant.c.created_by,
+        )
+        .select_from(grant)
+        .outerjoin(project, project.c.id == grant.c.project_id)
+        .outerjoin(environment, environment.c.id == grant.c.environment_id)
+    )
+
+
+def within_administered(call: Call) -> ColumnElement[bool]:
+    """The condition that a grant's scope is one that the caller administers (contract 3.7)."""
+    held = list(administered(call.snapshot))
+    if any(one.scope_type is ScopeType.GLOBAL for one in held):
+        return true()
+    projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
+    environments = {one.environment_id for one in held if one.scope_type is ScopeType.ENVIRONMENT}
+    # An environment's grant names its project too.
+    return or_(grant.c.project_id.in_(projects), grant.c.environment_id.in_(environments))
+
+
+def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
+    """A grant to the holder, `identity_id` or `group_id`, which the caller has made sure of.
+
+    Raises `Conflict` for the same holder, scope and role, expired or not.
+    """
+    place = _scope_columns(call, terms.scope)
+    row = {
+        "id": new_id(),
+        **holder,
+        "scope_type": terms.scope.scope_type.value,
+        **place,
+        "role": terms.role.value,
+        "expires_at": terms.expires_at,
+        "created_at": call.now,
+        "created_by": call.actor.identity_id,
+    }
+    try:
+        call.connection.execute(insert(grant), row)
+    except IntegrityError as error:
+        if violation(error) is Violation.UNIQUE:
+            raise Conflict("The same grant exists already.") from None
+        # What it refers to was deleted in the meantime.
+        raise NotFound() from None
+    slugs = {"project": terms.scope.project, "environment": terms.scope.environment}
+    created = make_grant(**({"identity_id": None, "group_id": None} | row | slugs))
+    _record(call, f"{created.action}.create", created)
+    return created
+
+
+def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Grant:
+    """A grant that the caller may remove. Raises `NotFound`, or `Forbidden` where its scope is visible.
+
+    With `group_id`, a grant of another holder is not found either.
+    """
+    statement = select_grants().where(grant.c.id == grant_id)
+    if group_id is not None:
+        statement = statement.where(grant.c.group_id == group_id)
+    row = call.connection.execute(statement).mappings().first()
+    if row is None:
+        call.absences += 1
+        raise NotFound(GRANT_NOT_FOUND)
+    found = make_grant(**row)
+    held = [one for one in call.snapshot.live if _covers(one, found)]
+    if any(one.role is Role.ADMIN for one in held):
+        return found
+    call.denials.append(_denial(found))
+    if held:
+        raise Forbidden()
+    raise NotFound(GRANT_NOT_FOUND)
+
+
+def remove_grant(call: Call, found: Grant) -> None:
+    """Removes a grant unless the last usable global admin goes with it. Raises `LastAdmin`."""
+    with keeping_an_admin(call):
+        removed = call.connection.execute(delete(grant).where(grant.c.id == found.id))
+    if removed.rowcount != 1:
+        raise NotFound(GRANT_NOT_FOUND)
+    _record(call, f"{found.action}.delete", found)
+
+
+def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
+    if scope.scope_type is ScopeType.GLOBAL:
+        return {"project_id": None, "environment_id": None}
+    if scope.environment is None:
+        statement = select(project.c.id.label("project_id")).where(project.c.slug == scope.project)
+    else:
+        statement = (
+            select(environment.c.project_id, environment.c.id.label("environment_id"))
+            .join_from(environment, project)
+            .where(project.c.slug == scope.project, environment.c.slug == scope.environment)
+        )
+    row = call.connection.execute(statement).mappings().first()
+    if row is None:
+        raise not_found(call, scope)
+    confirm(call, *row.values())
+    return {"environment_id": None, **row}
+
+
+def _covers(held: HeldGrant, found: Grant) -> bool:
+    if found.project_id is None:
+        return held.scope_type is ScopeType.GLOBAL
+    return held.covers_row(found.project_id, found.environment_id)
+
+
+def _denial(found: Grant) -> Denial:
+    """At the grant's scope; an environment's denial carries no project (specification, "Audit row")."""
+    action = f"authz.{found.scope_type}.admin"
+    if found.environment_id is not None:
+        return Denial(action, environment_id=found.environment_id)
+    return Denial(action, project_id=found.project_id)
+
+
+def _record(call: Call, action: str, granted: Grant) -> None:
+    record(
+        call,
+        action,
+        project_id=granted.project_id,
+        environment_id=granted.environment_id,
+        detail={
+            "grant_id": granted.id,
+            "identity_id": granted.identity_id,
+            "group_id": granted.group_id,
+            "scope_type": granted.scope_type,
+            "role": granted.role,
+            "expires_at": granted.expires_at,
+        },
+    )

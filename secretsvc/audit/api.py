@@ -1,0 +1,28 @@
+"""The API of the audit log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.audit import domain, schemas
+from secretsvc.web.tree import Root
+from secretsvc.web.views import ADMIN_SOMEWHERE
+
+
+def read_audit(_context: Root, request: Any) -> Any:
+    """`GET /audit`."""
+    return domain.read_audit(request.call, domain.AuditFilter(**request.query_values))
+
+
+def includeme(config: Any) -> None:
+    """Declares the operations."""
+    config.add_api_view(
+        read_audit,
+        context=Root,
+        name="audit",
+        operation_id="readAudit",
+        summary="Read the audit log, newest first",
+        role=ADMIN_SOMEWHERE,
+        query=schemas.AuditQuery(),
+        response=schemas.AuditPage(),
+    )

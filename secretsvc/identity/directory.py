@@ -1,0 +1,38 @@
+"""Identities as clients see them, and the way to find one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import bindparam, select
+
+from secretsvc.identity.models import identity
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
+
+IDENTITY_NOT_FOUND = "Identity not found."
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An identity; times in epoch milliseconds."""
+
+    id: UUID
+    kind: str
+    subject: str
+    display_name: str | None
+    disabled: bool
+    created_at: int
+    last_seen_at: int
+
+
+def find_identity(call: Call, identity_id: UUID | None) -> Identity:
+    """One identity; None is nobody's. Raises `NotFound`; who may ask is the use case's affair."""
+    row = call.connection.execute(_BY_ID, {"identity_id": identity_id}).mappings().first()
+    if row is None:
+        raise NotFound(IDENTITY_NOT_FOUND)
+    return Identity(**row)
+
+
+_BY_ID = select(identity).where(identity.c.id == bindparam("identity_id"))

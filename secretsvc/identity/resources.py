@@ -1,0 +1,24 @@
+"""Addresses of identities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.web.tree import IdNode, Node, Root
+
+
+class Identity(IdNode):
+    """`/identities/{id}`."""
+
+    parameter = "id"
+
+
+class Identities(Node):
+    """`/identities`."""
+
+    member = Identity
+
+
+def includeme(config: Any) -> None:
+    """Hangs the nodes into the tree."""
+    config.add_tree_child(Root, "identities", Identities)

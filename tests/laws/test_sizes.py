@@ -1,0 +1,37 @@
+"""No file is longer than can be read at one sitting, no function than a screen."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "secretsvc"
+FILE, FUNCTION = 400, 60
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def too_long(source: str) -> list[str]:
+    """The functions that are over the limit, and `(file)` if the whole is."""
+    found = [
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION
+    ]
+    return found + ["(file)"] * (len(source.splitlines()) > FILE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_and_functions_stay_short(path):
+    assert too_long(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_law_of_sizes_bites():
+    body = "    pass\n"
+    assert too_long("def f():\n" + body * 59) == []
+    assert too_long("def f():\n" + body * 60) == ["f"]
+    assert too_long("class C:\n    async def f(self):\n" + "    " + ("    pass\n" + "    ") * 60) == ["f"]
+    assert too_long("pass\n" * 400) == []
+    assert too_long("pass\n" * 401) == ["(file)"]
