@@ -11,6 +11,7 @@ import pytest
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_server
 from service import Client, Maker, Service, arrange
 from tokens import TestIssuer
+from vault import CANONICAL, Vault
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,6 +79,18 @@ def service(make_service: Maker) -> Service:
 def admin(service: Service) -> Client:
     """The administrator of a service that has the project `shop` with `prod` and `dev`."""
     return arrange(service, "shop", "prod", "dev")
+
+
+@pytest.fixture
+def spelling() -> str:
+    """The path of the environment `prod`; `vault.BOTH_SPELLINGS` runs a test over its alias too."""
+    return CANONICAL
+
+
+@pytest.fixture
+def vault(admin: Client, spelling: str) -> Vault:
+    """The secrets of `shop/prod` in the administrator's hands."""
+    return Vault(admin, spelling)
 
 
 @pytest.fixture

@@ -36,13 +36,20 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
             abandon=lambda: _begin_again(request.tm),
             load_ring=registry.load_ring,
         )
-        if (request.content_length or 0) > settings.body_max_bytes:
-            raise PayloadTooLarge(f"The body is over {settings.body_max_bytes} bytes.")
+        _check_body(request, settings.body_max_bytes)
         if request.method not in SAFE_METHODS and is_cross_site(request.environ):
             raise Forbidden("Requests from other sites are refused.")
         return handler(request)
 
     return tween
+
+
+def _check_body(request: Any, limit: int) -> None:
+    """Refuses a body over the limit; one that does not tell its length is read to know (contract 2)."""
+    if request.content_length is None and request.is_body_readable:
+        request.body = request.body_file_raw.read(limit + 1)
+    if (request.content_length or 0) > limit:
+        raise PayloadTooLarge(f"The body is over {limit} bytes.")
 
 
 def _begin_again(manager: Any) -> None:

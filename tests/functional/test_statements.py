@@ -1,0 +1,146 @@
+"""How many statements a request takes, beside BEGIN and COMMIT: few, and however long the list the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from service import arrange
+from sqlalchemy import event
+from vault import Vault
+
+COUNTS = (1, 300)
+
+
+@pytest.fixture
+def service(make_service):
+    """A service whose identities count as touched recently throughout a test."""
+    return make_service(LAST_SEEN_RESOLUTION="3600000")
+
+
+@contextmanager
+def recorded(service) -> Iterator[list[str]]:
+    """The statements that are executed meanwhile."""
+    statements: list[str] = []
+
+    def note(_connection, _cursor, statement, *_rest) -> None:
+        if not statement.startswith("BEGIN"):
+            statements.append(statement)
+
+    event.listen(service.engine, "before_cursor_execute", note)
+    try:
+        yield statements
+    finally:
+        event.remove(service.engine, "before_cursor_execute", note)
+
+
+def filled(vault: Vault, count: int) -> Vault:
+    """The vault with that many secrets, one of them at its second version."""
+    vault.batch(set={f"K{number}": "x" for number in range(count)})
+    vault.set(K0="y")
+    return vault
+
+
+READS = {"secrets/K0": 3, "secrets/K0:reveal": 3, "secrets/K0/versions": 3, "secrets": 3, "secrets:export": 4}
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_read_takes_the_snapshot_and_two_or_three_more(vault, service, count):
+    filled(vault, count)
+    for path, most in READS.items():
+        with recorded(service) as statements:
+            vault.get(path)
+        assert len(statements) <= most, statements
+        assert " me AS " in statements[0]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("subject", ["root@example.com", "ada@example.com"])
+def test_authentication_and_snapshot_of_a_known_identity_are_one_statement(vault, service, count, subject):
+    filled(vault, count)
+    group = service.group("crew", "ada@example.com")
+    service.grant(group, "reader", "shop/prod", group=True)
+    service.grant("ada@example.com", "writer", "shop")
+    client = service.user(subject)
+    client.get("/nowhere", 404)
+    with recorded(service) as statements:
+        client.get("/nowhere", 404)
+    assert len(statements) == 1, statements
+
+
+def test_a_request_that_is_not_authenticated_takes_none(service):
+    with recorded(service) as statements:
+        Vault(service.nobody()).get("secrets", 401)
+    assert statements == []
+
+
+def writes(count: int):
+    """Each kind of write, of one secret or of very many."""
+    some = {f"K{number}": "z" for number in range(count)}
+    new = {f"N{number}": "z" for number in range(count // 2 + 1)}
+    lines = "".join(f"{key}=z\n" for key in some)
+    return {
+        "change": lambda vault: vault.batch(set=some),
+        "add": lambda vault: vault.batch(set=new),
+        "all at once": lambda vault: vault.batch(mode="replace", set=some | {"EXTRA1": "z"}, reason="why"),
+        "remove": lambda vault: vault.batch(delete=[*some]),
+        "revive": lambda vault: vault.batch(set=some | {"EXTRA2": "z"}, descriptions={"K0": "back"}),
+        "import": lambda vault: vault.load(lines),
+        "import anew": lambda vault: vault.load("L1=x\n" + lines, mode="replace"),
+        "dry run": lambda vault: vault.load("L2=x\n" + lines, mode="replace", dry_run=True),
+        "nothing": lambda vault: vault.batch(delete=["NEVER"]),
+        "rename": lambda vault: vault.rename("K0", "OTHER"),
+        "rename back": lambda vault: vault.rename("OTHER", "K0"),
+        "rollback": lambda vault: vault.rollback("K0", 1),
+    }
+
+
+def test_a_write_takes_a_bounded_number_of_statements_whatever_its_size(make_service, service):
+    taken: dict[int, dict[str, int]] = {count: {} for count in COUNTS}
+    admin = arrange(service, "shop", "prod", "dev")
+    for slug, count in zip(("prod", "dev"), COUNTS, strict=True):
+        vault = filled(Vault(admin, f"/projects/shop/environments/{slug}"), count)
+        for name, write in writes(count).items():
+            with recorded(service) as statements:
+                write(vault)
+            taken[count][name] = len(statements)
+            assert len(statements) <= 1 + (9 if name.startswith("rename") else 8), (name, statements)
+    assert taken[COUNTS[0]] == taken[COUNTS[1]]
+
+
+@pytest.mark.parametrize("role", [None, "reader"])
+def test_the_lists_take_as_many_statements_for_many_as_for_one(service, role):
+    admin = arrange(service, "shop", "prod")
+    client = admin
+    if role:
+        client = service.user("ada@example.com")
+        service.grant("ada@example.com", role, "shop/prod")
+    taken = []
+    for extra in (0, 12):
+        for number in range(extra):
+            admin.post("/projects", {"slug": f"p{number}", "name": "P"}, 201)
+            admin.post("/projects/shop/environments", {"slug": f"e{number}", "name": "E"}, 201)
+            if role:
+                service.grant("ada@example.com", role, f"p{number}")
+                service.grant("ada@example.com", role, f"shop/e{number}")
+        counts = []
+        for path in ("/whoami", "/projects", "/projects/shop/environments", "/projects/shop"):
+            client.get(path)
+            with recorded(service) as statements:
+                client.get(path)
+            counts.append(len(statements))
+        taken.append(counts)
+    assert taken[0] == taken[1] == [2, 2, 3, 2]
+
+
+def test_a_hidden_and_an_absent_environment_take_the_same_statements(vault, service):
+    stranger = Vault(service.user("ada@example.com"))
+    absent = Vault(stranger.client, vault.base.replace("prod", "nowhere"))
+    absent.get("secrets", 404)
+    counts = []
+    for one in (stranger, absent):
+        with recorded(service) as statements:
+            one.get("secrets", 404)
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
