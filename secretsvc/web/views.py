@@ -155,8 +155,9 @@ def is_cross_site(environ: dict[str, Any]) -> bool:
     origin: str | None = environ.get("HTTP_ORIGIN")
     if origin is None:
         return False
-    host: str = environ.get("HTTP_HOST", "")
-    return origin.partition("://")[2].lower() != host.lower()
+    named: str = origin.partition("://")[2]
+    # An origin that names no host is another site, also where the request itself names none.
+    return not named or named.lower() != environ.get("HTTP_HOST", "").lower()
 
 
 class JsonRenderer:

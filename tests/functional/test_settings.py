@@ -1,4 +1,4 @@
-"""Settings in the running service (contract 1): a bad one fails what needs it, and says its name."""
+"""Settings as the running service meets them (contract 1): a bad one fails what needs it, by its name."""
 
 from __future__ import annotations
 

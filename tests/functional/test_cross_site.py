@@ -1,0 +1,118 @@
+"""Requests that a browser sends for another site (contract 3.15, 4.10)."""
+
+from __future__ import annotations
+
+import pytest
+from service import API, HEADER
+from wsgi import call
+
+HOST = "secrets.example.com"
+ALLOWED = [
+    {},
+    {"Sec-Fetch-Site": "same-origin"},
+    {"Sec-Fetch-Site": "none"},
+    {"Origin": f"https://{HOST}"},
+    {"Origin": f"http://{HOST}"},
+    {"Origin": f"https://{HOST.upper()}"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": f"https://{HOST}"},
+]
+REFUSED = [
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": ""},
+    {"Sec-Fetch-Site": "Same-Origin "},
+    {"Sec-Fetch-Site": "nonsense"},
+    {"Sec-Fetch-Site": "cross-site", "Origin": f"https://{HOST}"},
+    {"Origin": "https://evil.example.com"},
+    {"Origin": "null"},
+    {"Origin": ""},
+    {"Origin": HOST},
+    {"Origin": f"https://{HOST}:8443"},
+    {"Origin": f"https://{HOST}.evil.example.com"},
+    {"Origin": f"https://evil.example.com/{HOST}"},
+    {"Origin": f"https://{HOST}@evil.example.com"},
+    {"Origin": "://"},
+]
+UNDER = f"{API}/projects/shop/environments/prod"
+UNSAFE = [
+    ("POST", f"{API}/projects", b'{"slug":"new","name":"New"}', 201),
+    ("PATCH", f"{API}/projects/shop", b'{"name":"New"}', 200),
+    ("DELETE", f"{API}/projects/shop", b"", 204),
+    ("POST", f"{UNDER}/secrets:batch", b'{"mode":"merge"}', 200),
+    ("PUT", f"{API}/projects/shop", b"", 404),
+    ("POST", f"{API}/nothing", b"", 404),
+]
+READS_OF_VALUES = [
+    ("GET", f"{UNDER}/secrets/KEY", b"", 200),
+    ("GET", f"{UNDER}/secrets/KEY:reveal", b"", 200),
+    ("GET", f"{UNDER}/secrets:export", b"", 200),
+    ("GET", f"{API}/p/shop/e/prod/secrets/KEY", b"", 200),
+    ("HEAD", f"{UNDER}/secrets/KEY", b"", 200),
+]
+OTHER_READS = [
+    ("GET", f"{API}/projects", b"", 200),
+    ("GET", f"{UNDER}/secrets", b"", 200),
+    ("GET", f"{UNDER}/secrets/KEY/versions", b"", 200),
+    ("GET", f"{API}/health", b"", 200),
+]
+
+
+@pytest.fixture
+def send(admin, service):
+    """Sends a request of the tables with headers of its browser."""
+    admin.post("/projects/shop/environments/prod/secrets:batch", {"mode": "merge", "set": {"KEY": "x"}})
+
+    def send(request, headers, carrier=HEADER, **environ):
+        method, target, body, _ = request
+        proof = f"Proxy_Authorization={admin.token}" if carrier == "Cookie" else admin.token
+        every = {"Host": HOST, "Content-Type": "application/json", carrier: proof, **headers}
+        return call(service.app, method, target, every, body, **environ)
+
+    return send
+
+
+@pytest.mark.parametrize("headers", ALLOWED, ids=str)
+def test_requests_of_the_same_site_or_of_no_browser_pass(send, headers):
+    for request in (*READS_OF_VALUES, UNSAFE[1], UNSAFE[3]):
+        assert send(request, headers).status == request[3]
+
+
+@pytest.mark.parametrize("headers", REFUSED, ids=str)
+def test_unsafe_requests_and_reads_of_values_are_refused_to_other_sites(send, service, headers):
+    before = len(service.audit())
+    for request in (*UNSAFE, *READS_OF_VALUES):
+        refused = send(request, headers)
+        assert refused.status == 403, request
+        assert request[0] == "HEAD" or refused.code == "FORBIDDEN"
+    assert len(service.audit()) == before
+
+
+@pytest.mark.parametrize("headers", REFUSED, ids=str)
+def test_reads_without_values_stay_possible(send, headers):
+    for request in OTHER_READS:
+        assert send(request, headers).status == request[3]
+
+
+@pytest.mark.parametrize("carrier", [HEADER, "Cookie"])
+def test_what_carried_the_assertion_makes_no_difference(send, carrier):
+    hostile = {"Sec-Fetch-Site": "cross-site"}
+    for request in (UNSAFE[0], READS_OF_VALUES[0]):
+        assert send(request, hostile, carrier).status == 403
+    assert send(READS_OF_VALUES[0], {}, carrier).status == 200
+
+
+def test_an_origin_is_another_site_where_no_host_is_named(send):
+    for origin in ("null", "https://evil.example.com", ""):
+        assert send(UNSAFE[0], {"Origin": origin, "Host": ""}).status == 403
+
+
+def test_whoever_is_unknown_gets_401_first(service):
+    hostile = {"Sec-Fetch-Site": "cross-site"}
+    assert call(service.app, "POST", f"{API}/projects", hostile).status == 401
+
+
+def test_a_preflight_gets_no_permission(send):
+    asked = {"Origin": "https://evil.example.com", "Access-Control-Request-Method": "POST"}
+    answered = send(("OPTIONS", f"{API}/projects", b"", 0), asked)
+    assert answered.status == 403
+    assert not [name for name in answered.headers if name.startswith("access-control")]
