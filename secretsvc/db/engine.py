@@ -33,6 +33,8 @@ POSTGRESQL_OPTIONS = {
 
 READ = {"secretsvc_mode": "read"}
 WRITE = {"secretsvc_mode": "write"}
+#: What makes a transaction read one moment; on SQLite every transaction does.
+SNAPSHOT: dict[str, dict[str, str]] = {"sqlite": {}, "postgresql": {"isolation_level": "REPEATABLE READ"}}
 _HELD = "secretsvc_write_lock_held"
 
 
