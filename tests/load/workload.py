@@ -37,10 +37,13 @@ def arrange(deployment: Deployment) -> None:
 
 
 class Workload:
-    """Runs writers and readers against all processes of a deployment, and remembers what they saw."""
+    """Runs writers and readers against all processes of a deployment, and remembers what they saw.
 
-    def __init__(self, deployment: Deployment) -> None:
-        self.deployment = deployment
+    A writer rests for `pause` seconds, more or less, after each write.
+    """
+
+    def __init__(self, deployment: Deployment, pause: float = 0.0) -> None:
+        self.deployment, self.pause = deployment, pause
         self.writes: list[Write] = []
         self.exports: list[Export] = []
         self.statuses: list[int] = []
@@ -92,6 +95,7 @@ class Workload:
         self.slowest = max(self.slowest, made.ended - made.began)
         self.statuses.append(made.status)
         self.writes.append(made)
+        time.sleep(generator.random() * 2 * self.pause)
 
     def _read_on(self, client: HttpClient, generator: random.Random) -> None:
         if not _reached(client):
