@@ -1,4 +1,4 @@
-"""Processes that are ended by `kill -9` in the middle of their work, and what their clients find afterwards."""
+"""Processes that end by `kill -9` in the middle of their work, and what their clients find afterwards."""
 
 from __future__ import annotations
 
