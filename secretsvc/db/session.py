@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.orm import Session
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.engine import READ, WRITE, make_engine
+from secretsvc.db.engine import READ, SNAPSHOT, WRITE, make_engine
 from secretsvc.kernel.settings import Settings
 
 
@@ -24,9 +24,16 @@ class Database:
         """Raises `ServerMisconfigured` where the URL is missing or malformed."""
         return make_engine(self._settings.database_url)
 
-    def join(self, manager: Any, *, writes: bool) -> Connection:
-        """A connection whose transaction ends with that of the transaction manager."""
+    def join(self, manager: Any, *, writes: bool, snapshot: bool) -> Connection:
+        """A connection whose transaction ends with that of the transaction manager.
+
+        With `snapshot` all that it reads is of one moment, so that an export's values are those of its
+        revision.
+        """
         session = Session(self.engine)
         # Core statements do not pass the session's own bookkeeping: unmarked, they would be rolled back.
         mark_changed(session, manager)
-        return session.connection(execution_options=WRITE if writes else READ)
+        mode = WRITE if writes else READ
+        if snapshot:
+            mode = mode | SNAPSHOT[self.engine.name]
+        return session.connection(execution_options=mode)

@@ -32,7 +32,9 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
             now,
             request.request_id,
             settings,
-            connect=lambda: database.join(request.tm, writes=request.operation.writes),
+            connect=lambda: database.join(
+                request.tm, writes=request.operation.writes, snapshot=request.method in SAFE_METHODS
+            ),
             abandon=lambda: _begin_again(request.tm),
             load_ring=registry.load_ring,
         )

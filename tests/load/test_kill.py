@@ -1,0 +1,47 @@
+"""Processes that end by `kill -9` in the middle of their work, and what their clients find afterwards."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections import Counter
+from contextlib import closing
+
+from history import UNKNOWN, violations
+from load.workload import Workload, arrange
+from processes import Deployment
+
+KILLS = 10
+# The writers leave the machine some room, in which the killed process can come back.
+PAUSE = 0.05
+RETURN_SECONDS = 5.0
+
+
+def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(deployment: Deployment) -> None:
+    arrange(deployment)
+    seed = random.randrange(2**32)  # noqa: S311 - moments, not secrets
+    print(f"\nseed {seed}")
+    generator = random.Random(seed)  # noqa: S311
+    returns = []
+    with Workload(deployment, PAUSE) as load:
+        for _ in range(KILLS):
+            time.sleep(generator.uniform(0.1, 0.8))
+            victim = generator.choice(deployment.processes)
+            victim.kill()
+            returns.append(victim.start())
+        # At last all at once, so that nobody is left who had the database open.
+        for process in deployment.processes:
+            process.kill()
+        returns += [process.start() for process in deployment.processes]
+    statuses = Counter(load.statuses)
+    print(f"{dict(statuses)}, back after at most {max(returns):.2f} s")
+    assert max(returns) < RETURN_SECONDS
+    # Zero is no answer at all.
+    assert {*statuses} <= {0, 200, 409, 412}, statuses
+    history = load.history()
+    assert sum(one.outcome == UNKNOWN for one in history.writes) >= KILLS, "no kill met a write"
+    assert violations(history) == []
+    if deployment.url.startswith("sqlite"):
+        with closing(sqlite3.connect(deployment.url.removeprefix("sqlite:///"))) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

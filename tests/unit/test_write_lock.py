@@ -1,0 +1,82 @@
+"""The lock that writers of an SQLite file queue behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from secretsvc.db import engine
+from secretsvc.db.engine import WriteLock
+
+PATIENCE = 0.1
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> WriteLock:
+    return WriteLock(str(tmp_path / "some.sqlite"))
+
+
+@pytest.fixture
+def other_process(tmp_path: Path) -> WriteLock:
+    """As another process has it: the kernel tells open files apart, not processes."""
+    return WriteLock(str(tmp_path / "some.sqlite"))
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "BUSY_TIMEOUT_SECONDS", PATIENCE)
+
+
+def test_a_writer_gets_its_turn_when_the_one_before_it_is_done(
+    lock: WriteLock, other_process: WriteLock
+) -> None:
+    order = []
+
+    def write_after() -> None:
+        other_process.acquire()
+        order.append("second")
+        other_process.release()
+
+    lock.acquire()
+    waiting = threading.Thread(target=write_after)
+    waiting.start()
+    waiting.join(PATIENCE)
+    order.append("first")
+    lock.release()
+    waiting.join(10)
+    assert order == ["first", "second"]
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize("same", [True, False], ids=["another thread", "another process"])
+def test_a_writer_does_not_wait_for_ever(same: bool, lock: WriteLock, other_process: WriteLock) -> None:
+    lock.acquire()
+    with pytest.raises(TimeoutError):
+        (lock if same else other_process).acquire()
+    lock.release()
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_writer_that_gave_up_holds_nothing_later(lock: WriteLock, other_process: WriteLock) -> None:
+    files = len(os.listdir("/proc/self/fd"))
+    lock.acquire()
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            other_process.acquire()
+    lock.release()
+    for one in (lock, other_process) * 3:
+        one.acquire()
+        one.release()
+    assert len(os.listdir("/proc/self/fd")) == files
+
+
+def test_a_private_database_has_no_file_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (None, "", ":memory:", "file:shared?mode=memory"):
+        lock = WriteLock(name)
+        lock.acquire()
+        lock.release()
+    assert not list(tmp_path.iterdir())
