@@ -1,0 +1,251 @@
+"""The service as an operator runs it: `pserve` over a copy of production.ini, in processes of their own.
+
+Everything listens on 127.0.0.1, and only processes that were started here are ever ended.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from service import ADMIN, API, HEADER, MASTER_KEY
+from tokens import TestIssuer
+
+import secretsvc
+
+# The package under test, which is not always the one that is installed.
+ROOT = Path(secretsvc.__file__).parent.parent
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
+REQUEST_SECONDS = 60.0
+# Below what the kernel gives to outgoing connections, so that a restarted process finds its port free.
+_ports = itertools.cycle(range(20_000 + os.getpid() % 10_000, 32_000))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back over the wire; header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class HttpClient:
+    """One persistent connection of one caller to one process; for one thread.
+
+    Raises `OSError` or `http.client.HTTPException` where no answer came, and connects anew afterwards.
+    """
+
+    def __init__(self, port: int, token: str | None = None) -> None:
+        self.token = token
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REQUEST_SECONDS)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        json_body: Any = None,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        """A request below the API's prefix."""
+        sent = {HEADER: self.token} if self.token is not None else {}
+        if json_body is not None:
+            body = json.dumps(json_body).encode()
+            sent["Content-Type"] = "application/json"
+        try:
+            self._connection.request(method, API + path, body, {**sent, **(headers or {})})
+            response = self._connection.getresponse()
+            fields = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, fields, response.read())
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def expect(self, status: int, method: str, path: str, json_body: Any = None, **options: Any) -> Answer:
+        """As `request`; any other status is a failure of the test."""
+        answer = self.request(method, path, json_body, **options)
+        assert answer.status == status, (answer.status, method, path, answer.body[:500])
+        return answer
+
+    def connect(self) -> None:
+        """Connects if it is not connected: whoever fails here has sent nothing."""
+        if self._connection.sock is None:
+            self._connection.connect()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class ServiceProcess:
+    """One `pserve`, with its own ini file and its output on file; it can be ended and started again."""
+
+    def __init__(
+        self, directory: Path, settings: dict[str, str], *, debug: bool = False, ini: str = ""
+    ) -> None:
+        """`settings` are environment variables; `debug` logs everything; `ini` is added to `[app:main]`."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory, self.settings = directory, settings
+        self.port = free_port()
+        self.ini = directory / "production.ini"
+        self.ini.write_text(_ini(ini, debug))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def output(self) -> bytes:
+        """What it and those before it in this place wrote to stdout and stderr."""
+        return b"".join(path.read_bytes() for path in sorted(self.directory.glob("std*")))
+
+    def start(self) -> float:
+        """Starts it and waits for it to answer; the seconds that this took."""
+        assert self._process is None
+        began = time.monotonic()
+        with self._stream("stdout") as out, self._stream("stderr") as err:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "pyramid.scripts.pserve", self.ini, f"listen=127.0.0.1:{self.port}"],
+                cwd=self.directory,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+        try:
+            self._wait_until_it_answers(began + START_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+        return time.monotonic() - began
+
+    def kill(self) -> None:
+        """`kill -9`: nothing is tidied up."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Asks it to end, as a service manager does."""
+        self._end(signal.SIGTERM)
+
+    def client(self, token: str | None = None) -> HttpClient:
+        return HttpClient(self.port, token)
+
+    def _stream(self, name: str) -> IO[bytes]:
+        return (self.directory / name).open("ab")
+
+    def _environment(self) -> dict[str, str]:
+        path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
+        return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **self.settings}
+
+    def _wait_until_it_answers(self, deadline: float) -> None:
+        # Any answer will do: with a bad master key the process serves, and says so with a 500.
+        while True:
+            assert self._process is not None
+            code = self._process.poll()
+            assert code is None, f"pserve ended with {code}:\n{self.output.decode(errors='replace')}"
+            assert time.monotonic() < deadline, f"no answer:\n{self.output.decode(errors='replace')}"
+            client = self.client()
+            try:
+                client.request("GET", "/health")
+                return
+            except OSError:
+                time.sleep(0.02)
+            finally:
+                client.close()
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(how)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class Deployment:
+    """Processes over one database and one issuer; a context manager that ends all of them."""
+
+    def __init__(self, directory: Path, url: str, issuer: TestIssuer, **settings: str) -> None:
+        self.directory, self.url, self.issuer = directory, url, issuer
+        self.settings = {
+            "DATABASE_URL": url,
+            "MASTER_KEY": MASTER_KEY,
+            "BOOTSTRAP_ADMINS": ADMIN,
+            "RATE_LIMIT": "",
+            **issuer.environment(),
+            **settings,
+        }
+        self.processes: list[ServiceProcess] = []
+
+    def __enter__(self) -> Deployment:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self.processes:
+            process.stop()
+
+    def start(self, count: int = 2, **options: Any) -> Deployment:
+        """Starts further processes."""
+        for _ in range(count):
+            self.add(**options)
+        return self
+
+    def add(self, settings: dict[str, str] | None = None, **options: Any) -> ServiceProcess:
+        """Starts one further process, with settings of its own."""
+        directory = self.directory / f"process-{len(self.processes)}"
+        process = ServiceProcess(directory, {**self.settings, **(settings or {})}, **options)
+        self.processes.append(process)
+        process.start()
+        return process
+
+    def client(self, index: int = 0, token: str | None = None) -> HttpClient:
+        """A client of one process; the administrator's unless a token is given."""
+        return self.processes[index].client(token or self.issuer.sign(ADMIN))
+
+
+def _ini(more: str, debug: bool) -> str:
+    text = (ROOT / "production.ini").read_text()
+    text = text.replace("use = egg:secretsvc\n", f"use = egg:secretsvc\n{more}\n")
+    if debug:
+        text = text.replace("level = WARNING", "level = DEBUG").replace("level = INFO", "level = DEBUG")
+        # SQLAlchemy keeps its loggers quiet unless they are named.
+        text = text.replace("keys = root, secretsvc", "keys = root, secretsvc, sqlalchemy")
+        text += "\n[logger_sqlalchemy]\nlevel = DEBUG\nhandlers =\nqualname = sqlalchemy\n"
+    return text
+
+
+def free_port() -> int:
+    """A port on which nobody listens."""
+    for port in itertools.islice(_ports, 1_000):
+        with socket.socket() as candidate:
+            try:
+                candidate.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
