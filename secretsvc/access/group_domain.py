@@ -87,11 +87,13 @@ def update_group(call: Call, group_id: UUID, changes: Mapping[str, Any]) -> Grou
 
 
 def delete_group(call: Call, group_id: UUID) -> None:
-    """Deletes a group with its memberships and grants. Raises `LastAdmin`."""
+    """Deletes a group with its memberships and grants. Raises `NotFound`, `LastAdmin`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     found = _find_group(call, group_id)
     with keeping_an_admin(call):
-        call.connection.execute(delete(group).where(group.c.id == group_id))
+        removed = call.connection.execute(delete(group).where(group.c.id == group_id))
+        if removed.rowcount != 1:
+            raise NotFound(GROUP_NOT_FOUND)
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
 
 

@@ -47,11 +47,10 @@ def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -
     found = find_identity(call, identity_id)
     if not changes:
         return found
+    statement = update(identity).where(identity.c.id == identity_id).values(**changes).returning(identity)
     with keeping_an_admin(call):
-        row = call.connection.execute(
-            update(identity).where(identity.c.id == identity_id).values(**changes).returning(identity)
-        )
-    updated = Identity(**row.mappings().one())
+        # Fetched before the guard may raise: SQLite commits nothing on a connection with an open write.
+        updated = Identity(**call.connection.execute(statement).mappings().one())
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated
