@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from json import dumps as to_json
 from typing import Any
 from uuid import UUID
 
+from conformance import conformance_of
 from sqlalchemy import Engine, func, select, text
 from tokens import TestIssuer
 from webtest import TestApp, TestResponse
@@ -42,11 +44,12 @@ class Client:
             headers.setdefault(HEADER, self.token)
         arguments: dict[str, Any] = {"method": method, "headers": headers, **options}
         if json is not None:
-            import json as encoder
-
-            arguments["body"] = encoder.dumps(json).encode()
+            arguments["body"] = to_json(json).encode()
             arguments.setdefault("content_type", "application/json")
-        return self.app.request(self.prefix + path, status=status or "*", **arguments)
+        response = self.app.request(self.prefix + path, status=status or "*", **arguments)
+        if self.prefix == API:
+            conformance_of(self.app.app.registry).judge(method, path, response)
+        return response
 
     def get(self, path: str, status: int = 200, **options: Any) -> TestResponse:
         return self.request("GET", path, status=status, **options)

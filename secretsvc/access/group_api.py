@@ -14,6 +14,8 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
 
+GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", "deleteGroup")
+
 
 def list_groups(_context: Groups, request: Any) -> Any:
     """`GET /groups`."""
@@ -96,6 +98,8 @@ def _declare_groups(config: Any) -> None:
         context=Groups,
         method="POST",
         operation_id="createGroup",
+        errors=(409,),
+        links={name: {"id": "id"} for name in GROUP_LINKS},
         summary="Create a group",
         role=Role.ADMIN,
         body=schemas.CreateGroupBody(),
@@ -125,6 +129,7 @@ def _declare_groups(config: Any) -> None:
         context=Group,
         method="DELETE",
         operation_id="deleteGroup",
+        errors=(409,),
         summary="Delete a group with its memberships and grants",
         role=Role.ADMIN,
         status=204,
@@ -146,6 +151,7 @@ def _declare_members(config: Any) -> None:
         context=Members,
         method="POST",
         operation_id="addGroupMember",
+        errors=(409,),
         summary="Add an identity to a group",
         role=Role.ADMIN,
         body=schemas.AddGroupMemberBody(),
@@ -157,6 +163,7 @@ def _declare_members(config: Any) -> None:
         context=Member,
         method="DELETE",
         operation_id="removeGroupMember",
+        errors=(409,),
         summary="Remove an identity from a group",
         role=Role.ADMIN,
         status=204,
@@ -178,6 +185,7 @@ def _declare_grants(config: Any) -> None:
         context=GroupGrants,
         method="POST",
         operation_id="createGroupGrant",
+        errors=(409,),
         summary="Grant a role to a group; the caller must be an admin at the scope",
         role=ANY_IDENTITY,
         body=schemas.create_group_grant_body(),
@@ -189,6 +197,7 @@ def _declare_grants(config: Any) -> None:
         context=GroupGrant,
         method="DELETE",
         operation_id="deleteGroupGrant",
+        errors=(409,),
         summary="Remove a group's grant; the caller must be an admin at its scope",
         role=ADMIN_SOMEWHERE,
         status=204,

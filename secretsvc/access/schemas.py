@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from secretsvc.identity.schemas import Identity
 from secretsvc.web.schema import (
+    CURSOR,
+    DESCRIPTION,
+    NAME,
+    ROLE,
     Body,
     Boolean,
     Choice,
@@ -17,10 +21,6 @@ from secretsvc.web.schema import (
     optional,
     required,
 )
-
-NAME = Text(minimum=1, maximum=256, strip=True)
-DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
-ROLE = Choice("reader", "writer", "admin")
 
 
 class Terms(Body):
@@ -106,7 +106,7 @@ class GrantPage(Body):
     """A list of grants."""
 
     items = required(Items(Grant()))
-    next_cursor = required(Text(maximum=64, nullable=True))
+    next_cursor = required(CURSOR)
 
 
 class GrantList(Body):
@@ -145,7 +145,7 @@ class GroupPage(Body):
     """A list of groups."""
 
     items = required(Items(Group()))
-    next_cursor = required(Text(maximum=64, nullable=True))
+    next_cursor = required(CURSOR)
 
 
 class AddGroupMemberBody(Body):

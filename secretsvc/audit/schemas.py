@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secretsvc.web.schema import (
+    CURSOR,
     Anything,
     Body,
     Choice,
@@ -60,4 +61,4 @@ class AuditPage(Body):
     """A page of the log."""
 
     items = required(Items(AuditRecord()))
-    next_cursor = required(Text(maximum=64, nullable=True))
+    next_cursor = required(CURSOR)

@@ -54,6 +54,7 @@ def includeme(config: Any) -> None:
         context=Identity,
         method="PATCH",
         operation_id="updateIdentity",
+        errors=(409,),
         summary="Change an identity's display name, disable or enable it",
         role=Role.ADMIN,
         body=schemas.UpdateIdentityBody(),

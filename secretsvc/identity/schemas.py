@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secretsvc.web.schema import (
+    CURSOR,
     Body,
     Boolean,
     Choice,
@@ -38,7 +39,7 @@ class IdentityPage(Body):
     """A list of identities."""
 
     items = required(Items(Identity()))
-    next_cursor = required(Text(maximum=64, nullable=True))
+    next_cursor = required(CURSOR)
 
 
 class IdentityList(Body):

@@ -5,7 +5,12 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
+import orjson
+
 from secretsvc.meta import schemas
+from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, PAGE
+from secretsvc.web.openapi import document
+from secretsvc.web.schema import Document
 from secretsvc.web.tree import Root
 from secretsvc.web.views import PUBLIC
 
@@ -18,6 +23,25 @@ def health(_context: Root, request: Any) -> Any:
     return {"service": "secretsvc", "status": "ok", "version": VERSION}
 
 
+def openapi(_context: Root, request: Any) -> Any:
+    """`GET /openapi.json`: made at the first request of the process, from its own configuration."""
+    registry = request.registry
+    if getattr(registry, "openapi", None) is None:
+        registry.openapi = orjson.dumps(document(registry, VERSION))
+    request.response.content_type, request.response.charset = "application/json", "utf-8"
+    request.response.body = registry.openapi
+    return request.response
+
+
+def docs(_context: Root, request: Any) -> Any:
+    """`GET /docs`: a viewer of that document."""
+    response = request.response
+    response.content_type, response.charset = "text/html", "utf-8"
+    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+    response.text = PAGE
+    return response
+
+
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.add_api_view(
@@ -28,4 +52,23 @@ def includeme(config: Any) -> None:
         summary="Tell that the service listens and its key ring works",
         role=PUBLIC,
         response=schemas.Health(),
+    )
+    config.add_api_view(
+        openapi,
+        context=Root,
+        name="openapi.json",
+        operation_id="openapi",
+        summary="Describe the API of the running service",
+        role=PUBLIC,
+        response=Document(),
+    )
+    config.add_api_view(
+        docs,
+        context=Root,
+        name="docs",
+        operation_id="docs",
+        summary="Show the API's description as a page",
+        role=PUBLIC,
+        response=Document(),
+        media=("text/html",),
     )

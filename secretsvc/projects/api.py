@@ -11,6 +11,8 @@ from secretsvc.projects.resources import Environment, Environments, Project, Pro
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE, created_at
 
+PROJECT_LINKS = ("getProject", "updateProject", "createEnvironment", "listEnvironments", "deleteProject")
+
 
 def list_projects(_context: Projects, request: Any) -> Any:
     """`GET /projects`."""
@@ -81,6 +83,8 @@ def _declare_projects(config: Any) -> None:
         context=Projects,
         method="POST",
         operation_id="createProject",
+        errors=(409,),
+        links={name: {"project": "slug"} for name in PROJECT_LINKS},
         summary="Create a project",
         role=Role.WRITER,
         body=schemas.CreateProjectBody(),
@@ -131,6 +135,7 @@ def _declare_environments(config: Any) -> None:
         context=Environments,
         method="POST",
         operation_id="createEnvironment",
+        errors=(409,),
         summary="Create an environment",
         role=Role.WRITER,
         body=schemas.CreateEnvironmentBody(),

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.kernel.authorization import Address
-from secretsvc.kernel.grammar import is_slug
+from secretsvc.web.schema import Slug
 from secretsvc.web.tree import Node, Root
 
 
 class SlugNode(Node):
     """A node that a slug names."""
 
-    @staticmethod
-    def grammar(name: str) -> str | None:
-        """Whether the name is a slug."""
-        return None if is_slug(name) else "Must be a slug."
+    grammar_type = Slug()
 
 
 class Environment(SlugNode):

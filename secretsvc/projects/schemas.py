@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from secretsvc.web.schema import (
+    CURSOR,
+    DESCRIPTION,
+    NAME,
     Body,
     Identifier,
     Integer,
     Items,
     Slug,
-    Text,
     optional,
     required,
 )
-
-NAME = Text(minimum=1, maximum=256, strip=True)
-DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
 
 
 class CreateProjectBody(Body):
@@ -68,7 +67,7 @@ class ProjectPage(Body):
     """A list of projects."""
 
     items = required(Items(Project()))
-    next_cursor = required(Text(maximum=64, nullable=True))
+    next_cursor = required(CURSOR)
 
 
 class EnvironmentList(Body):

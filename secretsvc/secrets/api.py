@@ -85,6 +85,7 @@ def includeme(config: Any) -> None:
         list_secrets,
         context=Secrets,
         operation_id="listSecrets",
+        tagged=True,
         summary="List secrets without their values",
         role=Role.READER,
         response=schemas.SecretList(),
@@ -106,6 +107,8 @@ def includeme(config: Any) -> None:
         context=Secrets,
         name=":export",
         operation_id="exportSecrets",
+        tagged=True,
+        media=("application/json", "text/plain"),
         summary="Read every value",
         role=Role.READER,
         query=schemas.ExportQuery(),
@@ -121,20 +124,27 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.VersionList(),
     )
-    for verb, view, summary, body in (
-        ("batch", batch_secrets, "Set and remove secrets at once", schemas.BatchBody()),
-        ("import", import_secrets, "Write what a file holds", schemas.ImportBody()),
-        ("rename", rename_secret, "Rename a secret", schemas.RenameBody()),
-        ("rollback", rollback_secret, "Write an older version again", schemas.RollbackBody()),
+    _declare_writes(config)
+
+
+def _declare_writes(config: Any) -> None:
+    for operation_id, name, view, summary, body in (
+        ("batchSecrets", ":batch", batch_secrets, "Set and remove secrets at once", schemas.BatchBody()),
+        ("importSecrets", ":import", import_secrets, "Write what a file holds", schemas.ImportBody()),
+        ("renameSecret", ":rename", rename_secret, "Rename a secret", schemas.RenameBody()),
+        ("rollbackSecret", ":rollback", rollback_secret, "Write an older version", schemas.RollbackBody()),
     ):
+        expects_revision = name in (":batch", ":import")
         config.add_api_view(
             view,
             context=Secrets,
-            name=f":{verb}",
+            name=name,
             method="POST",
-            operation_id=f"{verb}Secret" if verb in ("rename", "rollback") else f"{verb}Secrets",
+            operation_id=operation_id,
             summary=summary,
             role=Role.WRITER,
             body=body,
             response=schemas.WriteResult(),
+            errors=(409, 412) if expects_revision else (409,),
+            expects_revision=expects_revision,
         )

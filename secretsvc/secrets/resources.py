@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
+from secretsvc.web.schema import SecretKey
 from secretsvc.web.tree import Node
 
 
@@ -13,11 +13,7 @@ class Secret(Node):
     """`…/secrets/{key}`."""
 
     parameter = "key"
-
-    @staticmethod
-    def grammar(name: str) -> str | None:
-        """Whether the name is that of an environment variable."""
-        return None if is_secret_key(name) else "Must be the name of an environment variable."
+    grammar_type = SecretKey()
 
 
 class Secrets(Node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secretsvc.web.schema import (
+    DESCRIPTION,
     Body,
     Boolean,
     Choice,
@@ -21,7 +22,6 @@ from secretsvc.web.schema import (
 MODE = Choice("merge", "replace")
 REASON = Text(maximum=512, nullable=True)
 READ_REASON = Choice("reveal", "copy", "export", "run")
-DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
 KID = Text(minimum=16, maximum=16, nullable=True)
 
 

@@ -33,7 +33,9 @@ class Body(colander.MappingSchema):  # type: ignore[misc]
 
 
 class Type(colander.SchemaType):  # type: ignore[misc]
-    """The base: `null` is refused unless the type is nullable."""
+    """The base: `null` is refused unless the type is nullable. `example` is for the documentation."""
+
+    example: Any = None
 
     def __init__(self, *, nullable: bool = False) -> None:
         self.nullable = nullable
@@ -55,6 +57,8 @@ class Type(colander.SchemaType):  # type: ignore[misc]
 class Text(Type):
     """Text of `minimum` to `maximum` characters that every database can hold."""
 
+    example = "Web shop"
+
     def __init__(
         self, *, minimum: int = 0, maximum: int, strip: bool = False, nullable: bool = False
     ) -> None:
@@ -75,6 +79,8 @@ class Text(Type):
 class Slug(Type):
     """A slug (specification, "Common grammar")."""
 
+    example = "shop"
+
     def read(self, node: Any, value: Any) -> str:
         if not isinstance(value, str) or not is_slug(value):
             raise colander.Invalid(node, "Must be a slug.")
@@ -84,6 +90,8 @@ class Slug(Type):
 class SecretKey(Type):
     """The name of a secret (specification, "Common grammar")."""
 
+    example = "API_KEY"
+
     def read(self, node: Any, value: Any) -> str:
         if not isinstance(value, str) or not is_secret_key(value):
             raise colander.Invalid(node, KEY_GRAMMAR)
@@ -92,6 +100,8 @@ class SecretKey(Type):
 
 class Identifier(Type):
     """An id: a UUID in its usual spelling. In answers one of a few `words` may stand for it."""
+
+    example = "0190163d-8694-739b-aea5-966c26f8ad91"
 
     def __init__(self, *, nullable: bool = False, words: tuple[str, ...] = ()) -> None:
         super().__init__(nullable=nullable)
@@ -106,6 +116,8 @@ class Identifier(Type):
 
 class Integer(Type):
     """A JSON integer within bounds; a boolean or a float is none."""
+
+    example = 1
 
     def __init__(self, *, minimum: int = 0, maximum: int = MAX_INTEGER, nullable: bool = False) -> None:
         super().__init__(nullable=nullable)
@@ -134,6 +146,8 @@ class IntegerText(Integer):
 
 class Boolean(Type):
     """`true` or `false`."""
+
+    example = False
 
     def read(self, node: Any, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -186,9 +200,18 @@ class Nullable(Type):
 class Anything(Type):
     """Any JSON; it stands in answers only."""
 
+    def read(self, node: Any, value: Any) -> Any:
+        return value
+
+
+class Document(Type):
+    """A JSON object of somebody else's schema; it stands in answers only."""
+
 
 class SecretValue(Type):
     """A value: any text, NUL included, because what is stored is its envelope."""
+
+    example = "s3cr3t"
 
     def read(self, node: Any, value: Any) -> str:
         if not isinstance(value, str):
@@ -260,6 +283,21 @@ def required(type_: Type, **options: Any) -> Any:
     return colander.SchemaNode(type_, missing_msg=REQUIRED, **options)
 
 
+def example_of(schema: Any) -> Any:
+    """A value that the schema takes, for the documentation."""
+    if isinstance(schema, Variants):
+        return example_of([*schema.schemas.values()][-1])
+    if isinstance(schema, Choice):
+        return schema.choices[0]
+    if isinstance(schema, ListOf):
+        return [example_of(schema.item)]
+    if isinstance(schema, SecretMap):
+        return {SecretKey.example: example_of(schema.item)}
+    if isinstance(schema, Type):
+        return schema.example
+    return {node.name: example_of(node.typ) for node in schema.children if node.required}
+
+
 def validate(schema: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values in the schema's types. Raises `ValidationFailed` with every issue (contract 2)."""
     try:
@@ -285,6 +323,12 @@ def _join(path: str, name: str) -> str:
 
 
 NOTHING = Body()
+
+
+NAME = Text(minimum=1, maximum=256, strip=True)
+DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
+CURSOR = Text(maximum=64, nullable=True)
+ROLE = Choice("reader", "writer", "admin")
 
 
 class ListQuery(Body):

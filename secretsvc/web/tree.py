@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
+import colander
 from pyramid.interfaces import ITraverser
 from zope.interface import implementer
 
 from secretsvc.kernel.authorization import GLOBAL, Address
 from secretsvc.kernel.errors import Issue, NotFound
-from secretsvc.kernel.ids import read_id
+from secretsvc.web.schema import Anything, Identifier, Type
 
 API = "api"
 PAGES = "pages"
@@ -36,6 +37,7 @@ class Node:
     """A place in the tree. Subclasses with a `parameter` are named by the client."""
 
     parameter: ClassVar[str | None] = None
+    grammar_type: ClassVar[Type] = Anything()
     member: ClassVar[type[Node] | None] = None
     __parent__: Node | None
     __name__: str
@@ -48,9 +50,12 @@ class Node:
         """The scope that the node lies in."""
         return self.__parent__.address if self.__parent__ is not None else GLOBAL
 
-    @staticmethod
-    def grammar(name: str) -> str | None:
-        """What is wrong with a client's name for this node, None if nothing."""
+    def problem(self) -> str | None:
+        """What is wrong with the client's name for this node, None if nothing."""
+        try:
+            self.grammar_type.deserialize(None, self.__name__)
+        except colander.Invalid as error:
+            return str(error.msg)
         return None
 
     def child(self, name: str) -> Node | None:
@@ -72,7 +77,7 @@ class Node:
         found = [
             Issue(node.parameter, problem)
             for node in self.lineage()
-            if node.parameter and (problem := node.grammar(node.__name__))
+            if node.parameter and (problem := node.problem())
         ]
         return tuple(reversed(found))
 
@@ -85,10 +90,7 @@ class Node:
 class IdNode(Node):
     """A node that an id names."""
 
-    @staticmethod
-    def grammar(name: str) -> str | None:
-        """Whether the name is an id."""
-        return None if read_id(name) is not None else "Must be an id."
+    grammar_type = Identifier()
 
     @property
     def id(self) -> UUID:

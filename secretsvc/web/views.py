@@ -6,8 +6,9 @@ permission check, the strict input.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -30,7 +31,6 @@ VISIBLE = "visible"
 ADMIN_SOMEWHERE = "admin somewhere"
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
-MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,18 @@ class Operation:
     query: Any
     response: Any
     reveals: bool
-    writes: bool
+    #: Statuses of errors that not every operation can give.
+    errors: tuple[int, ...]
+    #: What can be asked next with what a creation answered: operation id -> parameter -> field.
+    links: Mapping[str, Mapping[str, str]]
+    media: tuple[str, ...]
+    tagged: bool
+    expects_revision: bool
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes, be it only the record of a read."""
+        return self.reveals or self.method not in SAFE_METHODS
 
 
 def add_api_view(
@@ -64,17 +75,35 @@ def add_api_view(
     body: Any = None,
     query: Any = NOTHING,
     reveals: bool = False,
+    errors: tuple[int, ...] = (),
+    links: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    media: tuple[str, ...] = ("application/json",),
+    tagged: bool = False,
+    expects_revision: bool = False,
 ) -> None:
     """Directive: one operation of the API, on a node class, under a view or `:verb` name.
 
     `role` is what the node's scope must grant, or one of this module's names. `reveals` marks a read of
-    values: it writes an audit row, takes the plaintext headers and is refused across sites.
+    values: it writes an audit row, takes the plaintext headers and is refused across sites. `tagged` answers
+    carry an `ETag`; what `expects_revision` evaluates `If-Match`.
     """
     context = config.maybe_dotted(context)
     operation = Operation(
-        operation_id, summary, role, method, status, body, query, response, reveals,
-        writes=reveals or method not in SAFE_METHODS,
-    )  # fmt: skip
+        operation_id=operation_id,
+        summary=summary,
+        role=role,
+        method=method,
+        status=status,
+        body=body,
+        query=query,
+        response=response,
+        reveals=reveals,
+        errors=errors,
+        links=links,
+        media=media,
+        tagged=tagged,
+        expects_revision=expects_revision,
+    )
     if name.startswith(":"):
         config.registry.tree.verbs[context].add(name[1:])
     if reveals:

@@ -25,7 +25,7 @@ def secretsvc(tmp_path, database_url):
 
     def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"DATABASE_URL": database_url, "MASTER_KEY": MASTER_KEY} | settings
-        code = "from secretsvc.keyring.commands import main; main(prog_name='secretsvc')"
+        code = "from secretsvc.commands import main; main(prog_name='secretsvc')"
         return subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code, *arguments],
             cwd=tmp_path,

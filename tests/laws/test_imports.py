@@ -37,7 +37,6 @@ FLOORS = {
     "group_api": 5,
     "ui": 5,
     "tweens": 5,
-    "commands": 5,
     "providers": 5,
     "policy": 5,
     "__init__": 6,
@@ -49,6 +48,7 @@ ROOMS = {
     "web": {"kernel"},
     "devproxy": {"kernel", "web"},
     "house": {"kernel", "db", "web"},
+    "commands": {"kernel", "db", "web", "house", *WINGS},
 }
 WEB_FRAMEWORK = {"pyramid", "pyramid_tm", "pyramid_chameleon", "webob", "colander", "chameleon", "waitress"}
 DATABASE = {"sqlalchemy", "psycopg", "sqlite3", "alembic"}
@@ -74,7 +74,7 @@ def place_of(module: str) -> Place | None:
     parts = module.split(".")[1:]
     if not parts or parts == ["service"]:
         return Place("house", -1)
-    if parts[0] in ROOMS:
+    if parts[0] in ROOMS and (parts[0] != "commands" or len(parts) == 1):
         return Place(parts[0], -1)
     floor = FLOORS.get(parts[1] if len(parts) > 1 else "__init__")
     return Place(parts[0], floor) if parts[0] in WINGS and floor is not None else None

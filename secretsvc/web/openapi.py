@@ -1,0 +1,235 @@
+"""The API's description, OpenAPI 3.1, read off the tree and the views: there is no list beside them."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.web.errors import STATUS
+from secretsvc.web.headers import REQUEST_ID_HEADER
+from secretsvc.web.jsonschema import of_node, of_schema, of_type
+from secretsvc.web.schema import example_of
+from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
+from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
+
+EVERYWHERE = (400, 422, 500)
+AUTHENTICATED = (401, 403, 404, 413, 429, 503)
+
+MEANINGS = {
+    400: "Malformed, or a precondition that this API cannot express",
+    401: "No valid access assertion",
+    403: "Visible, but no grant covers it; or asked from another site",
+    404: "Absent or invisible",
+    409: "It clashes with what is there",
+    412: "The environment is not at the expected revision",
+    413: "Over a configured limit",
+    422: "Rejected by the schema",
+    429: "Too many requests",
+    500: "A failure of the service, its configuration or a stored value",
+    503: "No administrator is configured, or the access proxy's keys are unavailable",
+}
+REQUIREMENTS = {
+    VISIBLE: "Requires that the project is visible: a grant on it, above it, or on one of its environments.",
+    ADMIN_SOMEWHERE: "Requires the role `admin` at any scope.",
+    PUBLIC: "Open to everybody.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An operation at its canonical path, relative to the mount."""
+
+    path: str
+    node: type[Node]
+    parameters: tuple[type[Node], ...]
+    operation: Operation
+
+
+def endpoints(registry: Any) -> list[Endpoint]:
+    """Every operation of the API, in the order of their paths."""
+    places = dict(_places(registry.tree))
+    found = []
+    for view in registry.introspector.get_category("views"):
+        settings = view["introspectable"]
+        operation = settings.get("operation")
+        if operation is not None:
+            path, parameters = places[settings["context"]]
+            path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
+            found.append(Endpoint(path or "/", settings["context"], parameters, operation))
+    return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
+
+
+def _below(name: str) -> str:
+    return f"/{name}" if name else ""
+
+
+def _places(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
+    """Each node class with its canonical path and the parameters in it; aliases have no views."""
+    waiting: deque[tuple[type[Node], str, tuple[type[Node], ...]]] = deque([(Root, "", ())])
+    while waiting:
+        node, path, parameters = waiting.popleft()
+        yield node, (path, parameters)
+        for name, child in tree.children[node].items():
+            waiting.append((child, f"{path}/{name}", parameters))
+        if node.member is not None and node.member.parameter is not None:
+            member = node.member
+            waiting.append((member, f"{path}/{{{member.parameter}}}", (*parameters, member)))
+
+
+def document(registry: Any, version: str) -> dict[str, Any]:
+    """The whole description. Raises `ServerMisconfigured` where the assertion's names are malformed."""
+    paths: dict[str, dict[str, Any]] = defaultdict(dict)
+    for endpoint in endpoints(registry):
+        paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint)
+    settings = registry.service_settings
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "secretsvc",
+            "version": version,
+            "description": "Secrets by project and environment: versioned, sealed, audited.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": MOUNTS[API].rstrip("/")}],
+        "security": [{"assertionHeader": []}, {"assertionCookie": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": ERROR},
+            "headers": {"RequestId": REQUEST_ID},
+            "responses": {f"Error{status}": _error(status) for status in MEANINGS},
+            "securitySchemes": {
+                "assertionHeader": {"type": "apiKey", "in": "header", "name": settings.access_header},
+                "assertionCookie": {"type": "apiKey", "in": "cookie", "name": settings.access_cookie},
+            },
+        },
+    }
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    operation = endpoint.operation
+    found: dict[str, Any] = {
+        "operationId": operation.operation_id,
+        "summary": operation.summary,
+        "description": _requirement(endpoint),
+        "responses": _responses(operation),
+    }
+    parameters = [_path_parameter(node) for node in endpoint.parameters]
+    parameters += [_query_parameter(node) for node in operation.query.children]
+    if operation.expects_revision:
+        parameters.append(IF_MATCH)
+    if parameters:
+        found["parameters"] = parameters
+    if operation.body is not None:
+        content = {"schema": of_schema(operation.body), "example": example_of(operation.body)}
+        found["requestBody"] = {"required": True, "content": {"application/json": content}}
+    if operation.role is PUBLIC:
+        found["security"] = []
+    return found
+
+
+def _requirement(endpoint: Endpoint) -> str:
+    role = endpoint.operation.role
+    if not isinstance(role, Role):
+        return REQUIREMENTS.get(role, "Open to every identity; what it shows or does depends on its grants.")
+    scopes = {"env": "environment", "project": "project"}
+    names = [scopes[node.parameter] for node in endpoint.parameters if node.parameter in scopes]
+    where = f"at the {names[-1]}" if names else "at global scope"
+    return f"Requires the role `{role}` {where}."
+
+
+def _path_parameter(node: type[Node]) -> dict[str, Any]:
+    return {
+        "name": node.parameter,
+        "in": "path",
+        "required": True,
+        "schema": of_type(node.grammar_type),
+        "example": example_of(node.grammar_type),
+    }
+
+
+def _query_parameter(node: Any) -> dict[str, Any]:
+    return {"name": node.name, "in": "query", "required": node.required, "schema": of_node(node)}
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    statuses = {*EVERYWHERE, *operation.errors}
+    if operation.role is not PUBLIC:
+        statuses |= {*AUTHENTICATED}
+    found = {str(operation.status): _success(operation)}
+    for status in sorted(statuses):
+        found[str(status)] = {"$ref": f"#/components/responses/Error{status}"}
+    return found
+
+
+def _success(operation: Operation) -> dict[str, Any]:
+    headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
+    if operation.status == 201:
+        headers["Location"] = {"required": True, "schema": {"type": "string"}}
+    if operation.tagged:
+        headers["ETag"] = {"required": True, "schema": {"type": "string", "pattern": '^"[0-9]+"$'}}
+    found: dict[str, Any] = {"description": operation.summary, "headers": headers}
+    if operation.response is not None:
+        found["content"] = {media: {"schema": _body(operation, media)} for media in operation.media}
+    if operation.links:
+        found["links"] = {
+            name: {
+                "operationId": name,
+                "parameters": {parameter: f"$response.body#/{field}" for parameter, field in fields.items()},
+            }
+            for name, fields in operation.links.items()
+        }
+    return found
+
+
+def _body(operation: Operation, media: str) -> dict[str, Any]:
+    return of_schema(operation.response) if media == "application/json" else {"type": "string"}
+
+
+def _error(status: int) -> dict[str, Any]:
+    codes = [code for code, mapped in STATUS.items() if mapped == status]
+    headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
+    if status == 429:
+        headers["Retry-After"] = {"required": True, "schema": {"type": "integer", "minimum": 1}}
+    schema = {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": codes}}}]}
+    return {
+        "description": MEANINGS[status],
+        "headers": headers,
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
+ERROR = {
+    "type": "object",
+    "properties": {
+        "code": {"enum": list(STATUS)},
+        "message": {"type": "string"},
+        "request_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+        "hint": {"type": "string"},
+        "issues": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "message": {"type": "string"}},
+                "required": ["path", "message"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["code", "message", "request_id"],
+    "additionalProperties": False,
+}
+REQUEST_ID = {
+    "required": True,
+    "description": "The client's own id where it was offered and well-formed, else a UUIDv7",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+}
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "`*`, or one quoted revision, optionally with the weak prefix; the same as `expected_rev`",
+    "schema": {"type": "string", "pattern": '^(\\*|(W/)?"(0|[1-9][0-9]{0,18})")$'},
+}

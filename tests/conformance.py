@@ -1,0 +1,101 @@
+"""Every answer that a test sees is held against the API's own description."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from webtest import TestResponse
+
+from secretsvc.web.openapi import document
+
+ALIAS = re.compile(r"^/p/([^/]+)/e/([^/]+)(?=/|$)")
+
+
+@dataclass(frozen=True)
+class Described:
+    """One operation of the description and the pattern of its paths."""
+
+    pattern: re.Pattern[str]
+    method: str
+    responses: dict[str, Any]
+
+
+class Conformance:
+    """The description of one configuration, ready to judge answers."""
+
+    def __init__(self, registry: Any) -> None:
+        self.document = document(registry, "1")
+        self._validators: dict[int, Draft202012Validator] = {}
+        self.operations = [
+            Described(_pattern(path), method.upper(), operation["responses"])
+            for path, operations in self.document["paths"].items()
+            for method, operation in operations.items()
+        ]
+
+    def judge(self, method: str, path: str, response: TestResponse) -> None:
+        """Asserts that the answer is documented: its status, its headers, its body.
+
+        What no operation describes must be an error in the envelope.
+        """
+        operation = self._operation("GET" if method == "HEAD" else method, path)
+        if operation is None:
+            assert response.status_int >= 400, f"{method} {path} is served but not described"
+            return
+        status = str(response.status_int)
+        assert status in operation.responses, f"{method} {path} answered {status}, which is not described"
+        described = self._resolved(operation.responses[status])
+        for name, header in described["headers"].items():
+            if self._resolved(header).get("required"):
+                assert name in response.headers, f"{method} {path} answered {status} without {name}"
+        if method != "HEAD":
+            self._judge_body(described, response)
+
+    def _judge_body(self, described: dict[str, Any], response: TestResponse) -> None:
+        if "content" not in described:
+            assert response.body == b""
+            return
+        media = response.content_type
+        assert media in described["content"], f"{media} is not described"
+        if media == "application/json":
+            self._validator(described["content"][media]["schema"]).validate(response.json)
+
+    def _validator(self, schema: dict[str, Any]) -> Draft202012Validator:
+        key = id(schema)
+        if key not in self._validators:
+            resolved = {**schema, "components": self.document["components"]}
+            self._validators[key] = Draft202012Validator(resolved)
+        return self._validators[key]
+
+    def _operation(self, method: str, path: str) -> Described | None:
+        canonical = ALIAS.sub(r"/projects/\1/environments/\2", path.partition("?")[0])
+        found = [one for one in self.operations if one.method == method and one.pattern.fullmatch(canonical)]
+        # `…/secrets/KEY:reveal` fits the path of a plain key too; the longer template means it.
+        return max(found, key=lambda one: len(one.pattern.pattern), default=None)
+
+    def _resolved(self, described: dict[str, Any]) -> dict[str, Any]:
+        if "$ref" not in described:
+            return described
+        found: Any = self.document
+        for part in described["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        return found
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    parts = re.split(r"\{[^}]+\}", path)
+    return re.compile("[^/]+".join(re.escape(part) for part in parts))
+
+
+_known: dict[tuple[str, ...], Conformance] = {}
+
+
+def conformance_of(registry: Any) -> Conformance:
+    """The description that an application would serve; applications of one set of names share it."""
+    settings = registry.service_settings
+    key = (settings.access_header, settings.access_cookie)
+    if key not in _known:
+        _known[key] = Conformance(registry)
+    return _known[key]

@@ -1,0 +1,193 @@
+"""The API's description and its viewer: made from the configuration, complete, and valid."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from openapi_spec_validator import validate
+
+from secretsvc.web.openapi import endpoints
+
+#: Written from the specification alone.
+SPECIFIED = (
+    "GET /health",
+    "GET /whoami",
+    "GET /openapi.json",
+    "GET /docs",
+    "GET /projects",
+    "POST /projects",
+    "GET /projects/{project}",
+    "PATCH /projects/{project}",
+    "DELETE /projects/{project}",
+    "GET /projects/{project}/environments",
+    "POST /projects/{project}/environments",
+    "GET /projects/{project}/environments/{env}",
+    "DELETE /projects/{project}/environments/{env}",
+    "GET /projects/{project}/environments/{env}/secrets",
+    "POST /projects/{project}/environments/{env}/secrets:batch",
+    "POST /projects/{project}/environments/{env}/secrets:import",
+    "GET /projects/{project}/environments/{env}/secrets:export",
+    "POST /projects/{project}/environments/{env}/secrets:rename",
+    "POST /projects/{project}/environments/{env}/secrets:rollback",
+    "GET /projects/{project}/environments/{env}/secrets/{key}",
+    "GET /projects/{project}/environments/{env}/secrets/{key}:reveal",
+    "GET /projects/{project}/environments/{env}/secrets/{key}/versions",
+    "GET /identities",
+    "PATCH /identities/{id}",
+    "GET /identities/{id}/effective-permissions",
+    "GET /grants",
+    "POST /grants",
+    "DELETE /grants/{id}",
+    "GET /access/unknown-identities",
+    "GET /groups",
+    "POST /groups",
+    "GET /groups/{id}",
+    "PATCH /groups/{id}",
+    "DELETE /groups/{id}",
+    "GET /groups/{id}/members",
+    "POST /groups/{id}/members",
+    "DELETE /groups/{id}/members/{identityId}",
+    "GET /groups/{id}/grants",
+    "POST /groups/{id}/grants",
+    "DELETE /groups/{id}/grants/{grantId}",
+    "GET /audit",
+    "GET /admin/keyring",
+    "POST /admin/rekey",
+)
+
+
+@pytest.fixture
+def document(service):
+    return service.nobody().get("/openapi.json").json
+
+
+def operations(document):
+    for path, found in document["paths"].items():
+        for method, operation in found.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def test_the_document_holds_every_operation_of_the_specification_and_no_other(document):
+    assert sorted(name for name, _ in operations(document)) == sorted(SPECIFIED)
+
+
+def test_every_operation_of_the_document_is_served(service, admin, document):
+    values = {
+        "project": "shop",
+        "env": "prod",
+        "key": "A",
+        **dict.fromkeys(("id", "identityId", "grantId"), "0" * 8 + "-0000-0000-0000-" + "0" * 12),
+    }
+    for name, _ in operations(document):
+        method, path = name.split(" ")
+        for parameter, value in values.items():
+            path = path.replace(f"{{{parameter}}}", value)
+        answer = admin.request(method, path, {} if method in ("POST", "PATCH") else None)
+        missing = answer.status_int == 404 and answer.json["message"] == "Not found."
+        assert not missing, name
+
+
+def test_the_document_is_valid_openapi_3_1(document):
+    assert document["openapi"].startswith("3.1.")
+    validate(document)
+
+
+def test_paths_are_relative_to_the_server_and_canonical(document):
+    assert document["servers"] == [{"url": "/api/v1"}]
+    assert not [path for path in document["paths"] if path.startswith("/p/")]
+
+
+def test_operation_ids_are_unique_and_every_operation_has_a_summary(document):
+    found = [operation for _, operation in operations(document)]
+    assert len({operation["operationId"] for operation in found}) == len(found)
+    assert all(operation["summary"] and operation["description"] for operation in found)
+
+
+def test_three_operations_are_public_beside_the_health_and_all_others_take_header_or_cookie(document):
+    public = {name for name, operation in operations(document) if operation.get("security") == []}
+    assert public == {"GET /health", "GET /openapi.json", "GET /docs"}
+    assert document["security"] == [{"assertionHeader": []}, {"assertionCookie": []}]
+    schemes = document["components"]["securitySchemes"]
+    assert schemes["assertionHeader"]["name"] == "Proxy-Access-Jwt-Assertion"
+    assert schemes["assertionCookie"]["name"] == "Proxy_Authorization"
+
+
+def test_the_security_schemes_bear_the_deployment_s_names(make_service):
+    service = make_service(ACCESS_HEADER="Cf-Access-Jwt-Assertion", ACCESS_COOKIE="CF_Authorization")
+    schemes = service.nobody().get("/openapi.json").json["components"]["securitySchemes"]
+    assert schemes["assertionHeader"]["name"] == "Cf-Access-Jwt-Assertion"
+    assert schemes["assertionCookie"]["name"] == "CF_Authorization"
+
+
+def objects(schema):
+    """Every schema within a schema."""
+    if isinstance(schema, dict):
+        yield schema
+        for value in schema.values():
+            yield from objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from objects(value)
+
+
+def test_every_object_is_closed_against_unknown_members(document):
+    for name, operation in operations(document):
+        body = operation.get("requestBody", {}).get("content", {})
+        for schema in objects(body):
+            if schema.get("type") == "object":
+                assert "additionalProperties" in schema, name
+
+
+def test_the_answers_to_creations_link_to_what_can_be_done_next(document):
+    created = document["paths"]["/projects"]["post"]["responses"]["201"]
+    assert created["links"]["getProject"]["parameters"] == {"project": "$response.body#/slug"}
+    assert created["headers"]["Location"]["required"]
+    ids = {operation["operationId"] for _, operation in operations(document)}
+    for _, operation in operations(document):
+        for response in operation["responses"].values():
+            assert {link["operationId"] for link in response.get("links", {}).values()} <= ids
+
+
+def test_the_document_is_the_same_for_every_caller_and_holds_no_data(service, admin):
+    before = service.nobody().get("/openapi.json").body
+    assert admin.get("/openapi.json").body == before
+    assert b"Shop" not in before
+
+
+def test_a_view_without_its_declaration_stops_the_start(service):
+    from pyramid.config import Configurator
+
+    from secretsvc.web.tree import Root
+
+    config = Configurator()
+    config.include("secretsvc.web")
+    with pytest.raises(TypeError, match="operation_id"):
+        config.add_api_view(lambda *_: {}, context=Root, name="odd")
+
+
+def test_endpoints_are_read_off_the_configuration_of_the_application(service):
+    assert len(endpoints(service.app.registry)) == len(SPECIFIED)
+
+
+def test_the_viewer_loads_one_script_by_exact_version_and_hash(service):
+    page = service.nobody().get("/docs")
+    (script,) = re.findall(r"<script[^>]*>", page.text)
+    assert re.search(r'src="https://[^"]+@\d+\.\d+\.\d+/[^"]+\.js"', script)
+    assert re.search(r'integrity="sha384-[A-Za-z0-9+/]{64}"', script)
+    assert 'crossorigin="anonymous"' in script
+    assert page.content_type == "text/html"
+
+
+def test_the_viewer_has_a_content_security_policy_of_its_own(service):
+    policy = service.nobody().get("/docs").headers["Content-Security-Policy"].split("; ")
+    assert {"connect-src 'self'", "form-action 'none'", "base-uri 'none'"} <= set(policy)
+    assert "default-src 'none'" in policy
+    (scripts,) = (directive for directive in policy if directive.startswith("script-src"))
+    assert scripts.removeprefix("script-src ") in service.nobody().get("/docs").text
+
+
+def test_the_public_routes_take_no_parameters(service):
+    for path in ("/openapi.json", "/docs", "/health"):
+        assert service.nobody().get(f"{path}?a=1", 422).json["issues"][0]["path"] == "a"
+        assert service.nobody().request("POST", path, {}, status=401)

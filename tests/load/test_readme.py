@@ -1,0 +1,74 @@
+"""The README's first session, pasted as a newcomer would, against the development server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from processes import ROOT, free_port
+from service import MASTER_KEY
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SESSION = README.partition("## A first session")[2].partition("\n## ")[0]
+BLOCKS = re.findall(r"```bash\n(.*?)```", SESSION, re.DOTALL)
+NEEDS = [tool for tool in ("bash", "curl", "python3") if shutil.which(tool) is None]
+
+
+@pytest.fixture
+def development(tmp_path):
+    """`make run` without make: migrate, then serve development.ini behind the development proxy."""
+    shutil.copy(ROOT / "development.ini", tmp_path)
+    (tmp_path / "alembic").symlink_to(ROOT / "alembic")
+    (tmp_path / ".dev").mkdir()
+    port = free_port()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MASTER_KEY": MASTER_KEY}
+    options = {"cwd": tmp_path, "env": environment, "stdin": subprocess.DEVNULL}
+    python = [sys.executable, "-W", "ignore", "-m"]
+    subprocess.run([*python, "alembic", "-c", "development.ini", "upgrade", "head"], check=True, **options)
+    listen = f"listen=127.0.0.1:{port}"
+    serve = [*python, "pyramid.scripts.pserve", "-q", "development.ini", listen]
+    with subprocess.Popen(serve, stderr=subprocess.DEVNULL, **options) as process:
+        try:
+            wait_for(f"http://127.0.0.1:{port}/api/v1/health")
+            yield tmp_path, f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def wait_for(url: str) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback, as named above
+                return
+        except OSError:
+            assert time.monotonic() < deadline, "the development server does not answer"
+            time.sleep(0.1)
+
+
+def test_the_first_session_works_as_it_is_pasted(development):
+    assert not NEEDS, f"this test pastes the session into a shell and needs {NEEDS}"
+    directory, address = development
+    script = "set -e\n" + "\n".join(BLOCKS).replace("127.0.0.1:6543", address)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=directory, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    answers = [json.loads(line) for line in lines if line.startswith("{")]
+    assert answers[0]["identity"]["subject"] == "admin@example.test"
+    assert [change["kind"] for change in answers[3]["changes"]] == ["added"] * 4
+    assert answers[5]["value"] == "postgresql://shop:s3cr%t@db.internal:5432/shop"
+    assert answers[7]["changes"] == [{"key": "EMPTY", "kind": "changed", "version": 3}]
+    exported = lines[-4:]
+    assert exported[1:3] == ["EMPTY=", "GREETING='Grüße, \"world\" #1'"]
+    assert exported[3].startswith('TLS_KEY="-----BEGIN PRIVATE KEY-----\\n')
+    assert (Path(directory) / "first.env").exists()
