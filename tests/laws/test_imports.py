@@ -33,6 +33,7 @@ FLOORS = {
     "group_domain": 3,
     "resources": 4,
     "schemas": 4,
+    "viewer": 4,
     "api": 5,
     "group_api": 5,
     "ui": 5,
