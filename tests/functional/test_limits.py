@@ -150,6 +150,7 @@ def test_a_lower_limit_leaves_readable_what_is_there(vault, service):
         assert there.value("A") == "x" * 100
         assert len(there.values()) == 6
         there.batch(413, set={"NEW": "x"})
+        there.batch(413, mode="replace", set=many(4))
         there.batch(delete=["A", "K0", "K1", "K2"])
         there.batch(set={"NEW": "x"})
 

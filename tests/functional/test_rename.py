@@ -93,6 +93,7 @@ def test_a_rename_that_cannot_be_changes_nothing_and_is_not_recorded(
     before, known = state(service), len(records(service))
     answer = vault.rename(source, target, status).json
     assert answer["code"] == code
+    assert answer["message"] == ("Secret not found." if status == 404 else "The new key is taken.")
     assert source not in answer["message"].split()
     assert state(service) == before
     assert len(records(service)) == known
