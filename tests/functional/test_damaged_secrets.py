@@ -205,3 +205,10 @@ def test_without_a_master_key_what_needs_it_says_so(vault, service, key):
         assert there.rename("A", "B", 500).json["code"] == "SERVER_MISCONFIGURED"
         there.get("secrets/A/versions")
     assert state(service) == before
+
+
+@pytest.mark.parametrize("path", ["/secrets", "/secrets:export"])
+def test_an_empty_environment_needs_the_ring_too(service, admin, path):
+    broken = service.restarted(MASTER_KEY="c2hvcnQ=").user()
+    answer = broken.get(f"/projects/shop/environments/dev{path}", 500)
+    assert answer.json["code"] == "SERVER_MISCONFIGURED"
