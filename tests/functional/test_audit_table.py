@@ -35,14 +35,20 @@ ON_POSTGRESQL = [
 STATEMENTS = {"sqlite": ON_BOTH + ON_SQLITE, "postgresql": ON_BOTH + ON_POSTGRESQL}
 
 
+def is_refused(service, statement):
+    try:
+        service.execute(statement)
+    except DBAPIError:
+        return True
+    return False
+
+
 def test_no_statement_changes_or_removes_a_record(service):
     service.user().get("/whoami")
     before = service.audit()
     assert len(before) == 2
     for statement in STATEMENTS[service.engine.name]:
-        with pytest.raises(DBAPIError):
-            service.execute(statement)
-            pytest.fail(statement)
+        assert is_refused(service, statement), statement
         assert service.audit() == before, statement
 
 
