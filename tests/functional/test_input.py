@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import configparser
 import socket
+import tempfile
 import threading
 
 import pytest
@@ -352,3 +354,22 @@ def test_a_chunked_body_over_the_limit_is_too_large(make_service):
     thread.join(5)
     server.task_dispatcher.shutdown()
     assert statuses == [201, 413]
+
+
+def test_no_body_is_laid_down_on_disk(send, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not-there"))
+    values = ",".join(f'"K{number}":"{"x" * 60_000}"' for number in range(5))
+    assert (
+        send("POST", f"{UNDER}/secrets:batch", f'{{"mode":"merge","set":{{{values}}}}}'.encode()).status
+        == 200
+    )
+
+
+@pytest.mark.parametrize("name", ["production.ini", "development.ini"])
+def test_the_server_that_we_ship_keeps_requests_and_answers_in_memory(here, name):
+    ini = configparser.RawConfigParser()
+    ini.read(here / name)
+    server = ini["server:main"]
+    assert server.getint("inbuf_overflow") >= server.getint("max_request_body_size")
+    # A whole environment of the largest values, as JSON that escapes every byte in six.
+    assert server.getint("outbuf_overflow") >= 500 * 65_536 * 6
