@@ -25,7 +25,7 @@ from secretsvc.access.models import grant, group, group_member
 from secretsvc.access.rules import assert_admin_somewhere, assert_can
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import insert_or_ignore
+from secretsvc.db.statements import insert_or_ignore, update_one
 from secretsvc.identity.directory import Identity, find_identity
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import GLOBAL, Role
@@ -79,11 +79,10 @@ def update_group(call: Call, group_id: UUID, changes: Mapping[str, Any]) -> Grou
     found = _find_group(call, group_id)
     if not changes:
         return found
-    row = call.connection.execute(
-        update(group).where(group.c.id == group_id).values(**changes, updated_at=call.now).returning(group)
-    )
+    statement = update(group).where(group.c.id == group_id).values(**changes, updated_at=call.now)
+    updated = Group(**update_one(call.connection, statement, group))
     record(call, "group.update", detail={"group_id": group_id, "fields": sorted(changes)})
-    return Group(**row.mappings().one())
+    return updated
 
 
 def delete_group(call: Call, group_id: UUID) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from secretsvc.access.rules import PROJECT_NOT_FOUND, assert_can, assert_sees, confirm
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.db.statements import update_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
@@ -54,14 +55,10 @@ def update_project(call: Call, at: Address, changes: Mapping[str, Any]) -> Proje
     confirm(call, found.id)
     if not changes:
         return found
-    row = call.connection.execute(
-        update(project)
-        .where(project.c.id == found.id)
-        .values(**changes, updated_at=call.now)
-        .returning(project)
-    )
+    statement = update(project).where(project.c.id == found.id).values(**changes, updated_at=call.now)
+    updated = Project(**update_one(call.connection, statement, project))
     record(call, "project.update", project_id=found.id, detail={"fields": sorted(changes)})
-    return Project(**row.mappings().one())
+    return updated
 
 
 def delete_project(call: Call, at: Address) -> None:
