@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, Update
+from sqlalchemy import Connection, Delete, RowMapping, Table, Update
 from sqlalchemy.dialects import postgresql, sqlite
 
 
@@ -20,10 +20,15 @@ def insert_or_ignore(connection: Connection, table: Table, row: dict[str, Any]) 
     return returned.first() is not None
 
 
-def update_one(connection: Connection, statement: Update, table: Table) -> RowMapping:
-    """Changes one row and returns it as it is now.
+def update_one(connection: Connection, statement: Update, table: Table) -> RowMapping | None:
+    """Changes one row and returns it as it is now, None if it is gone.
 
     The row is read at once: on SQLite a statement that was not read to its end, because an error came in
     between, would stand in the way of the next COMMIT on its connection.
     """
-    return connection.execute(statement.returning(table)).mappings().one()
+    return connection.execute(statement.returning(table)).mappings().first()
+
+
+def delete_one(connection: Connection, statement: Delete) -> bool:
+    """Deletes one row; whether it was still there."""
+    return connection.execute(statement).rowcount == 1

@@ -14,10 +14,11 @@ from secretsvc.access.rules import assert_admin_somewhere, assert_can
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import update_one
-from secretsvc.identity.directory import Identity, find_identity
+from secretsvc.identity.directory import IDENTITY_NOT_FOUND, Identity, find_identity
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,10 @@ def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -
         return found
     with keeping_an_admin(call):
         statement = update(identity).where(identity.c.id == identity_id).values(**changes)
-        updated = Identity(**update_one(call.connection, statement, identity))
+        row = update_one(call.connection, statement, identity)
+    if row is None:
+        raise NotFound(IDENTITY_NOT_FOUND)
+    updated = Identity(**row)
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated
