@@ -46,7 +46,7 @@ def test_the_rate_limit_defaults_to_six_thousand_a_minute():
     assert (rate.amount, rate.get_expiry()) == (6_000, 60)
 
 
-@pytest.mark.parametrize("name", REQUIRED)
+@pytest.mark.parametrize("name", sorted(REQUIRED))
 def test_what_has_no_default_is_missing(name):
     with pytest.raises(ServerMisconfigured):
         getattr(settings(), name)
