@@ -172,6 +172,15 @@ def test_twenty_first_requests_at_once_make_one_identity_and_one_grant(service):
     assert len(service.audit()) == 2
 
 
+def test_twenty_requests_at_once_of_someone_known_who_was_just_listed_make_one_grant(service):
+    service.identity_id(ADMIN)
+    token = service.issuer.sign(ADMIN)
+    statuses = at_once(20, lambda _: Client(service.app, token).request("GET", "/whoami").status_int)
+    assert statuses == [200] * 20
+    assert service.count(grant) == 1
+    assert [row["action"] for row in service.audit()] == ["grant.bootstrap"]
+
+
 def test_a_grant_for_a_listed_address_is_made_again_when_it_was_removed(service):
     admin = service.user()
     admin.get("/whoami")

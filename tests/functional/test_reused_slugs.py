@@ -1,0 +1,83 @@
+"""A slug that changes hands while a request is judged shows and changes nothing of the new thing."""
+
+from __future__ import annotations
+
+import pytest
+from service import arrange
+from sqlalchemy import event, update
+
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import environment, project
+
+
+@pytest.fixture
+def swap(service):
+    """Gives a slug of a table to a new row right after the next snapshot of grants."""
+    armed = []
+
+    def after(connection, cursor, statement, *rest):
+        if armed and statement.startswith("WITH me AS"):
+            armed.pop()()
+
+    def arm(table, slug):
+        def exchange():
+            [row] = service.rows(table, table.c.slug == slug)
+            service.execute(update(table).where(table.c.id == row["id"]).values(slug="before"))
+            service.execute(table.insert(), {**row, "id": new_id(), "name": "New"})
+
+        armed.append(exchange)
+
+    event.listen(service.engine, "after_cursor_execute", after)
+    yield arm
+    event.remove(service.engine, "after_cursor_execute", after)
+
+
+@pytest.fixture
+def ada(service):
+    """An administrator of `shop` and of its `prod`, whose identity needs no touch."""
+    arrange(service)
+    for path in ("shop", "shop/prod"):
+        service.grant("ada@example.com", "admin", path)
+    ada = service.user("ada@example.com")
+    ada.get("/whoami")
+    return ada
+
+
+REQUESTS = [
+    ("GET", "", None),
+    ("PATCH", "", {"name": "Taken over"}),
+    ("DELETE", "", None),
+    ("GET", "/environments", None),
+    ("POST", "/environments", {"slug": "new", "name": "New"}),
+]
+
+
+@pytest.mark.parametrize(("method", "rest", "body"), REQUESTS)
+def test_a_new_project_under_an_old_slug_is_not_there_for_those_of_the_old_one(
+    ada, service, swap, method, rest, body
+):
+    swap(project, "shop")
+    refused = ada.request(method, f"/projects/shop{rest}", body)
+    assert (refused.status_int, refused.json["message"]) == (404, "Project not found.")
+    assert sorted(row["name"] for row in service.rows(project)) == ["New", "Shop"]
+    assert service.count(environment) == 1
+
+
+ON_ENVIRONMENT = [
+    ("GET", "", None),
+    ("DELETE", "", None),
+    ("GET", "/secrets", None),
+    ("GET", "/secrets:export", None),
+    ("POST", "/secrets:batch", {"mode": "merge", "set": {"KEY": "x"}}),
+]
+
+
+@pytest.mark.parametrize(("method", "rest", "body"), ON_ENVIRONMENT)
+def test_a_new_environment_under_an_old_slug_is_not_there_either(service, base, swap, method, rest, body):
+    arrange(service)
+    service.grant("ada@example.com", "admin", "shop/prod")
+    ada = service.user("ada@example.com")
+    ada.get("/whoami")
+    swap(environment, "prod")
+    assert ada.request(method, base + rest, body).status_int == 404
+    assert [row["rev"] for row in service.rows(environment)] == [0, 0]
