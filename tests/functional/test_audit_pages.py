@@ -45,6 +45,7 @@ def test_pages_together_are_the_whole_newest_first(service, rows, limit):
         assert len(items) <= limit
         found += items
         count += 1
+        assert count <= 2 * len(rows), "the pages have no end"
     assert found == newest_first(rows)
     assert count == -(-len(rows) // limit)
 
@@ -56,6 +57,7 @@ def test_rows_that_arrive_between_pages_neither_repeat_nor_displace_any(service,
         log(service, 5, action="test.page")
         items, cursor = page(admin, 4, cursor)
         found += items
+        assert len(found) <= len(old)
     assert found == newest_first(old)
 
 

@@ -30,6 +30,7 @@ def pages(client, path, limit):
         answer = client.get(path + query).json
         assert answer.keys() == {"items", "next_cursor"}
         found.append([item["id"] for item in answer["items"]])
+        assert len(found) <= 2 * COUNT, "the pages have no end"
         if answer["next_cursor"] is None:
             return found
         query = f"?limit={limit}&cursor={answer['next_cursor']}"
