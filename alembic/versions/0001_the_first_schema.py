@@ -45,6 +45,12 @@ def where(condition):
 
 def upgrade():
     op.create_table(
+        "absence",
+        sa.Column("slot", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("noise", sa.String(length=36), nullable=False),
+        sa.PrimaryKeyConstraint("slot", name="pk_absence"),
+    )
+    op.create_table(
         "audit_record",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
@@ -268,6 +274,7 @@ def downgrade():
         "identity",
         "group",
         "audit_record",
+        "absence",
     ):
         op.drop_table(table)
     if op.get_bind().dialect.name == "postgresql":
