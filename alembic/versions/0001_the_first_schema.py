@@ -68,6 +68,7 @@ def upgrade():
         sa.PrimaryKeyConstraint("id", name="pk_audit_record"),
         sqlite_with_rowid=False,
     )
+    op.create_index("ix_audit_record_action", "audit_record", ["action", "id"])
     op.create_index("ix_audit_record_actor_subject", "audit_record", ["actor_subject", "id"])
     op.create_index("ix_audit_record_denied", "audit_record", ["id"], **where("outcome = 'denied'"))
     op.create_index("ix_audit_record_environment_id", "audit_record", ["environment_id", "id"])

@@ -36,6 +36,7 @@ class AuditRecord(Base):
         Index("ix_audit_record_project_id", "project_id", "id"),
         Index("ix_audit_record_environment_id", "environment_id", "id"),
         Index("ix_audit_record_actor_subject", "actor_subject", "id"),
+        Index("ix_audit_record_action", "action", "id"),
         partial_index("ix_audit_record_denied", "outcome = 'denied'", "id"),
         # Without a rowid there is one key to clash with, which the append-only trigger can watch.
         {"sqlite_with_rowid": False},
