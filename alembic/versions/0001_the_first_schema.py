@@ -45,6 +45,12 @@ def where(condition):
 
 def upgrade():
     op.create_table(
+        "absence",
+        sa.Column("slot", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("noise", sa.String(length=36), nullable=False),
+        sa.PrimaryKeyConstraint("slot", name="pk_absence"),
+    )
+    op.create_table(
         "audit_record",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
@@ -62,6 +68,7 @@ def upgrade():
         sa.PrimaryKeyConstraint("id", name="pk_audit_record"),
         sqlite_with_rowid=False,
     )
+    op.create_index("ix_audit_record_action", "audit_record", ["action", "id"])
     op.create_index("ix_audit_record_actor_subject", "audit_record", ["actor_subject", "id"])
     op.create_index("ix_audit_record_denied", "audit_record", ["id"], **where("outcome = 'denied'"))
     op.create_index("ix_audit_record_environment_id", "audit_record", ["environment_id", "id"])
@@ -268,6 +275,7 @@ def downgrade():
         "identity",
         "group",
         "audit_record",
+        "absence",
     ):
         op.drop_table(table)
     if op.get_bind().dialect.name == "postgresql":

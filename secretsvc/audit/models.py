@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Index, String, Text
+from sqlalchemy import CheckConstraint, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from secretsvc.db.base import Base, Id, Millis, partial_index, table_of
@@ -36,10 +36,21 @@ class AuditRecord(Base):
         Index("ix_audit_record_project_id", "project_id", "id"),
         Index("ix_audit_record_environment_id", "environment_id", "id"),
         Index("ix_audit_record_actor_subject", "actor_subject", "id"),
+        Index("ix_audit_record_action", "action", "id"),
         partial_index("ix_audit_record_denied", "outcome = 'denied'", "id"),
         # Without a rowid there is one key to clash with, which the append-only trigger can watch.
         {"sqlite_with_rowid": False},
     )
 
 
+class Absence(Base):
+    """What is written in place of a denial where the thing does not exist: nothing that anybody reads."""
+
+    __tablename__ = "absence"
+
+    slot: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    noise: Mapped[str] = mapped_column(String(36))
+
+
 audit_record = table_of(AuditRecord)
+absence = table_of(Absence)

@@ -37,7 +37,7 @@ def _write(database: Any, call: Call) -> None:
             if call.denials:
                 write_denials(connection, call, call.denials)
             else:
-                write_absence(connection, call)
+                write_absence(connection)
     except Exception as error:  # a denial that cannot be written must not turn a 403 into a 500
         log.error("a denial of request %s was not recorded: %s", call.request_id, type(error).__qualname__)
 

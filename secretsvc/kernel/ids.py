@@ -12,6 +12,11 @@ def new_id() -> UUID:
     return uuid_utils.compat.uuid7()
 
 
+def earliest_id(at: int) -> UUID:
+    """The smallest UUIDv7 of a time in epoch milliseconds, which is cut to what an id can hold."""
+    return UUID(int=min(max(at, 0), 2**48 - 1) << 80 | 7 << 76 | 2 << 62)
+
+
 def read_id(text: object) -> UUID | None:
     """The UUID that a text spells in its one canonical form, else None."""
     if not isinstance(text, str) or len(text) != 36:

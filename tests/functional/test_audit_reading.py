@@ -6,6 +6,8 @@ import pytest
 from service import ADMIN
 from shapes import ACTOR, RECORD, log, paths
 
+from secretsvc.kernel.clock import now_ms
+
 ADA = "ada@example.com"
 EVE = "eve@example.com"
 SECRETS = "/projects/shop/environments/prod/secrets"
@@ -213,33 +215,46 @@ def test_action_and_outcome_match_exactly(service, admin):
 
 
 def test_since_is_inclusive_and_until_exclusive(service, admin):
-    rows = [log(service, created_at=time, action="test.time")[0] for time in (100, 200, 300)]
+    at = now_ms()
+    rows = [log(service, created_at=at + after, action="test.time")[0] for after in (100, 200, 300)]
     query = "?action=test.time"
-    assert ids(admin, f"{query}&since=200") == texts(rows[2], rows[1])
-    assert ids(admin, f"{query}&since=201") == texts(rows[2])
-    assert ids(admin, f"{query}&until=200") == texts(rows[0])
-    assert ids(admin, f"{query}&until=201") == texts(rows[1], rows[0])
-    assert ids(admin, f"{query}&since=200&until=300") == texts(rows[1])
-    assert ids(admin, f"{query}&since=200&until=200") == []
-    assert ids(admin, f"{query}&since=300&until=100") == []
+    assert ids(admin, f"{query}&since={at + 200}") == texts(rows[2], rows[1])
+    assert ids(admin, f"{query}&since={at + 201}") == texts(rows[2])
+    assert ids(admin, f"{query}&until={at + 200}") == texts(rows[0])
+    assert ids(admin, f"{query}&until={at + 201}") == texts(rows[1], rows[0])
+    assert ids(admin, f"{query}&since={at + 200}&until={at + 300}") == texts(rows[1])
+    assert ids(admin, f"{query}&since={at + 200}&until={at + 200}") == []
+    assert ids(admin, f"{query}&since={at + 300}&until={at + 100}") == []
     assert ids(admin, f"{query}&since=0&until={2**53 - 1}") == texts(*reversed(rows))
+
+
+@pytest.mark.parametrize(
+    "apart", [-500_000, 500_000], ids=["its request took long", "the clock was set back"]
+)
+def test_a_time_is_found_where_the_id_was_made_minutes_before_or_after(service, admin, apart):
+    at = now_ms() + apart
+    [row] = log(service, created_at=at, action="test.time")
+    assert ids(admin, f"?action=test.time&since={at}&until={at + 1}") == texts(row)
+    assert ids(admin, f"?action=test.time&until={at}") == []
+    assert ids(admin, f"?action=test.time&since={at + 1}") == []
 
 
 def test_every_filter_at_once_means_all_of_them(service, admin):
     place = {name: value for name, value in service.scope("shop/prod").items() if name != "scope_type"}
-    wanted = {"action": "test.all", "outcome": "denied", "actor_subject": ADA, "created_at": 50, **place}
+    at = now_ms()
+    wanted = {"action": "test.all", "outcome": "denied", "actor_subject": ADA, "created_at": at, **place}
     [row] = log(service, **wanted)
     for other in (
         {"action": "test.other"},
         {"outcome": "success"},
         {"actor_subject": EVE},
-        {"created_at": 49},
-        {"created_at": 51},
+        {"created_at": at - 1},
+        {"created_at": at + 1},
         {"environment_id": None},
     ):
         log(service, **wanted | other)
     query = "project=shop&environment=prod&actor=ADA@example.com&action=test.all&outcome=denied"
-    assert ids(admin, f"?{query}&since=50&until=51&limit=5") == texts(row)
+    assert ids(admin, f"?{query}&since={at}&until={at + 1}&limit=5") == texts(row)
 
 
 def test_a_detail_that_cannot_be_parsed_is_null(service, admin):

@@ -1,0 +1,193 @@
+"""How the pages of GET /audit grow with the log: 10^4 against 10^6 records, on both engines.
+
+200 projects of Zipf popularity, 600 environments. A project's admin reads a hot, a rare and an empty
+project; a global admin reads everything, deep in the log, and through filters. Prints medians of the whole
+request in process, sent in turns, and the ratio of the two sizes; the goal is 1.5 at most.
+
+One page is not flat by design: two filters at once have one index, and walk what it leads to. "rare, denied"
+reads the rare project's whole part of the log, which grows with it, for a page that is never full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import sqlite3
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from bench import ENGINES, Request, Service, databases, service_over
+
+from secretsvc.audit.models import audit_record
+from secretsvc.db.engine import write_transaction
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import environment, project
+
+SIZES = (10_000, 1_000_000)
+PROJECTS, ENVIRONMENTS = 200, 3
+STEP_MS = 1000
+GOAL = 1.5
+ROOT, OWNER = "root@example.com", "ada@example.com"
+HOT, RARE, EMPTY = "p-000", "p-198", "p-199"
+SECONDS, LEAST = 3, 100
+COLUMNS = tuple(audit_record.c.keys())
+
+
+def fill(service: Service, count: int) -> None:
+    """Projects, their environments, and as many records as asked for, the last project having none."""
+    rows = _records(count, _make_projects(service))
+    if service.engine.name == "postgresql":
+        _copy(service.url, rows)
+    else:
+        _insert(service.url, rows)
+
+
+def _insert(url: str, rows: Iterator[tuple[Any, ...]]) -> None:
+    """Without the indexes and triggers, which come back afterwards."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        found = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name = 'audit_record' AND sql > ''"
+        extras = [row for row in connection.execute(found) if row[0] != "table"]
+        for kind, name, _ in extras:
+            connection.execute(f"DROP {kind} {name}")
+        values = ", ".join("?" * len(COLUMNS))
+        connection.executemany(f"INSERT INTO audit_record VALUES ({values})", rows)  # noqa: S608
+        for *_, statement in extras:
+            connection.execute(statement)
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _copy(url: str, rows: Iterator[tuple[Any, ...]]) -> None:
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        with connection.cursor().copy(f"COPY audit_record ({', '.join(COLUMNS)}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+        connection.execute("VACUUM ANALYZE")
+
+
+def _make_projects(service: Service) -> list[tuple[str, list[str]]]:
+    common = {"name": "Name", "created_at": 1, "updated_at": 1}
+    places = [(new_id(), [new_id() for _ in range(ENVIRONMENTS)]) for _ in range(PROJECTS)]
+    projects = [
+        {"id": project_id, "slug": f"p-{number:03}", **common}
+        for number, (project_id, _) in enumerate(places)
+    ]
+    environments = [
+        {"id": one, "project_id": project_id, "slug": f"e-{number}", "rev": 0, **common}
+        for project_id, ids in places
+        for number, one in enumerate(ids)
+    ]
+    with write_transaction(service.engine) as connection:
+        connection.execute(project.insert(), projects)
+        connection.execute(environment.insert(), environments)
+    for slug in (HOT, RARE, EMPTY):
+        service.grant(f"{slug}@example.com", "admin", slug)
+    service.grant(ROOT, "admin")
+    return [(project_id.hex, [one.hex for one in ids]) for project_id, ids in places]
+
+
+def _records(count: int, places: list[tuple[str, list[str]]]) -> Iterator[tuple[Any, ...]]:
+    """In the order of time, one a second, up to now; one in fifty is a denial."""
+    generator = random.Random(7)
+    weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(PROJECTS - 1)))
+    chosen = generator.choices(places[:-1], cum_weights=weights, k=count)
+    first = int(time.time() * 1000) - count * STEP_MS
+    detail = json.dumps({"rev": 12, "changes": [{"key": "API_KEY", "kind": "changed", "version": 4}]})
+    actors = [(new_id().hex, f"user-{number}@example.com") for number in range(300)]
+    for number, (project_id, environments) in enumerate(chosen):
+        at = first + number * STEP_MS
+        made = f"{at:012x}7{number % 4096:03x}8{generator.getrandbits(60):015x}"
+        identity_id, subject = actors[min(int(generator.expovariate(0.02)), 299)]
+        denied, inside = generator.random() < 0.02, generator.random() < 0.8
+        yield (
+            made,
+            at,
+            "authz.environment.reader" if denied else "secret.batch",
+            "denied" if denied else "success",
+            identity_id,
+            "user",
+            subject,
+            None if denied else project_id,
+            generator.choice(environments) if inside or denied else None,
+            made,
+            None,
+            None if denied else detail,
+        )
+
+
+def questions(service: Service, count: int) -> Iterator[tuple[str, Request]]:
+    """The name of a page and the request for it."""
+
+    def ask(subject: str, query: str = "") -> Request:
+        return Request(service, subject, "GET", f"/audit{query}", 200)
+
+    at = int(time.time() * 1000) - count // 2 * STEP_MS
+    middle = UUID(int=at << 80 | 7 << 76 | 2 << 62)
+    yield "project admin, hot", ask(f"{HOT}@example.com")
+    # As many as a small log has of them, too: a fuller page takes longer.
+    yield "project admin, rare", ask(f"{RARE}@example.com", "?limit=5")
+    yield "project admin, empty", ask(f"{EMPTY}@example.com")
+    yield "project admin, hot, deep", ask(f"{HOT}@example.com", f"?cursor={middle}")
+    yield "project admin, rare, denied", ask(f"{RARE}@example.com", "?outcome=denied")
+    yield "global admin", ask(ROOT)
+    yield "global admin, deep", ask(ROOT, f"?cursor={middle}")
+    yield "global admin, ?project= hot", ask(ROOT, f"?project={HOT}")
+    yield "global admin, ?project= empty", ask(ROOT, f"?project={EMPTY}")
+    yield "global admin, actor", ask(ROOT, "?actor=user-150@example.com")
+    yield "global admin, no such actor", ask(ROOT, "?actor=nobody@example.com")
+    yield "global admin, denied", ask(ROOT, "?outcome=denied")
+    yield "global admin, since the middle", ask(ROOT, f"?since={at}&until={at + 1000 * STEP_MS}")
+    yield "global admin, rare action", ask(ROOT, "?action=keyring.rekey")
+
+
+def medians_us(small: Request, large: Request) -> tuple[float, float]:
+    """Sent in turns, so that a machine that has other things to do slows both."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for request in (small, large):
+        request.send()
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline or len(times[0]) < LEAST:
+        for request, taken in zip((small, large), times, strict=True):
+            taken.append(request.timed() * 1e6)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def measure(engine: str, sizes: list[int]) -> Iterator[tuple[str, float, float]]:
+    """The name of each page, and its medians for a small and a large log."""
+    with databases(engine) as made, service_over(made) as small, service_over(made) as large:
+        asked = []
+        for service, count in zip((small, large), sizes, strict=True):
+            began = time.monotonic()
+            fill(service, count)
+            print(f"{engine}: {count} records in {time.monotonic() - began:.0f} s", flush=True)
+            asked.append(list(questions(service, count)))
+        for (name, one), (_, other) in zip(*asked, strict=True):
+            yield name, *medians_us(one, other)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", choices=ENGINES, action="append")
+    parser.add_argument("--sizes", type=int, nargs=2, default=list(SIZES))
+    options = parser.parse_args()
+    for engine in options.engine or ENGINES:
+        print(
+            f"{'engine':<11}{'page':<32}" + "".join(f"{size:>12}" for size in options.sizes) + f"{'ratio':>8}"
+        )
+        for name, small, large in measure(engine, options.sizes):
+            verdict = "" if large / small <= GOAL else f"  over the goal of {GOAL}"
+            print(
+                f"{engine:<11}{name:<32}{small:>9.0f} us{large:>9.0f} us{large / small:>8.2f}{verdict}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
