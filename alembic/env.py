@@ -28,6 +28,11 @@ def run() -> None:
     engine = make_engine(config.attributes.get("url") or database_url())
     with engine.connect() as connection:
         writer = connection.execution_options(**WRITE)
+        if writer.dialect.name == "postgresql":
+            # The limits of requests are not those of building an index.
+            writer.exec_driver_sql("SET statement_timeout = 0")
+            writer.exec_driver_sql("SET lock_timeout = '60s'")
+            writer.commit()
         context.configure(connection=writer, target_metadata=Base.metadata, compare_type=True)
         with context.begin_transaction():
             context.run_migrations()

@@ -13,6 +13,7 @@ from secretsvc.access.guard import keeping_an_admin
 from secretsvc.access.models import grant
 from secretsvc.access.rules import confirm, not_found
 from secretsvc.audit.rules import record
+from secretsvc.db.statements import delete_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, administered
 from secretsvc.kernel.call import Call, Denial
@@ -149,9 +150,8 @@ def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Gran
 def remove_grant(call: Call, found: Grant) -> None:
     """Removes a grant unless the last usable global admin goes with it. Raises `LastAdmin`."""
     with keeping_an_admin(call):
-        removed = call.connection.execute(delete(grant).where(grant.c.id == found.id))
-    if removed.rowcount != 1:
-        raise NotFound(GRANT_NOT_FOUND)
+        if not delete_one(call.connection, delete(grant).where(grant.c.id == found.id)):
+            raise NotFound(GRANT_NOT_FOUND)
     _record(call, f"{found.action}.delete", found)
 
 

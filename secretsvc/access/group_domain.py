@@ -25,7 +25,7 @@ from secretsvc.access.models import grant, group, group_member
 from secretsvc.access.rules import assert_admin_somewhere, assert_can
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import insert_or_ignore
+from secretsvc.db.statements import delete_one, insert_or_ignore, update_one
 from secretsvc.identity.directory import Identity, find_identity
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import GLOBAL, Role
@@ -79,11 +79,12 @@ def update_group(call: Call, group_id: UUID, changes: Mapping[str, Any]) -> Grou
     found = _find_group(call, group_id)
     if not changes:
         return found
-    row = call.connection.execute(
-        update(group).where(group.c.id == group_id).values(**changes, updated_at=call.now).returning(group)
-    )
+    statement = update(group).where(group.c.id == group_id).values(**changes, updated_at=call.now)
+    row = update_one(call.connection, statement, group)
+    if row is None:
+        raise NotFound(GROUP_NOT_FOUND)
     record(call, "group.update", detail={"group_id": group_id, "fields": sorted(changes)})
-    return Group(**row.mappings().one())
+    return Group(**row)
 
 
 def delete_group(call: Call, group_id: UUID) -> None:
@@ -91,8 +92,7 @@ def delete_group(call: Call, group_id: UUID) -> None:
     assert_can(call, Role.ADMIN, GLOBAL)
     found = _find_group(call, group_id)
     with keeping_an_admin(call):
-        removed = call.connection.execute(delete(group).where(group.c.id == group_id))
-        if removed.rowcount != 1:
+        if not delete_one(call.connection, delete(group).where(group.c.id == group_id)):
             raise NotFound(GROUP_NOT_FOUND)
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
 
@@ -126,12 +126,10 @@ def remove_member(call: Call, group_id: UUID, identity_id: UUID) -> None:
     """Removes an identity from a group. Raises `NotFound`, `LastAdmin`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     with keeping_an_admin(call):
-        removed = call.connection.execute(
-            delete(group_member).where(
-                group_member.c.group_id == group_id, group_member.c.identity_id == identity_id
-            )
+        membership = delete(group_member).where(
+            group_member.c.group_id == group_id, group_member.c.identity_id == identity_id
         )
-        if removed.rowcount != 1:
+        if not delete_one(call.connection, membership):
             _find_group(call, group_id)
             raise NotFound(MEMBER_NOT_FOUND)
     record(call, "group.member.remove", detail={"group_id": group_id, "identity_id": identity_id})

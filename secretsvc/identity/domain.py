@@ -13,10 +13,12 @@ from secretsvc.access.guard import keeping_an_admin
 from secretsvc.access.rules import assert_admin_somewhere, assert_can
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.identity.directory import Identity, find_identity
+from secretsvc.db.statements import update_one
+from secretsvc.identity.directory import IDENTITY_NOT_FOUND, Identity, find_identity
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,12 @@ def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -
     found = find_identity(call, identity_id)
     if not changes:
         return found
-    statement = update(identity).where(identity.c.id == identity_id).values(**changes).returning(identity)
     with keeping_an_admin(call):
-        # Fetched before the guard may raise: SQLite commits nothing on a connection with an open write.
-        updated = Identity(**call.connection.execute(statement).mappings().one())
+        statement = update(identity).where(identity.c.id == identity_id).values(**changes)
+        row = update_one(call.connection, statement, identity)
+    if row is None:
+        raise NotFound(IDENTITY_NOT_FOUND)
+    updated = Identity(**row)
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated

@@ -9,9 +9,16 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from secretsvc.access.rules import PROJECT_NOT_FOUND, assert_can, assert_sees, confirm
+from secretsvc.access.rules import (
+    ENVIRONMENT_NOT_FOUND,
+    PROJECT_NOT_FOUND,
+    assert_can,
+    assert_sees,
+    confirm,
+)
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
@@ -54,14 +61,12 @@ def update_project(call: Call, at: Address, changes: Mapping[str, Any]) -> Proje
     confirm(call, found.id)
     if not changes:
         return found
-    row = call.connection.execute(
-        update(project)
-        .where(project.c.id == found.id)
-        .values(**changes, updated_at=call.now)
-        .returning(project)
-    )
+    statement = update(project).where(project.c.id == found.id).values(**changes, updated_at=call.now)
+    row = update_one(call.connection, statement, project)
+    if row is None:
+        raise NotFound(PROJECT_NOT_FOUND)
     record(call, "project.update", project_id=found.id, detail={"fields": sorted(changes)})
-    return Project(**row.mappings().one())
+    return Project(**row)
 
 
 def delete_project(call: Call, at: Address) -> None:
@@ -69,7 +74,8 @@ def delete_project(call: Call, at: Address) -> None:
     assert_can(call, Role.ADMIN, at)
     found = find_project(call, at)
     confirm(call, found.id)
-    call.connection.execute(delete(project).where(project.c.id == found.id))
+    if not delete_one(call.connection, delete(project).where(project.c.id == found.id)):
+        raise NotFound(PROJECT_NOT_FOUND)
     record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
 
 
@@ -115,7 +121,8 @@ def delete_environment(call: Call, at: Address) -> None:
     """Deletes an environment, its secrets and their history, and every grant scoped to it."""
     assert_can(call, Role.ADMIN, at)
     found = find_environment(call, at)
-    call.connection.execute(delete(environment).where(environment.c.id == found.id))
+    if not delete_one(call.connection, delete(environment).where(environment.c.id == found.id)):
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
     record(
         call,
         "environment.delete",

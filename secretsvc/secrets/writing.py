@@ -54,7 +54,7 @@ class Change:
 class Plan:
     """Values to write, keys to remove, and descriptions to set (None clears) among the written."""
 
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
     removals: Collection[str] = ()
     descriptions: Mapping[str, str | None] = field(default_factory=dict)
 

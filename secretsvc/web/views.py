@@ -6,12 +6,14 @@ permission check, the strict input.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import orjson
+from pyramid.request import Request
 from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
@@ -189,6 +191,12 @@ def is_cross_site(environ: dict[str, Any]) -> bool:
     return not named or named.lower() != environ.get("HTTP_HOST", "").lower()
 
 
+class MemoryRequest(Request):  # type: ignore[misc]
+    """A request whose body stays in memory: WebOb lays a larger one down on disk, with the values in it."""
+
+    request_body_tempfile_limit = sys.maxsize
+
+
 class JsonRenderer:
     """Renders what orjson knows: dataclasses, UUIDs and enums included. None is an empty body."""
 
@@ -208,6 +216,7 @@ def includeme(config: Any) -> None:
     """Registers the directive, the derivers and the renderer."""
     config.registry.public_paths = set()
     config.registry.revealing = set()
+    config.set_request_factory(MemoryRequest)
     config.add_renderer("json", JsonRenderer)
     config.add_directive("add_api_view", add_api_view)
     config.add_view_deriver(declared_view, under="INGRESS", over="secured_view")

@@ -1,0 +1,119 @@
+"""The world of the access matrix: two projects, every caller with its grants, and the way back to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matrix import CALLERS, Caller, Route, Verdict, fill
+from service import ADMIN, Client, Service, arrange
+from sqlalchemy import delete, insert, select
+from webtest import TestResponse
+
+from secretsvc.access.models import grant, group, group_member
+from secretsvc.audit.models import audit_record
+from secretsvc.db.engine import write_transaction
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import environment, project
+from secretsvc.secrets.models import secret, secret_version
+
+TABLES = (project, environment, secret, secret_version, group, group_member, grant)
+LISTED = ("listed@example.com", "disabled-though-listed@example.com")
+
+
+Asked = tuple[TestResponse, list[Any]]
+
+
+class World:
+    """Arranged once; `restore` undoes what a request did to anything but identities and the log."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._asked: dict[str, Asked] = {}
+        self._arrange_things()
+        self.clients = {name: self._arrange(name, caller) for name, caller in CALLERS.items()}
+        for client in self.clients.values():
+            client.request("GET", "/whoami")
+        with service.engine.connect() as connection:
+            self._rows = [[dict(row) for row in connection.execute(select(t)).mappings()] for t in TABLES]
+
+    def _arrange_things(self) -> None:
+        service = self.service
+        root = arrange(service, "shop", "prod", "dev")
+        arrange(service, "depot", "prod")
+        for value in ("one", "two"):
+            path = "/projects/shop/environments/prod/secrets:batch"
+            root.post(path, {"mode": "merge", "set": {"KEY": value}})
+        crew = service.group("crew", "member@example.com")
+        subject = "subject@example.com"
+        self.names = {
+            "project": "shop",
+            "env": "prod",
+            "dev": "dev",
+            "identity": str(service.identity_id(subject)),
+            "member": str(service.identity_id("member@example.com")),
+            "group": str(crew),
+            "global_grant": str(service.grant(subject, "reader")),
+            "shop_grant": str(service.grant(subject, "writer", "shop")),
+            "prod_grant": str(service.grant(subject, "admin", "shop/prod")),
+            "group_shop_grant": str(service.grant(crew, "writer", "shop", group=True)),
+            "group_prod_grant": str(service.grant(crew, "writer", "shop/prod", group=True)),
+        }
+        self.absent = {name: str(new_id()) for name in self.names}
+        self.absent |= dict.fromkeys(("project", "env", "dev"), "absent")
+        self.columns = {
+            path: {column: service.scope(path)[column] for column in ("project_id", "environment_id")}
+            for path in ("global", "shop", "shop/prod", "shop/dev")
+        }
+
+    def _arrange(self, name: str, caller: Caller) -> Client:
+        service = self.service
+        if not caller.token:
+            return service.nobody()
+        subject = "".join(char if char.isalnum() else "-" for char in name)
+        if not caller.robot:
+            subject += "@example.com"
+        holder = service.identity_id(subject, "service" if caller.robot else "user")
+        if caller.through_group:
+            holder = service.group(subject.partition("@")[0], subject)
+        # The listed get their grant from the service itself.
+        for role, _, scope in (held.partition(" at ") for held in caller.grants if not caller.listed):
+            expires_at = 1 if caller.expired else None
+            service.grant(holder, role, scope, expires_at=expires_at, group=caller.through_group)
+        if caller.disabled:
+            service.disable(subject)
+        return service.robot(subject) if caller.robot else service.user(subject)
+
+    def ask(self, name: str, route: Route, path: str, names: dict[str, str]) -> Asked:
+        """A caller's request, sent once: the answer, and the audit rows that it left."""
+        method, path, body = route.method, fill(path, names), fill(route.body, names)
+        key = f"{name} {method} {path} {body}"
+        if key not in self._asked:
+            marker = new_id()
+            answer = self.clients[name].request(method, path, body, headers={"X-Request-Id": str(marker)})
+            if method != "GET" and answer.status_int < 300:
+                self.restore()
+            rows = self.service.rows(audit_record, audit_record.c.id > marker)
+            assert {row["request_id"] for row in rows} <= {str(marker)}
+            self._asked[key] = answer, rows
+        return self._asked[key]
+
+    def denial(self, verdict: Verdict) -> list[tuple[Any, ...]]:
+        """The denial of a verdict as its row's columns; an environment's names no project (spec)."""
+        if verdict.denial is None:
+            return []
+        action, scope = verdict.denial
+        columns = self.columns[scope]
+        project_id = None if columns["environment_id"] else columns["project_id"]
+        return [(action, "denied", project_id, columns["environment_id"])]
+
+    def restore(self) -> None:
+        """Everything as it was, ids included."""
+        with write_transaction(self.service.engine) as connection:
+            for table in reversed(TABLES):
+                connection.execute(delete(table))
+            for table, rows in zip(TABLES, self._rows, strict=True):
+                connection.execute(insert(table), rows)
+
+
+def make_world(url: str, issuer: Any) -> World:
+    return World(Service(url, issuer, BOOTSTRAP_ADMINS=",".join([ADMIN, *LISTED])))
