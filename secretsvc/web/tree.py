@@ -143,6 +143,9 @@ class Traverser:
         self.root = root
 
     def __call__(self, request: Any) -> dict[str, Any]:
+        # A target need not be a path at all: `OPTIONS *`, `CONNECT host:port`.
+        if request.matched_route is None:
+            raise NotFound()
         mount = MOUNTS[request.matched_route.name]
         place = resolve(self.root, request.path_info[len(mount) :])
         return {

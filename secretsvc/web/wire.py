@@ -61,7 +61,11 @@ class EnvelopeErrorTask(ErrorTask):  # type: ignore[misc]  # it has no types of 
 
 
 class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no types of its own
-    """Waitress's parser, but a request that it chokes on is answered, not dropped with a traceback."""
+    """Waitress's parser, but a request that it chokes on is answered, not dropped with a traceback.
+
+    And a request whose end two servers may see in different places is refused (RFC 9112, 6.1 and 6.3):
+    waitress would believe one of its two lengths, and serve what follows as a request of its own.
+    """
 
     def parse_header(self, header_plus: bytes) -> None:
         """Raises ParsingError, also for the host or length that the standard library cannot read."""
@@ -69,6 +73,9 @@ class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no typ
             super().parse_header(header_plus)
         except ValueError:
             raise ParsingError("unreadable number or address") from None
+        names = {line.partition(b":")[0].lower() for line in header_plus.split(b"\r\n")[1:]}
+        if b"transfer-encoding" in names and (b"content-length" in names or self.version == "1.0"):
+            raise ParsingError("ambiguous length")
 
 
 def includeme(config: Configurator) -> None:

@@ -86,6 +86,11 @@ MALFORMED = [
         for length in (b"+5", b"1_0", b"-1", b"5, 5", b"0x5", b"\xb2", b"", b"5 5", MARKER, b"9" * 5000)
     ),
     request(b"Content-Length: 5", b"Content-Length: 5", line=b"POST / HTTP/1.1", body=b"12345"),
+    request(b"Content-Length: 0", b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.1", body=MARKER),
+    request(b"transfer-encoding: chunked", b"content-length: 5", line=b"POST / HTTP/1.1", body=MARKER),
+    request(b"Content-Length: 5", b"Transfer-Encoding:", line=b"POST / HTTP/1.1", body=MARKER),
+    request(b"Content-Length: 5", b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.0", body=MARKER),
+    request(b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.0", body=MARKER),
     request(b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.1", body=MARKER + b"\r\n"),
     request(b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.1", body=b"3\r\nabcdef\r\n"),
 ]
@@ -158,10 +163,22 @@ def test_a_refused_head_request_has_headers_and_no_body(send: Send) -> None:
     assert int(headers["Content-Length"]) > 0
 
 
-def test_the_connection_is_closed_and_nothing_behind_a_refused_request_is_served(send: Send) -> None:
-    refused = request(b"Content-Length: +5", line=b"POST / HTTP/1.1")
+@pytest.mark.parametrize(
+    "refused",
+    [
+        request(b"Content-Length: +5", line=b"POST / HTTP/1.1"),
+        request(
+            b"Content-Length: 5", b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.1", body=b"0\r\n\r\n"
+        ),
+        request(b"Connection: keep-alive", b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.0"),
+    ],
+)
+def test_the_connection_is_closed_and_nothing_behind_a_refused_request_is_served(
+    send: Send, refused: bytes
+) -> None:
     _, _, body = send(refused + request())
     assert b"fine" not in body
+    assert body.count(b"request_id") == 1
 
 
 @pytest.mark.parametrize("raw", MALFORMED)
