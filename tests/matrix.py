@@ -106,6 +106,8 @@ ANY_GRANT = {"gate": True, "covered": True, "status": 204}
 # fmt: off
 ROUTES = [
     Route("health", "GET", "/health", PUBLIC),
+    Route("openapi", "GET", "/openapi.json", PUBLIC),
+    Route("docs", "GET", "/docs", PUBLIC),
     Route("whoAmI", "GET", "/whoami", IDENTITY),
 
     Route("listProjects", "GET", "/projects", IDENTITY),
@@ -161,6 +163,9 @@ ROUTES = [
     Route("readAudit", "GET", "/audit?project={project}", ADMIN, "shop", gate=True, denied="access.denied"),
     Route("readAudit", "GET", "/audit?project={project}&environment={env}", ADMIN, "shop/prod", gate=True, denied="access.denied"),
     Route("readAudit", "GET", "/audit?environment={dev}", ADMIN, "shop/dev", gate=True, denied="access.denied"),
+
+    Route("getKeyRing", "GET", "/admin/keyring", ADMIN),
+    Route("rekey", "POST", "/admin/rekey", ADMIN, "global", 200, {"limit": 1}),
 ]
 # fmt: on
 
