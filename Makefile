@@ -23,7 +23,7 @@ run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development 
 	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
 
 test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/ruff format --check .
