@@ -50,8 +50,10 @@ def ask(client: Client, exchange: dict[str, Any], kept: dict[str, str]) -> dict[
     for name, field in exchange.get("keep", {}).items():
         value = found["body"]
         for part in field.split("."):
-            value = value[int(part)] if isinstance(value, list) else value[part]
-        kept[name] = value
+            value = value.get(part, {})
+        # Where it is missing the comparison tells.
+        if isinstance(value, str):
+            kept[name] = value
     return found
 
 
