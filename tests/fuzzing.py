@@ -43,7 +43,7 @@ class dressed:
         assert not [name for name in headers if name.startswith("access-control-")]
         (request_id,) = headers["x-request-id"]
         if response.status_code >= 400:
-            assert headers["content-type"] == ["application/json"]
+            assert headers["content-type"] == ["application/json; charset=utf-8"]
             body = response.json()
             assert ENVELOPE <= body.keys() <= ENVELOPE | {"hint", "issues"}
             assert body["request_id"] == request_id
