@@ -12,7 +12,7 @@ OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIEN
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format pins clean
+.PHONY: help run test fuzz check format pins clean
 
 help: ## show what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,6 +24,12 @@ run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development 
 
 test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+# Some 15 minutes on two cores; more examples take longer.
+FUZZ_EXAMPLES ?= 10
+
+fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz
 
 check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/ruff format --check .

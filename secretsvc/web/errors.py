@@ -60,8 +60,8 @@ def error_response(error: SecretsvcError, request_id: str) -> Response:
     response = RelativeResponse(
         body=orjson.dumps(envelope(error, request_id)),
         status=STATUS[error.code],
-        content_type="application/json",
-        charset="utf-8",
+        # WebOb drops the charset of JSON where it is given as one.
+        headerlist=[("Content-Type", "application/json; charset=utf-8")],
     )
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.retry_after)

@@ -48,7 +48,7 @@ class EnvelopeErrorTask(ErrorTask):  # type: ignore[misc]  # it has no types of 
         body = json.dumps({"code": code, "message": message, "request_id": identifier}).encode()
         self.status = f"{status.value} {status.phrase}"
         self.response_headers = [
-            ("Content-Type", "application/json"),
+            ("Content-Type", "application/json; charset=utf-8"),
             ("Cache-Control", "no-store"),
             (REQUEST_ID_HEADER, identifier),
             *SECURITY_HEADERS,

@@ -130,7 +130,7 @@ def test_what_the_server_refuses_by_itself_is_answered_like_everything_else(
     assert envelope["code"] == code
     assert headers["X-Request-Id"] == envelope["request_id"]
     assert uuid.UUID(envelope["request_id"]).version == 7
-    assert headers["Content-Type"] == "application/json"
+    assert headers["Content-Type"] == "application/json; charset=utf-8"
     assert headers["Connection"] == "close"
     assert dict(SECURITY_HEADERS).items() <= headers.items()
     assert headers["Content-Security-Policy"] == API_CONTENT_SECURITY_POLICY

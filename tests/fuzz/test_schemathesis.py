@@ -1,0 +1,37 @@
+"""Five callers ask whatever the description allows and much that it does not, on both engines."""
+
+from __future__ import annotations
+
+import os
+
+import fuzzing
+import pytest
+from server import served
+from service import ADMIN
+
+# `make fuzz` sets it: so many examples of each operation, the edges of each schema, walks along the links.
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
+
+
+@pytest.fixture
+def seeded(make_service):
+    """The caller's admin is the only one there is, so that the last-admin guard keeps the run's rights."""
+    service = make_service(BOOTSTRAP_ADMINS="")
+    service.grant(ADMIN, "admin")
+    fuzzing.seed(service)
+    service.grant("reader@example.com", "reader", fuzzing.PROJECT)
+    service.grant("writer@example.com", "writer", f"{fuzzing.PROJECT}/{fuzzing.ENVIRONMENT}")
+    service.grant(service.identity_id("robot.access", "service"), "writer", fuzzing.PROJECT)
+    return service
+
+
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
+@pytest.mark.parametrize("caller", fuzzing.CALLERS)
+def test_whatever_is_asked_is_answered_as_described(seeded, caller):
+    with served(seeded.app) as port:
+        findings = fuzzing.run(seeded, f"http://127.0.0.1:{port}", fuzzing.CALLERS[caller](seeded), EXAMPLES)
+    print(f"{caller}: {findings.requests} requests, {dict(sorted(findings.statuses.items()))}")
+    assert not findings.failures, "\n\n".join(f"{key}: {told}" for key, told in findings.failures.items())
+    assert not findings.errors, "\n\n".join(findings.errors)
+    assert len(findings.operations) == 43
+    assert (200 in findings.statuses, 401 in findings.statuses) == (True, True)
