@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import base64
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
+from processes import ROOT
 from service import MASTER_KEY, Client, Service
 
 NEW_KEY = base64.b64encode(bytes(range(32, 64))).decode()
+NEXT_KEY = base64.b64encode(bytes(range(64, 96))).decode()
 PROD = "/projects/shop/environments/prod"
 
 
@@ -21,3 +28,30 @@ def fill(admin: Client, count: int = 5) -> None:
     admin.post(f"{PROD}/secrets:batch", {"mode": "merge", "set": dict.fromkeys(keys, "one")})
     admin.post(f"{PROD}/secrets:batch", {"mode": "merge", "set": dict.fromkeys(keys[1:], "two")})
     admin.post(f"{PROD}/secrets:batch", {"mode": "merge", "delete": [keys[-1]]})
+
+
+class Operator:
+    """Whoever runs the console script, in a folder of their own with a copy of production.ini."""
+
+    def __init__(self, directory: Path, url: str) -> None:
+        self.directory, self.url = directory, url
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "production.ini", directory)
+
+    def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+        """Starts a subcommand; settings are environment variables."""
+        code = "from secretsvc.commands import main; main(prog_name='secretsvc')"
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", code, *arguments],
+            cwd=self.directory,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "DATABASE_URL": self.url, **settings},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        """Runs a subcommand to its end."""
+        process = self.start(*arguments, **settings)
+        out, err = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select, tuple_, update
+from sqlalchemy import ColumnElement, ScalarSelect, Select, bindparam, func, select, tuple_, update
 
 from secretsvc.kernel.call import Call
 from secretsvc.projects.models import environment, project
@@ -98,16 +98,20 @@ def _others(condition: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-_BELOW = _others(secret_version.c.kid < bindparam("kid"))
-_ABOVE = _others(secret_version.c.kid > bindparam("kid"))
+def _how_many(condition: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.count()).select_from(secret_version).where(condition).scalar_subquery()
+
+
+_IS_BELOW = secret_version.c.kid < bindparam("kid")
+_IS_ABOVE = secret_version.c.kid > bindparam("kid")
+_BELOW, _ABOVE = _others(_IS_BELOW), _others(_IS_ABOVE)
 _COUNT = (
     select(secret_version.c.kid, func.count().label("rows"))
     .where(secret_version.c.kid.is_not(None))
     .group_by(secret_version.c.kid)
 )
-_COUNT_OTHERS = select(func.count()).where(
-    secret_version.c.kid.is_not(None), secret_version.c.kid != bindparam("kid")
-)
+# Both ranges of the index again, so that what has been moved is not counted over and over.
+_COUNT_OTHERS = select(_how_many(_IS_BELOW) + _how_many(_IS_ABOVE))
 _PUT = (
     update(secret_version)
     .where(

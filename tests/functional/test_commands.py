@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-from rotation import NEW_KEY, PROD, fill
+from rotation import NEW_KEY, PROD, Operator, fill
 from service import MASTER_KEY
 
 from secretsvc.kernel.settings import master_key
 from secretsvc.secrets.models import secret_version
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
 def secretsvc(tmp_path, database_url):
-    """Runs the script in a folder of its own, with settings as an operator would export them."""
-    shutil.copy(ROOT / "production.ini", tmp_path)
-
-    def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"DATABASE_URL": database_url, "MASTER_KEY": MASTER_KEY} | settings
-        code = "from secretsvc.commands import main; main(prog_name='secretsvc')"
-        return subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
+    """Runs the script with settings as an operator would export them."""
+    operator = Operator(tmp_path, database_url)
+    return lambda *arguments, **settings: operator.run(*arguments, **{"MASTER_KEY": MASTER_KEY} | settings)
 
 
 def test_keygen_prints_a_key_that_the_service_takes(secretsvc):

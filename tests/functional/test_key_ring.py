@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rotation import NEW_KEY, PROD, fill, rotated
 from service import ADMIN, API
+from statements import recorded
 
 from secretsvc.secrets.models import secret_version
 
@@ -114,6 +115,21 @@ def test_without_a_ring_its_routes_say_that_the_service_is_misconfigured(service
     broken = service.restarted(MASTER_KEY="c2hvcnQ=").user()
     assert broken.get("/admin/keyring", 500).json["code"] == "SERVER_MISCONFIGURED"
     assert broken.post("/admin/rekey", {"limit": 1}, 500).json["code"] == "SERVER_MISCONFIGURED"
+
+
+@pytest.mark.parametrize("count", [20, 100])
+def test_a_page_takes_as_many_statements_whatever_its_size_and_how_many_are_left(service, admin, count):
+    fill(admin, count)
+    rotating = rotated(service, LAST_SEEN_RESOLUTION="3600000")
+    now = rotating.user()
+    now.get("/admin/keyring")
+    taken = []
+    for limit in (1, 10, 1000, 1000):
+        with recorded(rotating) as statements:
+            now.post("/admin/rekey", {"limit": limit})
+        taken.append(len(statements))
+    # The snapshot, the page (in two parts where one does not fill it), the update, the count, the record.
+    assert taken == [5, 5, 6, 4]
 
 
 def test_the_answer_to_a_page_holds_just_two_numbers(service, admin):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from service import arrange
-from sqlalchemy import event
+from statements import recorded
 from vault import Vault
 
 COUNTS = (1, 300)
@@ -17,22 +14,6 @@ COUNTS = (1, 300)
 def service(make_service):
     """A service whose identities count as touched recently throughout a test."""
     return make_service(LAST_SEEN_RESOLUTION="3600000")
-
-
-@contextmanager
-def recorded(service) -> Iterator[list[str]]:
-    """The statements that are executed meanwhile."""
-    statements: list[str] = []
-
-    def note(_connection, _cursor, statement, *_rest) -> None:
-        if not statement.startswith("BEGIN"):
-            statements.append(statement)
-
-    event.listen(service.engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        event.remove(service.engine, "before_cursor_execute", note)
 
 
 def filled(vault: Vault, count: int) -> Vault:
