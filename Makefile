@@ -12,7 +12,7 @@ OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIEN
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check format pins clean
+.PHONY: help run test fuzz bench check format pins clean
 
 help: ## show what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,6 +30,10 @@ FUZZ_EXAMPLES ?= 10
 
 fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz
+
+bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
+	@for script in absent_or_invisible audit_pages snapshot rekey; do \
+		$(BIN)/python -W ignore benchmarks/$$script.py; done
 
 check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/ruff format --check .

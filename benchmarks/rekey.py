@@ -28,8 +28,9 @@ from rotation import NEW_KEY
 from service import MASTER_KEY, arrange
 from sqlalchemy import insert, select
 
+from secretsvc import commands
 from secretsvc.kernel.crypto import Context, KeyRing, associated_data
-from secretsvc.keyring import commands, domain
+from secretsvc.keyring import domain
 from secretsvc.projects.models import environment
 from secretsvc.secrets.models import secret, secret_version
 
