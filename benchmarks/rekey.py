@@ -66,7 +66,7 @@ def rekey(service: Service) -> int:
     """Ours: as `secretsvc rekey` does it."""
     moved = 0
     while True:
-        with commands._call(service.app.registry, writes=True) as call:
+        with commands.system_call(service.app.registry, writes=True) as call:
             done = domain.rekey(call, PAGE)
         moved += done.rekeyed
         if not done.remaining:
@@ -75,7 +75,7 @@ def rekey(service: Service) -> int:
 
 def verify(service: Service) -> int:
     """Ours: as `secretsvc verify` does it."""
-    with commands._call(service.app.registry, writes=False) as call:
+    with commands.system_call(service.app.registry, writes=False) as call:
         return sum(found is None for found in domain.verify(call))
 
 

@@ -42,11 +42,11 @@ def rekey(ini: str, page: int) -> None:
     Each page commits by itself: a run that was interrupted is taken up by the next.
     """
     registry = _registry(ini)
-    with _failing_plainly(), _call(registry, writes=False) as call:
+    with _failing_plainly(), system_call(registry, writes=False) as call:
         total = domain.count_remaining(call)
     with _failing_plainly(), click.progressbar(length=total, label="Rekeying") as bar:
         while True:
-            with _call(registry, writes=True) as call:
+            with system_call(registry, writes=True) as call:
                 done = domain.rekey(call, page)
             bar.update(done.rekeyed)
             if not done.remaining:
@@ -60,7 +60,7 @@ def verify(ini: str) -> None:
     """Open every envelope, current and historical, and name those that cannot be opened. Exit 1 if any."""
     registry = _registry(ini)
     seen = bad = 0
-    with _failing_plainly(), _call(registry, writes=False) as call:
+    with _failing_plainly(), system_call(registry, writes=False) as call:
         for found in domain.verify(call):
             seen += 1
             if found is not None:
@@ -85,7 +85,8 @@ def _registry(ini: str) -> Any:
 
 
 @contextmanager
-def _call(registry: Any, *, writes: bool) -> Iterator[Call]:
+def system_call(registry: Any, *, writes: bool) -> Iterator[Call]:
+    """A call of the system, in a short transaction of its own that may write or only reads."""
     begin = write_transaction if writes else read_transaction
     with begin(registry.database.engine) as connection:
         yield Call(
