@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
 from webtest import TestResponse
@@ -70,7 +71,7 @@ class Conformance:
         return self._validators[key]
 
     def _operation(self, method: str, path: str) -> Described | None:
-        canonical = ALIAS.sub(r"/projects/\1/environments/\2", path.partition("?")[0])
+        canonical = ALIAS.sub(r"/projects/\1/environments/\2", unquote(path.partition("?")[0]))
         found = [one for one in self.operations if one.method == method and one.pattern.fullmatch(canonical)]
         # `…/secrets/KEY:reveal` fits the path of a plain key too; the longer template means it.
         return max(found, key=lambda one: len(one.pattern.pattern), default=None)

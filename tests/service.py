@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from contextlib import suppress
 from json import dumps as to_json
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,7 @@ from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.identity.models import identity
 from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
 from secretsvc.projects.models import environment, project
 
@@ -90,7 +92,8 @@ class Service:
         return self.app.registry.database.engine
 
     def close(self) -> None:
-        self.engine.dispose()
+        with suppress(ServerMisconfigured):
+            self.engine.dispose()
         for other in self.others:
             other.close()
 

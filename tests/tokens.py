@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ class TestIssuer:
 
     def __init__(self, directory: Path, issuer: str = ISSUER, audience: str = AUDIENCE) -> None:
         self.issuer, self.audience = issuer, audience
+        self.clock: Callable[[], float] = time.time
         self.jwks_path = Path(directory) / "jwks.json"
         self.jwks_url = self.jwks_path.as_uri()
         self.keys: dict[str, tuple[str, PrivateKeyTypes]] = {}
@@ -103,14 +105,14 @@ class TestIssuer:
         }
 
     def claims(self, **claims: Any) -> dict[str, Any]:
-        """Claims that hold for five minutes; those given replace or, when `ABSENT`, remove."""
-        now = claims.pop("now", None) or int(time.time())
-        common = {"iss": self.issuer, "aud": [self.audience], "type": "app", "iat": now, "exp": now + 300}
+        """Claims that hold for an hour; those given replace or, when `ABSENT`, remove."""
+        now = claims.pop("now", None) or int(self.clock())
+        common = {"iss": self.issuer, "aud": [self.audience], "type": "app", "iat": now, "exp": now + 3600}
         return {name: value for name, value in {**common, **claims}.items() if value is not ABSENT}
 
     def user(self, email: Any = "ada@example.com", **claims: Any) -> dict[str, Any]:
         """The claims of a person."""
-        now = claims.get("now") or int(time.time())
+        now = claims.get("now") or int(self.clock())
         return self.claims(**{"sub": "user-1", "email": email, "nbf": now, "country": "DE", **claims})
 
     def sign(

@@ -110,7 +110,7 @@ class Version(Body):
     kid = required(KID)
     deleted = required(Boolean())
     created_at = required(Integer())
-    created_by = required(Identifier())
+    created_by = required(Identifier(words=("system",)))
 
 
 class VersionList(Body):

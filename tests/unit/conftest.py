@@ -18,6 +18,8 @@ from secretsvc.identity.jwks import KeyCache
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     issuer = TestIssuer(tmp_path_factory.mktemp("issuer"))
+    # The one moment at which these tests judge, however long the suite has been running by then.
+    issuer.clock = lambda: NOW
     with KeyServer(issuer.jwks()) as server:
         keys = KeyCache(server.url, ALGORITHMS, cooldown=3600)
         verifier = Verifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)

@@ -152,6 +152,7 @@ def test_a_bad_header_is_not_made_good_by_a_good_cookie(scene: Scene) -> None:
 def deployment(tmp_path: Path) -> Iterator[tuple[Scene, Settings]]:
     """Cloudflare Access, with its own names for everything; only the key source is local."""
     issuer = TestIssuer(tmp_path, "https://team.cloudflareaccess.com", "5f" * 32)
+    issuer.clock = lambda: NOW
     for kid in ("key-1", "key-2", "key-3"):
         issuer.add_rsa(kid)
     extra = {"public_cert": {"kid": "key-1", "cert": "-----"}, "public_certs": []}

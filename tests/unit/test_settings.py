@@ -18,6 +18,9 @@ def settings(**values: str) -> Settings:
 
 
 DEFAULTS = {
+    "key_provider": "environment",
+    "master_key_file": None,
+    "master_key_old_file": None,
     "master_key_old": None,
     "bootstrap_admins": frozenset(),
     "access_algorithms": ("RS256", "ES256"),
