@@ -25,7 +25,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.projects.models import project
 
 SIZES = (100, 100_000)
-PROJECTS, COUNT, GOAL = 200, 3_000, 1.3
+PROJECTS, COUNT, GOAL = 200, 2_000, 1.3
 ADA = Principal(Kind.USER, "ada@example.com")
 
 

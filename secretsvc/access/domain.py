@@ -22,7 +22,7 @@ from secretsvc.access.grants import (
 )
 from secretsvc.access.models import grant, group, group_member
 from secretsvc.access.rules import assert_admin_somewhere, assert_can, is_live, load_standing
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.narrowing import auditable
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.directory import Identity, find_identity
@@ -131,7 +131,7 @@ def unknown_identities(call: Call) -> list[UnknownIdentity]:
             func.min(row.created_at).label("first_denied_at"),
             last.label("last_denied_at"),
         )
-        .where(row.outcome == "denied", auditable(call), ~_holds_anything(row.identity_id))
+        .where(is_denied(), auditable(call), ~_holds_anything(row.identity_id))
         .group_by(row.identity_id, row.actor_kind, row.actor_subject)
         .order_by(last.desc(), row.actor_subject)
     )

@@ -15,7 +15,9 @@ from sqlalchemy import (
     bindparam,
     cast,
     exists,
+    join,
     literal,
+    literal_column,
     null,
     or_,
     select,
@@ -52,17 +54,23 @@ def is_live(now: ColumnElement[int] = _now) -> ColumnElement[bool]:
 
 
 def usable_global_admin() -> ColumnElement[bool]:
-    """Whether some enabled identity holds a live global admin grant, itself or through a group."""
+    """Whether some enabled identity holds a live global admin grant, itself or through a group.
+
+    Two questions of which each ends at its first answer: as one, PostgreSQL reads all identities for it.
+    """
+    # Spelled out as the partial index has it, so that it will do for a plan made before the values are known.
+    everywhere = grant.c.scope_type == literal_column("'global'")
+    as_admin = grant.c.role == literal_column("'admin'")
     enabled = identity.alias("enabled")
-    holder = or_(
-        exists().where(enabled.c.id == grant.c.identity_id, ~enabled.c.disabled),
-        exists().where(
-            group_member.c.group_id == grant.c.group_id,
-            enabled.c.id == group_member.c.identity_id,
-            ~enabled.c.disabled,
-        ),
+    direct = join(grant, enabled, enabled.c.id == grant.c.identity_id)
+    shared = join(grant, group_member, group_member.c.group_id == grant.c.group_id)
+    shared = shared.join(enabled, enabled.c.id == group_member.c.identity_id)
+    return or_(
+        *(
+            exists().select_from(source).where(everywhere, as_admin, is_live(), ~enabled.c.disabled)
+            for source in (direct, shared)
+        )
     )
-    return exists().where(grant.c.scope_type == "global", grant.c.role == "admin", is_live(), holder)
 
 
 def _snapshot_statement() -> Any:
@@ -100,12 +108,10 @@ def _none(column: Any) -> Any:
 
 
 def _held(me: Any, *, direct: bool) -> Select[Any]:
-    source: Any = me
-    if direct:
-        source = source.join(grant, grant.c.identity_id == me.c.id)
-    else:
-        source = source.join(group_member, group_member.c.identity_id == me.c.id)
-        source = source.join(grant, grant.c.group_id == group_member.c.group_id)
+    # The caller as one value, not as a table to be joined: SQLite would rather read all grants for that.
+    my_id = select(me.c.id).scalar_subquery()
+    source: Any = grant if direct else join(group_member, grant, grant.c.group_id == group_member.c.group_id)
+    holder = grant.c.identity_id if direct else group_member.c.identity_id
     source = source.outerjoin(project, project.c.id == grant.c.project_id)
     source = source.outerjoin(environment, environment.c.id == grant.c.environment_id)
     columns = (
@@ -122,7 +128,7 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
         _none(me.c.created_at),
         _none(me.c.disabled),
     )
-    return select(*columns).select_from(source).where(is_live())
+    return select(*columns).select_from(source).where(holder == my_id, is_live())
 
 
 _SNAPSHOT = _snapshot_statement()

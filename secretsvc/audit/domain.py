@@ -10,8 +10,9 @@ import orjson
 from sqlalchemy import Column, ColumnElement, RowMapping, Select, select, union
 
 from secretsvc.access.rules import ENVIRONMENT_NOT_FOUND, PROJECT_NOT_FOUND, assert_admin_somewhere
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.narrowing import Reach, environments_of, own_reach
+from secretsvc.audit.rules import DENIED
 from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.errors import NotFound
@@ -174,7 +175,7 @@ def _conditions(asked: AuditFilter) -> list[ColumnElement[bool]]:
     if asked.action is not None:
         conditions.append(row.action == asked.action)
     if asked.outcome is not None:
-        conditions.append(row.outcome == asked.outcome)
+        conditions.append(is_denied() if asked.outcome == DENIED else row.outcome == asked.outcome)
     if asked.since is not None:
         conditions += [row.created_at >= asked.since, row.id >= earliest_id(asked.since - LAG_MS)]
     if asked.until is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Index, Integer, String, Text
+from sqlalchemy import CheckConstraint, ColumnElement, Index, Integer, String, Text, literal_column
 from sqlalchemy.orm import Mapped, mapped_column
 
 from secretsvc.db.base import Base, Id, Millis, partial_index, table_of
@@ -54,3 +54,8 @@ class Absence(Base):
 
 audit_record = table_of(AuditRecord)
 absence = table_of(Absence)
+
+
+def is_denied() -> ColumnElement[bool]:
+    """Spelled out as the partial index has it, so that it will do for a plan made before values are known."""
+    return audit_record.c.outcome == literal_column("'denied'")
