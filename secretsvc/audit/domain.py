@@ -12,7 +12,7 @@ from sqlalchemy import Column, ColumnElement, RowMapping, Select, select, union
 from secretsvc.access.rules import ENVIRONMENT_NOT_FOUND, PROJECT_NOT_FOUND, assert_admin_somewhere
 from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.narrowing import Reach, environments_of, own_reach
-from secretsvc.audit.rules import DENIED
+from secretsvc.audit.rules import DENIED, SUCCESS
 from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.errors import NotFound
@@ -150,7 +150,7 @@ def _newest_ids(
     asked: AuditFilter, scope: Column[UUID] | None = None, value: UUID | None = None
 ) -> Select[Any]:
     row = audit_record.c
-    statement = select(row.id).where(*_conditions(asked))
+    statement = select(row.id).where(*_conditions(asked, scope is not None))
     if scope is not None:
         # SQLite keeps no statistics, and might rather walk all denials, or all that an actor ever did.
         index = f"INDEXED BY ix_audit_record_{scope.name}"
@@ -166,7 +166,7 @@ def _merged(parts: list[Select[Any]], limit: int) -> Select[Any]:
     return select(newest.c.id)
 
 
-def _conditions(asked: AuditFilter) -> list[ColumnElement[bool]]:
+def _conditions(asked: AuditFilter, scoped: bool) -> list[ColumnElement[bool]]:
     row = audit_record.c
     conditions: list[ColumnElement[bool]] = []
     if asked.actor is not None:
@@ -175,7 +175,7 @@ def _conditions(asked: AuditFilter) -> list[ColumnElement[bool]]:
     if asked.action is not None:
         conditions.append(row.action == asked.action)
     if asked.outcome is not None:
-        conditions.append(is_denied() if asked.outcome == DENIED else row.outcome == asked.outcome)
+        conditions.append(_has_outcome(asked.outcome, scoped))
     if asked.since is not None:
         conditions += [row.created_at >= asked.since, row.id >= earliest_id(asked.since - LAG_MS)]
     if asked.until is not None:
@@ -183,6 +183,14 @@ def _conditions(asked: AuditFilter) -> list[ColumnElement[bool]]:
     if asked.cursor is not None:
         conditions.append(row.id < asked.cursor)
     return conditions
+
+
+def _has_outcome(outcome: str, scoped: bool) -> ColumnElement[bool]:
+    if outcome != DENIED:
+        return audit_record.c.outcome == outcome
+    # Within a scope the same is said so that the index of all denials will not do: PostgreSQL would read
+    # the whole of it for each part.
+    return audit_record.c.outcome != SUCCESS if scoped else is_denied()
 
 
 def _record(row: RowMapping) -> AuditRecord:
