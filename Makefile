@@ -26,7 +26,7 @@ test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # Some 15 minutes on two cores; more examples take longer.
-FUZZ_EXAMPLES ?= 10
+FUZZ_EXAMPLES ?= 30
 
 fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz

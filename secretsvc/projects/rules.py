@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import RowMapping, Select, bindparam, select
+from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, or_, select, true
 
 from secretsvc.access.rules import at_environment, confirm, not_found
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call
 from secretsvc.projects.models import environment, project
 
@@ -69,6 +69,23 @@ def environment_row(call: Call, at: Address, statement: Select[Any], **parameter
         raise not_found(call, at)
     confirm(call, row["project_id"], row["id"])
     return row
+
+
+def project_in_sight(call: Call) -> ColumnElement[bool]:
+    """The condition that the caller sees a project: it holds a grant above, on or below it (contract 4.1)."""
+    if call.snapshot.global_role is not None:
+        return true()
+    return project.c.id.in_({grant.project_id for grant in call.snapshot.live})
+
+
+def environment_in_sight(call: Call) -> ColumnElement[bool]:
+    """The condition that the caller sees an environment: it holds a grant above or on it."""
+    if call.snapshot.global_role is not None:
+        return true()
+    held = call.snapshot.live
+    whole = {grant.project_id for grant in held if grant.scope_type is ScopeType.PROJECT}
+    single = {grant.environment_id for grant in held if grant.scope_type is ScopeType.ENVIRONMENT}
+    return or_(environment.c.project_id.in_(whole), environment.c.id.in_(single))
 
 
 _PROJECT = select(project).where(project.c.slug == bindparam("project_slug"))

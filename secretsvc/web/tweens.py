@@ -21,7 +21,7 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
         try:
             response = handler(request)
         except Exception as error:  # the last resort: whatever the exception views did not see
-            response = error_response(translate(error), request.request_id)
+            response = error_response(translate(error), request)
         headers = response.headers
         headers.update(SECURITY_HEADERS)
         headers["X-Request-Id"] = request.request_id

@@ -30,6 +30,8 @@ FLOORS = {
     "formats": 2,
     "writing": 2,
     "domain": 3,
+    "matrix_domain": 3,
+    "editing_domain": 3,
     "group_domain": 3,
     "resources": 4,
     "schemas": 4,
