@@ -39,6 +39,7 @@ FLOORS = {
     "api": 5,
     "group_api": 5,
     "ui": 5,
+    "editing_ui": 5,
     "tweens": 5,
     "providers": 5,
     "policy": 5,
