@@ -40,7 +40,7 @@ def key_matrix(call: Call, at: Address, text: str = "", *, missing_only: bool = 
     """
     assert_sees(call, at)
     found = projects.get_project(call, at)
-    places = projects.list_environments(call, at)
+    places = projects.environments_of(call, [found])[found.id]
     secrets = {(row.key, row.environment_id): row for row in live_secrets(call, [one.id for one in places])}
     keys = sorted({key for key, _ in secrets})
     rows = []
