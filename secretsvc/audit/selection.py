@@ -1,0 +1,147 @@
+"""The rows of the audit log that are asked for: their conditions, a page of them, the places they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, select, union
+
+from secretsvc.audit.models import audit_record, is_denied
+from secretsvc.audit.narrowing import Reach
+from secretsvc.audit.rules import DENIED, SUCCESS
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.ids import earliest_id
+from secretsvc.projects.models import environment, project
+
+# SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.
+PARTS = 100
+# Ids are in the order of time, and lead to a time without an index of its own: a record's id is made when
+# it is written, a little later than the request's one clock value, or, by a clock set back, earlier.
+LAG_MS = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """What is asked for; times in epoch milliseconds, `since` inclusive and `until` exclusive.
+
+    A page holds what is older than `cursor`, or, with `after`, the next newer ones.
+    """
+
+    project: str | None = None
+    environment: str | None = None
+    actor: str | None = None
+    action: str | None = None
+    outcome: str | None = None
+    since: int | None = None
+    until: int | None = None
+    cursor: UUID | None = None
+    limit: int = 50
+    request_id: str | None = None
+    after: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The slugs of places that still exist: of projects by id, and of environments with their project's."""
+
+    projects: dict[UUID, str]
+    environments: dict[UUID, tuple[str, str]]
+
+
+def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMapping], bool]:
+    """A page, newest first, and whether there is more of it in the direction asked for.
+
+    Each scope's rows come off an index of its own, and the nearest of those are taken: one condition over
+    all scopes would walk the log until enough rows happened to match.
+    """
+    row = audit_record.c
+    parts = [_scope_ids(asked)] if reach.everything else []
+    parts += [_scope_ids(asked, row.project_id, one) for one in sorted(reach.projects)]
+    parts += [_scope_ids(asked, row.environment_id, one) for one in sorted(reach.environments)]
+    rows: dict[UUID, RowMapping] = {}
+    for start in range(0, len(parts), PARTS):
+        ids = parts[start : start + PARTS]
+        statement = select(audit_record).where(row.id.in_(_merged(ids, asked)))
+        rows |= {found["id"]: found for found in call.connection.execute(statement).mappings()}
+    nearest = sorted(rows.values(), key=lambda found: found["id"], reverse=asked.after is None)
+    page = sorted(nearest[: asked.limit], key=lambda found: found["id"], reverse=True)
+    return page, len(nearest) > asked.limit
+
+
+def conditions_of(asked: AuditFilter, *, scoped: bool) -> list[ColumnElement[bool]]:
+    """The conditions of a filter beside its place; `scoped` where an index of a scope leads to the rows."""
+    row = audit_record.c
+    conditions: list[ColumnElement[bool]] = []
+    if asked.actor is not None:
+        # Subjects of people are lower-cased, names of service tokens are not (contract 4.11).
+        conditions.append(row.actor_subject.in_({asked.actor, asked.actor.lower()}))
+    if asked.action is not None:
+        conditions.append(row.action == asked.action)
+    if asked.request_id is not None:
+        conditions.append(row.request_id == asked.request_id)
+    if asked.outcome is not None:
+        conditions.append(_has_outcome(asked.outcome, scoped))
+    if asked.since is not None:
+        conditions += [row.created_at >= asked.since, row.id >= earliest_id(asked.since - LAG_MS)]
+    if asked.until is not None:
+        conditions += [row.created_at < asked.until, row.id < earliest_id(asked.until + LAG_MS)]
+    if asked.after is not None:
+        conditions.append(row.id > asked.after)
+    if asked.cursor is not None:
+        conditions.append(row.id < asked.cursor)
+    return conditions
+
+
+def places_of(call: Call, rows: Iterable[RowMapping]) -> Places:
+    """The slugs of the places that rows name, where they still exist; two statements."""
+    rows = list(rows)
+    projects = select(project.c.id, project.c.slug).where(project.c.id.in_(_ids(rows, "project_id")))
+    environments = (
+        select(environment.c.id, project.c.slug, environment.c.slug)
+        .join_from(environment, project)
+        .where(environment.c.id.in_(_ids(rows, "environment_id")))
+    )
+    return Places(
+        {found: slug for found, slug in call.connection.execute(projects)},
+        {found: (outer, inner) for found, outer, inner in call.connection.execute(environments)},
+    )
+
+
+def _ids(rows: list[RowMapping], column: str) -> set[UUID]:
+    return {row[column] for row in rows if row[column] is not None}
+
+
+def _scope_ids(
+    asked: AuditFilter, scope: Column[UUID] | None = None, value: UUID | None = None
+) -> Select[Any]:
+    row = audit_record.c
+    statement = select(row.id).where(*conditions_of(asked, scoped=scope is not None))
+    if scope is not None:
+        # SQLite keeps no statistics, and might rather walk all denials, or all that an actor ever did.
+        index = f"INDEXED BY ix_audit_record_{scope.name}"
+        statement = statement.where(scope == value).with_hint(audit_record, index, "sqlite")
+    statement = statement.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
+    # SQLite orders and cuts a part of a union only inside a query of its own.
+    return select(statement.subquery().c.id)
+
+
+def _merged(parts: list[Select[Any]], asked: AuditFilter) -> Select[Any]:
+    """One row more than asked for, if there are as many."""
+    merged = union(*parts).subquery() if len(parts) > 1 else parts[0].subquery()
+    nearest = select(merged.c.id).order_by(_nearest(asked, merged.c.id)).limit(asked.limit + 1).subquery()
+    return select(nearest.c.id)
+
+
+def _nearest(asked: AuditFilter, row_id: ColumnElement[UUID]) -> ColumnElement[UUID]:
+    return row_id.desc() if asked.after is None else row_id.asc()
+
+
+def _has_outcome(outcome: str, scoped: bool) -> ColumnElement[bool]:
+    if outcome != DENIED:
+        return audit_record.c.outcome == outcome
+    # Within a scope the same is said so that the index of all denials will not do: PostgreSQL would read
+    # the whole of it for each part.
+    return audit_record.c.outcome != SUCCESS if scoped else is_denied()
