@@ -18,6 +18,7 @@ from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.models import environment, project
 
+
 @dataclass(frozen=True, slots=True)
 class AuditActor:
     """Who acted; the system has neither identity nor kind."""
@@ -78,7 +79,7 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
 
 
 def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
-    """As `read_audit`, with what a reader wants around the rows; four statements beside those of the reach."""
+    """As `read_audit`, with what people want around the rows; four statements beside those of the reach."""
     assert_admin_somewhere(call)
     reach = _reach(call, asked)
     rows, more = take_rows(call, reach, asked)

@@ -100,13 +100,13 @@ def places_of(call: Call, rows: Iterable[RowMapping]) -> Places:
     rows = list(rows)
     projects = select(project.c.id, project.c.slug).where(project.c.id.in_(_ids(rows, "project_id")))
     environments = (
-        select(environment.c.id, project.c.slug, environment.c.slug)
+        select(environment.c.id, project.c.slug.label("project"), environment.c.slug)
         .join_from(environment, project)
         .where(environment.c.id.in_(_ids(rows, "environment_id")))
     )
     return Places(
-        {found: slug for found, slug in call.connection.execute(projects)},
-        {found: (outer, inner) for found, outer, inner in call.connection.execute(environments)},
+        {found.id: found.slug for found in call.connection.execute(projects)},
+        {found.id: (found.project, found.slug) for found in call.connection.execute(environments)},
     )
 
 
