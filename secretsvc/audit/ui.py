@@ -107,7 +107,7 @@ def _local(text: str) -> str:
         moment = datetime.fromtimestamp(int(text) / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return text
-    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds" if moment.microsecond else "minutes")
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
 
 
 def _project_audit(node: Project) -> str:
