@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 
-from sqlalchemy import ColumnElement, func, or_, select, true
+from sqlalchemy import func, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.audit.narrowing import Reach
 from secretsvc.audit.rules import DENIED
-from secretsvc.audit.selection import AuditFilter, conditions_of
+from secretsvc.audit.selection import AuditFilter, nearest_ids
 from secretsvc.kernel.call import Call
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -20,7 +21,7 @@ STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, D
 #: About how many stretches there are at most; the first may have to begin a little earlier.
 STRETCHES = 28
 #: The newest rows are counted, and no more than these: a longer look would grow with the log.
-COUNTED = 50_000
+COUNTED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,10 @@ def count_activity(call: Call, reach: Reach, asked: AuditFilter) -> Activity:
         Stretch(start + number * length, start + (number + 1) * length, *both)
         for number, both in enumerate(found)
     ]
-    return Activity(stretches, sum(count for *_, count in counts) > COUNTED)
+    if sum(count for *_, count in counts) <= COUNTED:
+        return Activity(stretches, cut=False)
+    # What lies before the oldest row that was counted is not known to be nothing.
+    return Activity([*dropwhile(lambda one: not one.total, stretches)], cut=True)
 
 
 def _length(span: int) -> int:
@@ -87,23 +91,9 @@ def _counts(
     call: Call, reach: Reach, asked: AuditFilter, start: int, length: int
 ) -> list[tuple[int, bool, int]]:
     row = audit_record.c
-    rows = (
-        select(row.created_at, row.outcome)
-        .where(*conditions_of(asked, scoped=not reach.everything), _within(reach))
-        .order_by(row.id.desc())
-        .limit(COUNTED + 1)
-        .subquery()
-    )
-    placed = select(((rows.c.created_at - start) // length).label("stretch"), rows.c.outcome).subquery()
-    statement = select(placed.c.stretch, placed.c.outcome, func.count()).group_by(
-        placed.c.stretch, placed.c.outcome
-    )
-    found = call.connection.execute(statement)
+    newest = nearest_ids(reach, replace(asked, limit=COUNTED))
+    stretch = ((row.created_at - start) // length).label("stretch")
+    placed = select(stretch, row.outcome).where(row.id.in_(newest)).subquery()
+    kinds = (placed.c.stretch, placed.c.outcome)
+    found = call.connection.execute(select(*kinds, func.count()).group_by(*kinds))
     return [(stretch, outcome == DENIED, count) for stretch, outcome, count in found]
-
-
-def _within(reach: Reach) -> ColumnElement[bool]:
-    if reach.everything:
-        return true()
-    row = audit_record.c
-    return or_(row.project_id.in_(reach.projects), row.environment_id.in_(reach.environments))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, select, union
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, or_, select, union
 
 from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.narrowing import Reach
@@ -57,21 +57,39 @@ def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMap
     Each scope's rows come off an index of its own, and the nearest of those are taken: one condition over
     all scopes would walk the log until enough rows happened to match.
     """
-    row = audit_record.c
-    parts = [_scope_ids(asked)] if reach.everything else []
-    parts += [_scope_ids(asked, row.project_id, one) for one in sorted(reach.projects)]
-    parts += [_scope_ids(asked, row.environment_id, one) for one in sorted(reach.environments)]
+    parts = _parts(reach, asked)
     rows: dict[UUID, RowMapping] = {}
     for start in range(0, len(parts), PARTS):
         ids = parts[start : start + PARTS]
-        statement = select(audit_record).where(row.id.in_(_merged(ids, asked)))
+        statement = select(audit_record).where(audit_record.c.id.in_(_merged(ids, asked)))
         rows |= {found["id"]: found for found in call.connection.execute(statement).mappings()}
     nearest = sorted(rows.values(), key=lambda found: found["id"], reverse=asked.after is None)
     page = sorted(nearest[: asked.limit], key=lambda found: found["id"], reverse=True)
     return page, len(nearest) > asked.limit
 
 
-def conditions_of(asked: AuditFilter, *, scoped: bool) -> list[ColumnElement[bool]]:
+def nearest_ids(reach: Reach, asked: AuditFilter) -> Select[Any]:
+    """The ids of a page and of one row more, in one statement whatever the number of scopes.
+
+    Of more scopes than a union takes, all rows within the filter's times are read.
+    """
+    parts = _parts(reach, asked)
+    if len(parts) <= PARTS:
+        return _merged(parts, asked)
+    row = audit_record.c
+    within = or_(row.project_id.in_(reach.projects), row.environment_id.in_(reach.environments))
+    rows = select(row.id).where(*_conditions(asked, scoped=True), within)
+    return select(rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1).subquery().c.id)
+
+
+def _parts(reach: Reach, asked: AuditFilter) -> list[Select[Any]]:
+    row = audit_record.c
+    parts = [_scope_ids(asked)] if reach.everything else []
+    parts += [_scope_ids(asked, row.project_id, one) for one in sorted(reach.projects)]
+    return parts + [_scope_ids(asked, row.environment_id, one) for one in sorted(reach.environments)]
+
+
+def _conditions(asked: AuditFilter, *, scoped: bool) -> list[ColumnElement[bool]]:
     """The conditions of a filter beside its place; `scoped` where an index of a scope leads to the rows."""
     row = audit_record.c
     conditions: list[ColumnElement[bool]] = []
@@ -118,7 +136,7 @@ def _scope_ids(
     asked: AuditFilter, scope: Column[UUID] | None = None, value: UUID | None = None
 ) -> Select[Any]:
     row = audit_record.c
-    statement = select(row.id).where(*conditions_of(asked, scoped=scope is not None))
+    statement = select(row.id).where(*_conditions(asked, scoped=scope is not None))
     if scope is not None:
         # SQLite keeps no statistics, and might rather walk all denials, or all that an actor ever did.
         index = f"INDEXED BY ix_audit_record_{scope.name}"

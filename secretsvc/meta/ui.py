@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.access.domain import unknown_identities
-from secretsvc.access.expiring_domain import expiring_grants
+from secretsvc.access.expiring_domain import count_denied_in_vain, expiring_grants
 from secretsvc.kernel.authorization import Role, administered
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.keyring.domain import key_ring
@@ -21,7 +20,9 @@ from secretsvc.web.views import ANY_IDENTITY
 
 #: Grants that end sooner than this, in milliseconds, wait for somebody to renew them.
 SOON = 7 * 86_400_000
-#: How many of them stand on the page.
+#: Denials of the last days, in milliseconds, wait for somebody to grant something.
+LATELY = 7 * 86_400_000
+#: How many of the former stand on the page.
 SHOWN = 20
 
 
@@ -46,7 +47,7 @@ def _waiting(call: Any) -> dict[str, Any] | None:
         return None
     expiring = expiring_grants(call, SOON, SHOWN + 1)
     waiting = {
-        "unknown": len(unknown_identities(call)),
+        "unknown": count_denied_in_vain(call, call.now - LATELY),
         "expiring": expiring[:SHOWN],
         "more": len(expiring) > SHOWN,
         "ring": None,

@@ -8,7 +8,7 @@ from service import arrange
 from shapes import log
 from statements import recorded
 
-from secretsvc.audit import activity
+from secretsvc.audit import activity, selection
 from secretsvc.audit.activity import DAY, HOUR, MINUTE
 from secretsvc.audit.domain import browse_audit
 from secretsvc.audit.models import audit_record
@@ -125,6 +125,17 @@ def test_a_selection_that_is_too_large_is_counted_from_its_newest_end(service, n
     log(service, 5, action="test.made", created_at=now)
     found = counted(service, now, since=now - HOUR)
     assert (found.total, found.cut) == (4, True)
+    assert found.stretches[0].successes == 4
+
+
+def test_more_scopes_than_a_union_takes_are_counted_too(service, now, monkeypatch):
+    service.grant(ADA, "admin", "shop")
+    prod = service.scope("shop/prod")
+    happened(service, now - 1, 2, project_id=prod["project_id"], environment_id=prod["environment_id"])
+    happened(service, now - 2, 3, environment_id=prod["environment_id"], outcome="denied")
+    happened(service, now - 3, 4)
+    monkeypatch.setattr(selection, "PARTS", 2)
+    assert counted(service, now, ADA).total == 5
 
 
 @pytest.mark.parametrize("count", [1, 300])

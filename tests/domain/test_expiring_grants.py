@@ -1,4 +1,4 @@
-"""Grants that end soon: which they are, and who is told of them."""
+"""What waits for those who grant: which grants end soon, who was denied without any, and who is told."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from calls import call_of
 from service import arrange
 from statements import recorded
 
-from secretsvc.access.expiring_domain import expiring_grants
+from secretsvc.access.expiring_domain import count_denied_in_vain, expiring_grants
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import Forbidden
 
@@ -67,3 +67,33 @@ def test_it_takes_one_statement(service, now):
     with call_of(service, now=now) as call, recorded(service) as statements:
         expiring_grants(call, 7 * DAY, 20)
     assert len(statements) == 1
+
+
+def test_identities_that_were_lately_denied_and_hold_no_grant_are_counted_once_each(service, admin):
+    arrange(service, "depot", "prod")
+    since = now_ms()
+    for _ in range(2):
+        service.user(ADA).get("/projects/shop", 404)
+    service.user(BOB).get("/projects/depot", 404)
+    service.robot().get("/projects/depot/environments/prod", 404)
+
+    def denied_in_vain(subject, since):
+        with call_of(service, subject) as call:
+            return count_denied_in_vain(call, since)
+
+    assert denied_in_vain("root@example.com", since) == 3
+    assert denied_in_vain("root@example.com", now_ms() + 1) == 0
+    for slug, expected in (("shop", 1), ("depot", 2), ("depot/prod", 1)):
+        service.grant(f"{expected}{slug[-4:]}@example.com", "admin", slug)
+        assert denied_in_vain(f"{expected}{slug[-4:]}@example.com", since) == expected
+    service.grant(BOB, "reader", "shop", expires_at=1)
+    assert denied_in_vain("root@example.com", since) == 3
+    service.grant(BOB, "reader", "shop/dev")
+    service.grant(service.group("crew", ADA), "reader", "shop", group=True)
+    assert denied_in_vain("root@example.com", since) == 1
+
+
+def test_denials_are_told_to_no_one_who_administers_nothing(service, admin):
+    service.grant(ADA, "writer")
+    with call_of(service, ADA) as call, pytest.raises(Forbidden):
+        count_denied_in_vain(call, 0)

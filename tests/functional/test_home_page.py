@@ -93,7 +93,7 @@ def test_unknown_identities_and_expiring_grants_wait_for_those_who_may_see_them(
     service.grant("bob@example.com", "reader", "depot", expires_at=now_ms() + DAY)
     service.grant(ADA, "admin", "shop")
     page = Browser(service, ADA).open("/")
-    assert "1 identity was denied and holds no grant" in waiting(page)
+    assert "1 identity was denied in the last seven days and holds no grant" in waiting(page)
     assert "bob@example.com: writer on shop/dev until" in waiting(page)
     assert "depot" not in waiting(page)
     section = page.html.find("section", {"aria-labelledby": "waiting"})
