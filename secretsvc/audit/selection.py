@@ -68,28 +68,35 @@ def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMap
     return page, len(nearest) > asked.limit
 
 
-def nearest_ids(reach: Reach, asked: AuditFilter) -> Select[Any]:
-    """The ids of a page and of one row more, in one statement whatever the number of scopes.
+def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> Select[Any]:
+    """Columns of the rows that `take_rows` would take, and of one more, for counting; one statement.
 
-    Of more scopes than a union takes, all rows within the filter's times are read.
+    Times are judged by ids alone, which an index of a scope holds: rows up to `LAG_MS` outside of them are
+    among the found. Of more scopes than a union takes, all rows within the times are read.
     """
-    parts = _parts(reach, asked)
+    row = audit_record.c
+    if reach.everything:
+        rows = select(*columns).where(*_conditions(asked, scoped=False, roughly=True))
+        return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
+    parts = _parts(reach, asked, roughly=True)
     if len(parts) <= PARTS:
-        return _merged(parts, asked)
-    row = audit_record.c
+        return select(*columns).where(row.id.in_(_merged(parts, asked)))
     within = or_(row.project_id.in_(reach.projects), row.environment_id.in_(reach.environments))
-    rows = select(row.id).where(*_conditions(asked, scoped=True), within)
-    return select(rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1).subquery().c.id)
+    rows = select(*columns).where(*_conditions(asked, scoped=True, roughly=True), within)
+    return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
 
 
-def _parts(reach: Reach, asked: AuditFilter) -> list[Select[Any]]:
+def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[Select[Any]]:
     row = audit_record.c
-    parts = [_scope_ids(asked)] if reach.everything else []
-    parts += [_scope_ids(asked, row.project_id, one) for one in sorted(reach.projects)]
-    return parts + [_scope_ids(asked, row.environment_id, one) for one in sorted(reach.environments)]
+    conditions = _conditions(asked, scoped=not reach.everything, roughly=roughly)
+    parts = [_scope_ids(asked, conditions)] if reach.everything else []
+    parts += [_scope_ids(asked, conditions, row.project_id, one) for one in sorted(reach.projects)]
+    return parts + [
+        _scope_ids(asked, conditions, row.environment_id, one) for one in sorted(reach.environments)
+    ]
 
 
-def _conditions(asked: AuditFilter, *, scoped: bool) -> list[ColumnElement[bool]]:
+def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnElement[bool]]:
     """The conditions of a filter beside its place; `scoped` where an index of a scope leads to the rows."""
     row = audit_record.c
     conditions: list[ColumnElement[bool]] = []
@@ -103,9 +110,11 @@ def _conditions(asked: AuditFilter, *, scoped: bool) -> list[ColumnElement[bool]
     if asked.outcome is not None:
         conditions.append(_has_outcome(asked.outcome, scoped))
     if asked.since is not None:
-        conditions += [row.created_at >= asked.since, row.id >= earliest_id(asked.since - LAG_MS)]
+        conditions += [row.id >= earliest_id(asked.since - LAG_MS)]
+        conditions += [] if roughly else [row.created_at >= asked.since]
     if asked.until is not None:
-        conditions += [row.created_at < asked.until, row.id < earliest_id(asked.until + LAG_MS)]
+        conditions += [row.id < earliest_id(asked.until + LAG_MS)]
+        conditions += [] if roughly else [row.created_at < asked.until]
     if asked.after is not None:
         conditions.append(row.id > asked.after)
     if asked.cursor is not None:
@@ -133,10 +142,13 @@ def _ids(rows: list[RowMapping], column: str) -> set[UUID]:
 
 
 def _scope_ids(
-    asked: AuditFilter, scope: Column[UUID] | None = None, value: UUID | None = None
+    asked: AuditFilter,
+    conditions: list[ColumnElement[bool]],
+    scope: Column[UUID] | None = None,
+    value: UUID | None = None,
 ) -> Select[Any]:
     row = audit_record.c
-    statement = select(row.id).where(*_conditions(asked, scoped=scope is not None))
+    statement = select(row.id).where(*conditions)
     if scope is not None:
         # SQLite keeps no statistics, and might rather walk all denials, or all that an actor ever did.
         index = f"INDEXED BY ix_audit_record_{scope.name}"
