@@ -19,7 +19,7 @@ help: ## show what there is
 
 run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy
 	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
-	@echo "secretsvc serves http://$(LISTEN)/api/v1/whoami (choose who you are at http://$(LISTEN)/.devproxy/)"
+	@echo "secretsvc serves http://$(LISTEN)/ (choose who you are at http://$(LISTEN)/.devproxy/)"
 	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
 
 test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
