@@ -85,6 +85,19 @@ def create_group_grant_body() -> Variants:
     )
 
 
+class HolderForm(Body):
+    """Whom a form names: a person, a service token or a group."""
+
+    holder_kind = required(Choice("user", "service", "group"))
+    holder = required(Text(minimum=1, maximum=320, strip=True))
+
+
+class ChosenForm(Body):
+    """The row of a table whose button was pressed."""
+
+    chosen = required(Identifier())
+
+
 class Grant(Body):
     """A grant."""
 
