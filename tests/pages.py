@@ -28,3 +28,15 @@ def submit(page: TestResponse, form: str, status: int = 303, **fields: str) -> T
         found[name] = value
     answer = found.submit(status=status)
     return answer.follow() if status == 303 else answer
+
+
+def press(page: TestResponse, form: str, button: str, value: str, status: int = 303) -> TestResponse:
+    """Presses one of the buttons of the form whose action ends so; a redirection is followed."""
+    (found,) = [one for one in set(page.forms.values()) if one.action.endswith(form)]
+    answer = found.submit(button, value=value, status=status)
+    return answer.follow() if status == 303 else answer
+
+
+def words(page: TestResponse, selector: str = "main") -> str:
+    """What is to be read in a part of a page, with single spaces."""
+    return " ".join(page.html.select_one(selector).get_text(" ").split())

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, cast, literal_column, null, or_, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    RowMapping,
+    Select,
+    and_,
+    cast,
+    literal_column,
+    null,
+    or_,
+    select,
+    union_all,
+)
 
 from secretsvc.access.admission import with_listing
 from secretsvc.access.explanation import Explained, GroupRef, Source, explain_at, source_of
