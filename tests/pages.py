@@ -39,4 +39,13 @@ def press(page: TestResponse, form: str, button: str, value: str, status: int = 
 
 def words(page: TestResponse, selector: str = "main") -> str:
     """What is to be read in a part of a page, with single spaces."""
-    return " ".join(page.html.select_one(selector).get_text(" ").split())
+    return _read(page.html.select_one(selector))
+
+
+def rows(page: TestResponse, selector: str = "main") -> list[str]:
+    """The same of each row of the tables in a part of a page."""
+    return [_read(row) for row in page.html.select(f"{selector} tbody tr")]
+
+
+def _read(element: Any) -> str:
+    return " ".join(element.get_text(" ").split()).replace(" ,", ",")

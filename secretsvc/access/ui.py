@@ -49,6 +49,12 @@ def remove_grant(context: Any, request: Any) -> Any:
     return see_other(context.path(PAGES), "removed")
 
 
+def remove_listed_grant(_context: Access, request: Any) -> Any:
+    """The same in the list, below which a name would be a grant's id."""
+    domain.delete_grant(request.call, chosen(request.form))
+    return see_other("/grants", "removed")
+
+
 def unknown_page(_context: Access, request: Any) -> Any:
     """Who was denied without holding anything."""
     return {"unknown": domain.unknown_identities(request.call)}
@@ -101,7 +107,8 @@ def includeme(config: Any) -> None:
     page = {"context": Grants, "template": "secretsvc.access:templates/grants.pt", "role": ADMIN_SOMEWHERE}
     config.add_page(grants_page, **page)
     config.add_form(create_grant, redraw=grants_page, **page)
-    config.add_form(remove_grant, name="remove-grant", redraw=grants_page, **page)
+    page["context"] = Access
+    config.add_form(remove_listed_grant, name="remove-grant", redraw=grants_page, **page)
     config.add_page(
         unknown_page,
         context=Access,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pages import Browser, press, submit, words
-from service import ADMIN
+from pages import Browser, press, rows, submit, words
+from service import ADMIN, arrange
 from shapes import log
 from statements import recorded
 from stopped_clock import StoppedClock
@@ -120,15 +120,15 @@ def test_grants_are_listed_with_holder_scope_role_expiry_and_maker(browser, serv
     service.grant(ADA, "reader", "shop", expires_at=clock.now)
     service.grant(service.group("team"), "writer", "shop", group=True, expires_at=clock.now + 7 * DAY)
     service.grant(ADA, "writer", "shop", expires_at=clock.now + 7 * DAY + 1)
-    rows = [" ".join(row.get_text(" ").split()) for row in browser.open("/grants").html.find_all("tr")]
-    assert rows[1].startswith(f"{ADMIN} person admin everywhere never by system,")
-    assert rows[2].startswith(f"{ADMIN} person reader shop / prod never by {ADMIN},")
-    assert "reader shop" in rows[3]
-    assert "expired" in rows[3]
-    assert rows[4].startswith("team group writer shop")
-    assert "expires within 7 days" in rows[4]
-    assert "within" not in rows[5]
-    assert "expired" not in rows[5]
+    found = rows(browser.open("/grants"))
+    assert found[0].startswith(f"{ADMIN} person admin everywhere never by system,")
+    assert found[1].startswith(f"{ADMIN} person reader shop / prod never by {ADMIN},")
+    assert "reader shop" in found[2]
+    assert "expired" in found[2]
+    assert found[3].startswith("team group writer shop")
+    assert "expires within 7 days" in found[3]
+    assert "within" not in found[4]
+    assert "expired" not in found[4]
 
 
 def test_a_grant_is_removed_by_its_button(browser, service):
@@ -150,9 +150,10 @@ def test_a_grant_is_removed_where_it_holds(browser, service, place):
 def test_a_button_of_no_grant_or_of_somebody_elses_is_refused(browser, service):
     out_of_reach = service.grant(EVE, "reader", "shop/dev")
     service.grant(ADA, "admin", "shop/prod")
-    page = Browser(service, ADA).open("/grants")
+    ada = Browser(service, ADA)
+    fields = {"csrf": ada.open("/grants").html.find("input", {"name": "csrf"})["value"]}
     for chosen, status in ((str(out_of_reach), 404), (str(new_id()), 404), ("x", 422), ("", 422)):
-        press(page, "/remove-grant", "chosen", chosen, status)
+        ada.post("/access/remove-grant", fields | {"chosen": chosen}, status=status)
     assert service.rows(grant, grant.c.id == out_of_reach)
     assert [row["action"] for row in service.denials()] == ["authz.environment.admin"]
 
@@ -178,9 +179,9 @@ def test_who_was_denied_without_a_grant_leads_to_a_form_filled_in_for_them(brows
     robot = {"identity_id": None, "actor_kind": "service", "actor_subject": "a&b=c #<i>"}
     log(service, 3, outcome="denied", **robot)
     page = browser.open("/access/unknown-identities")
-    rows = [" ".join(row.get_text(" ").split()) for row in page.html.find_all("tr")[1:]]
-    assert rows[0].startswith(f"{EVE} person 1 ")
-    assert rows[1].startswith("a&b=c #<i> service token 3 ")
+    found = rows(page)
+    assert found[0].startswith(f"{EVE} person 1 ")
+    assert found[1].startswith("a&b=c #<i> service token 3 ")
     links = [link["href"] for link in page.html.select("td a")]
     for link, kind, subject in ((links[0], "user", EVE), (links[1], "service", "a&b=c #<i>")):
         form = next(one for one in browser.open(link).forms.values() if one.action == "/grants")
@@ -195,13 +196,12 @@ def test_who_can_read_a_place_is_shown_with_the_deciding_source(browser, service
     service.disable("gone@example.com")
     service.grant("other@example.com", "reader", "shop/dev")
     service.grant("late@example.com", "reader", "shop", expires_at=1)
-    table = browser.open(place).html.select_one("section[aria-labelledby=readers]")
-    rows = [" ".join(row.get_text(" ").split()) for row in table.find_all("tr")[1:]]
-    assert [row.partition(" never")[0] for row in rows][::2] == [
-        f"{ADMIN} admin admin everywhere , granted directly",
-        f"{EVE} reader reader everywhere , through group team",
+    found = rows(browser.open(place), "section[aria-labelledby=readers]")
+    assert [row.partition(" never")[0] for row in found][::2] == [
+        f"{ADMIN} admin admin everywhere, granted directly",
+        f"{EVE} reader reader everywhere, through group team",
     ]
-    assert rows[1].startswith(f"{ADA} writer writer at shop , granted directly")
+    assert found[1].startswith(f"{ADA} writer writer at shop, granted directly")
 
 
 def test_a_projects_page_shows_the_grants_below_it_and_an_environments_its_own(browser, service):
@@ -239,8 +239,10 @@ def test_pages_of_access_are_for_whoever_administers_something(admin, service, p
 
 
 @pytest.mark.parametrize("path", ["/grants", *PLACES])
-def test_a_page_costs_the_same_however_much_is_listed(browser, service, path):
-    costs = []
+def test_a_page_costs_the_same_however_much_is_listed(make_service, path):
+    arrange(make_service(), "shop", "prod")
+    service = make_service(LAST_SEEN_RESOLUTION="3600000")
+    browser, costs = Browser(service), []
     for count in (2, 30):
         fill_from = service.count(grant)
         for number in range(count):
@@ -251,7 +253,7 @@ def test_a_page_costs_the_same_however_much_is_listed(browser, service, path):
         with recorded(service) as statements:
             browser.open(path)
         costs.append(len(statements))
-    assert costs[0] == costs[1] <= 8
+    assert costs[0] == costs[1] <= 6
 
 
 def test_grants_come_in_pages_of_a_hundred(browser, service):
