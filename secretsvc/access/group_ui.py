@@ -55,7 +55,8 @@ def delete_group(context: Group, request: Any) -> Any:
 
 def add_member(context: Group, request: Any) -> Any:
     """Adds the identity of a subject."""
-    domain.add_member_by_name(request.call, context.id, read_holder(request.form))
+    member = read_holder(request.form, schemas.MemberForm())
+    domain.add_member_by_name(request.call, context.id, member)
     return see_other(context.path(PAGES), "added")
 
 

@@ -85,11 +85,17 @@ def create_group_grant_body() -> Variants:
     )
 
 
-class HolderForm(Body):
-    """Whom a form names: a person, a service token or a group."""
+class MemberForm(Body):
+    """Whom a form names: a person or a service token."""
+
+    holder_kind = required(Choice("user", "service"))
+    holder = required(Text(minimum=1, maximum=320, strip=True))
+
+
+class HolderForm(MemberForm):
+    """The same, or a group."""
 
     holder_kind = required(Choice("user", "service", "group"))
-    holder = required(Text(minimum=1, maximum=320, strip=True))
 
 
 class ChosenForm(Body):

@@ -37,7 +37,7 @@ def grants_page(_context: Grants, request: Any) -> Any:
 
 def create_grant(_context: Grants, request: Any) -> Any:
     """Grants a role and leads on to whoever holds it now."""
-    holder, terms = read_holder(request.form), read_terms(request.form)
+    holder, terms = read_holder(request.form, schemas.HolderForm()), read_terms(request.form)
     granted = grant_domain.grant_by_name(request.call, holder, terms)
     place = f"/groups/{granted.group_id}" if granted.group_id else f"/identities/{granted.identity_id}"
     return see_other(place, "granted")
@@ -66,9 +66,9 @@ def chosen(form: Any) -> UUID:
     return found
 
 
-def read_holder(form: Any) -> Holder:
+def read_holder(form: Any, schema: Any) -> Holder:
     """Whom a form names. Raises `ValidationFailed`."""
-    body = form.read(schemas.HolderForm(), "holder_kind", "holder")
+    body = form.read(schema, "holder_kind", "holder")
     return Holder(body["holder_kind"], body["holder"])
 
 

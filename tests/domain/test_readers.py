@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_grants import NOW, SUBJECTS, subject, worlds, write
 from service import ADMIN, Service, arrange
 from sqlalchemy import Connection, event, select
-from test_snapshot import NOW, SUBJECTS, subject, worlds, write
 
 from secretsvc.access.domain import effective_permissions
 from secretsvc.access.models import grant
 from secretsvc.access.readers_domain import Reader, readers
 from secretsvc.access.rules import load_standing
-from secretsvc.commands import system_call
 from secretsvc.identity.models import identity
+from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import (
     ADMIN_EVERYWHERE,
     Address,
@@ -28,25 +26,26 @@ from secretsvc.kernel.authorization import (
 )
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden, NotFound
+from secretsvc.kernel.settings import Settings
 
 PLACES = [Address("shop"), Address("shop", "prod"), Address("depot", "prod")]
 ADA = "ada@example.com"
+SETTINGS = Settings({}, {"BOOTSTRAP_ADMINS": ADMIN})
 LISTED = ("u0@example.com", "u2@example.com")
 
 
-def call_of(service: Service, connection: Connection, *held: HeldGrant) -> Call:
+def call_of(settings: Settings, connection: Connection, *held: HeldGrant) -> Call:
     """A call of somebody with these grants."""
-    with system_call(service.app.registry, writes=False) as system:
-        return Call(
-            system.actor,
-            GrantSnapshot(held),
-            NOW,
-            "test",
-            system.settings,
-            connect=lambda: connection,
-            abandon=lambda: None,
-            load_ring=system.load_ring,
-        )
+    return Call(
+        SYSTEM,
+        GrantSnapshot(held),
+        NOW,
+        "test",
+        settings,
+        connect=lambda: connection,
+        abandon=connection.rollback,
+        load_ring=lambda: pytest.fail("no key is needed"),
+    )
 
 
 def expected(connection: Connection, at: Address, *, listed: bool) -> dict[str, Role]:
@@ -66,26 +65,20 @@ def expected(connection: Connection, at: Address, *, listed: bool) -> dict[str, 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds, at=st.sampled_from(PLACES), listed=st.booleans())
-def test_the_readers_are_those_whom_the_decision_lets_in(make_service, world, at, listed):
-    service = SERVICES.setdefault((id(make_service), listed), None) or make_service(
-        BOOTSTRAP_ADMINS=",".join(LISTED) if listed else ""
-    )
-    SERVICES[id(make_service), listed] = service
+def test_the_readers_are_those_whom_the_decision_lets_in(engine, world, at, listed):
+    own = Settings({}, {"BOOTSTRAP_ADMINS": ",".join(LISTED) if listed else ""})
     statements: list[str] = []
-    with service.engine.connect() as connection, connection.begin() as transaction:
+    with engine.connect() as connection, connection.begin() as transaction:
         write(connection, world)
-        call = call_of(service, connection, ADMIN_EVERYWHERE)
-        note = lambda _c, _cursor, sql, *_: statements.append(sql)  # noqa: E731
-        event.listen(service.engine, "before_cursor_execute", note)
+        call = call_of(own, connection, ADMIN_EVERYWHERE)
+        count = lambda _c, _cursor, sql, *_: statements.append(sql)  # noqa: E731
+        event.listen(engine, "before_cursor_execute", count)
         found = readers(call, at)
-        event.remove(service.engine, "before_cursor_execute", note)
+        event.remove(engine, "before_cursor_execute", count)
         assert {one.identity.subject: one.role for one in found} == expected(connection, at, listed=listed)
         assert_explained(call, found, at)
         transaction.rollback()
     assert len(statements) == 2 + listed
-
-
-SERVICES: dict[Any, Any] = {}
 
 
 def assert_explained(call: Call, found: list[Reader], at: Address) -> None:
@@ -126,18 +119,18 @@ def held(service: Service, role: Role, path: str) -> HeldGrant:
 def test_only_the_admins_of_a_place_learn_who_can_read_it(shop):
     at = Address("shop", "prod")
     with shop.engine.connect() as connection:
-        own = call_of(shop, connection, held(shop, Role.ADMIN, "shop/prod"))
+        own = call_of(SETTINGS, connection, held(shop, Role.ADMIN, "shop/prod"))
         assert [one.identity.subject for one in readers(own, at)] == [ADMIN]
         for call, error in (
-            (call_of(shop, connection, held(shop, Role.WRITER, "shop/prod")), Forbidden),
-            (call_of(shop, connection, held(shop, Role.ADMIN, "shop/dev")), NotFound),
-            (call_of(shop, connection), NotFound),
+            (call_of(SETTINGS, connection, held(shop, Role.WRITER, "shop/prod")), Forbidden),
+            (call_of(SETTINGS, connection, held(shop, Role.ADMIN, "shop/dev")), NotFound),
+            (call_of(SETTINGS, connection), NotFound),
         ):
             with pytest.raises(error):
                 readers(call, at)
             assert [denial.action for denial in call.denials] == ["authz.environment.admin"]
         with pytest.raises(NotFound):
-            readers(call_of(shop, connection, ADMIN_EVERYWHERE), Address("shop", "absent"))
+            readers(call_of(SETTINGS, connection, ADMIN_EVERYWHERE), Address("shop", "absent"))
 
 
 def test_a_grant_at_a_place_deleted_and_made_anew_is_not_the_new_ones(shop):
@@ -145,7 +138,7 @@ def test_a_grant_at_a_place_deleted_and_made_anew_is_not_the_new_ones(shop):
     shop.user().delete("/projects/shop")
     arrange(shop, "shop")
     with shop.engine.connect() as connection, pytest.raises(NotFound):
-        readers(call_of(shop, connection, stale), Address("shop"))
+        readers(call_of(SETTINGS, connection, stale), Address("shop"))
 
 
 def test_readers_stand_by_role_then_subject_and_the_disabled_are_left_out(shop):
@@ -156,7 +149,7 @@ def test_readers_stand_by_role_then_subject_and_the_disabled_are_left_out(shop):
     shop.execute(grant.delete().where(grant.c.scope_type == "global"))
     with shop.engine.connect() as connection:
         assert len(connection.execute(select(identity)).all()) == 4
-        found = readers(call_of(shop, connection, ADMIN_EVERYWHERE), Address("shop", "prod"))
+        found = readers(call_of(SETTINGS, connection, ADMIN_EVERYWHERE), Address("shop", "prod"))
     subjects = [(one.identity.subject, one.role, one.source.scope_type) for one in found]
     assert subjects == [
         (ADMIN, Role.ADMIN, ScopeType.GLOBAL),
