@@ -128,6 +128,7 @@ def test_groups_are_for_global_admins_to_change_and_their_grants_for_the_admins_
         page = ada.open(path)
         assert all(field.has_attr("disabled") for field in page.html.find_all("fieldset"))
         assert "needs the admin role everywhere" in words(page)
+    assert page.html.select_one(f"{MEMBERS} td button").has_attr("disabled")
     assert "no grants" in words(page, "section[aria-labelledby=grants]")
     token = page.html.find("input", {"name": "csrf"})["value"]
     eve = str(service.identity_id(EVE))
