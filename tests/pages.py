@@ -21,19 +21,24 @@ class Browser(TestApp):
         return self.get(path, status=status, **options)
 
 
-def submit(page: TestResponse, form: str, status: int = 303, **fields: str) -> TestResponse:
+def form_of(page: TestResponse, action: str) -> Any:
+    """The form whose action ends so."""
+    (found,) = {id(form): form for form in page.forms.values() if form.action.endswith(action)}.values()
+    return found
+
+
+def submit(page: TestResponse, action: str, status: int = 303, **fields: str) -> TestResponse:
     """Fills in the form whose action ends so, and sends it; a redirection is followed."""
-    (found,) = [one for one in set(page.forms.values()) if one.action.endswith(form)]
+    form = form_of(page, action)
     for name, value in fields.items():
-        found[name] = value
-    answer = found.submit(status=status)
+        form[name] = value
+    answer = form.submit(status=status)
     return answer.follow() if status == 303 else answer
 
 
 def press(page: TestResponse, form: str, button: str, value: str, status: int = 303) -> TestResponse:
     """Presses one of the buttons of the form whose action ends so; a redirection is followed."""
-    (found,) = [one for one in set(page.forms.values()) if one.action.endswith(form)]
-    answer = found.submit(button, value=value, status=status)
+    answer = form_of(page, form).submit(button, value=value, status=status)
     return answer.follow() if status == 303 else answer
 
 

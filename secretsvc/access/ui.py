@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from pyramid.events import BeforeRender
+from pyramid.renderers import get_renderer
+
 from secretsvc.access import domain, grant_domain, schemas
 from secretsvc.access.api import terms_of
 from secretsvc.access.grants import Terms
@@ -102,8 +105,15 @@ def _moment(text: str) -> int | None:
     raise ValidationFailed.at("expires_at", "Must be a date and a time, as in 2030-12-31T18:00.")
 
 
+def add_macros(event: Any) -> None:
+    """Gives every template the wing's macros, as `access`: other wings' pages tell of access too."""
+    if event["renderer_name"].endswith(".pt"):
+        event["access"] = get_renderer("secretsvc.access:templates/access.pt").implementation().macros
+
+
 def includeme(config: Any) -> None:
     """Declares the pages."""
+    config.add_subscriber(add_macros, BeforeRender)
     page = {"context": Grants, "template": "secretsvc.access:templates/grants.pt", "role": ADMIN_SOMEWHERE}
     config.add_page(grants_page, **page)
     config.add_form(create_grant, redraw=grants_page, **page)

@@ -10,7 +10,6 @@ from secretsvc.access.rules import assert_can
 from secretsvc.audit.rules import record
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.keyring.rows import (
     Place,
     Row,
@@ -20,7 +19,7 @@ from secretsvc.keyring.rows import (
     put_page,
     take_page,
 )
-from secretsvc.secrets.rules import open_value, seal_value
+from secretsvc.secrets.rules import open_value, problem_with, seal_value
 
 VERIFY_PAGE = 500
 
@@ -108,11 +107,8 @@ def verify(call: Call) -> Iterator[Unreadable | None]:
 
 
 def _examined(call: Call, row: Row, place: Place) -> Unreadable | None:
-    try:
-        open_value(call, row.sealed)
-    except (DecryptFailed, UnknownKid) as error:
-        return Unreadable(place, error.code)
-    return None
+    error = problem_with(call, row.sealed)
+    return None if error is None else Unreadable(place, error)
 
 
 def _resealed(call: Call, row: Row) -> dict[str, Any]:

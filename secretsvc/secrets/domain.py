@@ -15,10 +15,7 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import (
     Conflict,
-    DecryptFailed,
-    Issue,
     NotFound,
-    UnknownKid,
     ValidationFailed,
 )
 from secretsvc.projects.rules import Environment, find_environment
@@ -27,28 +24,16 @@ from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules import (
     SECRET_NOT_FOUND,
     VERSION_NOT_FOUND,
+    Listed,
     Sealed,
     find_secret,
+    listed,
     live_secrets,
     open_value,
 )
-from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_values, write
+from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_edits, check_values, write
 
 MERGE, REPLACE = "merge", "replace"
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A secret without its value; `error` says why a row that is not `readable` is not."""
-
-    key: str
-    version: int
-    description: str | None
-    kid: str | None
-    created_at: int
-    updated_at: int
-    readable: bool
-    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +89,7 @@ def list_secrets(call: Call, at: Address) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    items = [_listed(call, place.id, row) for row in live_secrets(call, place.id)]
+    items = [listed(call, row) for row in live_secrets(call, [place.id])]
     return Listing(items, place.rev)
 
 
@@ -133,10 +118,7 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     """Every value; one that cannot be opened fails them all (specification, "Secrets" 3)."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    values = {
-        row.key: open_value(call, Sealed(place.id, row.key, row.version, row.envelope, row.kid))
-        for row in live_secrets(call, place.id)
-    }
+    values = {row.key: open_value(call, Sealed.of(row)) for row in live_secrets(call, [place.id])}
     record(
         call,
         "secret.export",
@@ -170,7 +152,7 @@ def batch_secrets(
     """Sets and removes many secrets at once, or none (specification, "Secrets" 4)."""
     assert_can(call, Role.WRITER, at)
     values, descriptions = set or {}, descriptions or {}
-    _check_batch(values, descriptions, delete)
+    check_edits(values, descriptions, delete)
     check_values(call, values)
     return write(
         call,
@@ -246,38 +228,9 @@ def rollback_secret(call: Call, at: Address, key: str, to_version: int, reason: 
     return write(call, at, plan, action="secret.rollback", keys=(key,), reason=reason)
 
 
-def _listed(call: Call, environment_id: UUID, row: Any) -> Listed:
-    error = None
-    try:
-        open_value(call, Sealed(environment_id, row.key, row.version, row.envelope, row.kid))
-    except (DecryptFailed, UnknownKid) as failure:
-        error = failure.code
-    return Listed(
-        row.key,
-        row.version,
-        row.description,
-        row.kid,
-        row.created_at,
-        row.updated_at,
-        error is None,
-        error,
-    )
-
-
 def _version(row: Any) -> Version:
     created_by = row.created_by if row.created_by is not None else "system"
     return Version(row.version, row.kid, row.kid is None, row.created_at, created_by)
-
-
-def _check_batch(
-    values: Mapping[str, str], descriptions: Mapping[str, str | None], removals: Collection[str]
-) -> None:
-    both = sorted(values.keys() & {*removals})
-    stray = sorted(descriptions.keys() - values.keys())
-    issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
-    issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
 
 
 def _planner(

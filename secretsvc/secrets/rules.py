@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from secretsvc.access.rules import at_environment
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Context, Envelope
-from secretsvc.kernel.errors import DecryptFailed, NotFound
+from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
@@ -35,6 +35,40 @@ class Sealed:
     envelope: bytes | None
     kid: str | None
 
+    @classmethod
+    def of(cls, row: Any) -> Sealed:
+        """From a row of `live_secrets`."""
+        return cls(row.environment_id, row.key, row.version, row.envelope, row.kid)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A secret without its value; `error` says why a row that is not `readable` is not."""
+
+    key: str
+    version: int
+    description: str | None
+    kid: str | None
+    created_at: int
+    updated_at: int
+    readable: bool
+    error: str | None
+
+
+def listed(call: Call, row: Any) -> Listed:
+    """A row of `live_secrets` as clients see it; it is opened to know that it could be."""
+    error = problem_with(call, Sealed.of(row))
+    return Listed(
+        row.key,
+        row.version,
+        row.description,
+        row.kid,
+        row.created_at,
+        row.updated_at,
+        error is None,
+        error,
+    )
+
 
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
@@ -42,6 +76,15 @@ def open_value(call: Call, sealed: Sealed) -> str:
         raise DecryptFailed()
     context = Context(sealed.environment_id, sealed.key, sealed.version)
     return call.ring.open(sealed.envelope, sealed.kid, context).decode("utf-8")
+
+
+def problem_with(call: Call, sealed: Sealed) -> str | None:
+    """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
+    try:
+        open_value(call, sealed)
+    except (DecryptFailed, UnknownKid) as error:
+        return error.code
+    return None
 
 
 def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
@@ -52,7 +95,8 @@ def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: 
 def find_secret(call: Call, at: Address, key: str) -> RowMapping:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
-    Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `envelope`, `kid`.
+    Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `description`,
+    `envelope`, `kid`.
     """
     row = environment_row(call, at, _SECRET, secret_key=key)
     if row["secret_id"] is None:
@@ -60,8 +104,8 @@ def find_secret(call: Call, at: Address, key: str) -> RowMapping:
     return row
 
 
-def live_secrets(call: Call, environment_id: UUID) -> Sequence[Any]:
-    """The secrets of an environment, sorted by key, each with its current version.
+def live_secrets(call: Call, environments: Iterable[UUID]) -> Sequence[Any]:
+    """The secrets of some environments, sorted by key, each with its current version.
 
     Raises `ServerMisconfigured` without a ring, also where there is nothing to open yet: the answer must
     not depend on how many secrets there are.
@@ -69,7 +113,7 @@ def live_secrets(call: Call, environment_id: UUID) -> Sequence[Any]:
     _ = call.ring
     # All at once: where a caller gives up half way, a cursor that is still open keeps SQLite's old
     # snapshot, beyond the rollback, for whoever gets the connection next.
-    return call.connection.execute(_LIVE, {"environment_id": environment_id}).all()
+    return call.connection.execute(_LIVE, {"environments": [*environments]}).all()
 
 
 _SECRET = (
@@ -79,6 +123,7 @@ _SECRET = (
         secret.c.id.label("secret_id"),
         secret.c.version,
         secret.c.deleted,
+        secret.c.description,
         secret_version.c.envelope,
         secret_version.c.kid,
     )
@@ -95,6 +140,7 @@ _SECRET = (
 )
 _LIVE = (
     select(
+        secret.c.environment_id,
         secret.c.key,
         secret.c.version,
         secret.c.description,
@@ -109,6 +155,6 @@ _LIVE = (
         secret_version,
         and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),
     )
-    .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
+    .where(secret.c.environment_id.in_(bindparam("environments", expanding=True)), ~secret.c.deleted)
     .order_by(secret.c.key)
 )

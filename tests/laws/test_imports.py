@@ -45,6 +45,7 @@ FLOORS = {
     "group_ui": 5,
     "identity_ui": 5,
     "place_ui": 5,
+    "editing_ui": 5,
     "tweens": 5,
     "providers": 5,
     "policy": 5,
