@@ -110,7 +110,7 @@ def profile(engine: str, options: Namespace) -> None:
             with Profiler(interval=0.0002) as profiler:
                 in_turn((request,), rounds=1, seconds=options.seconds * options.rounds)
             print(f"\n{engine}: {operation.name}")
-            print(profiler.output_text(show_all=True, timeline=False))
+            print(profiler.output_text(show_all=False, processor_options={"filter_threshold": 0.015}))
 
 
 def main() -> None:

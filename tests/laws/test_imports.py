@@ -27,6 +27,7 @@ FLOORS = {
     "jose": 2,
     "jwks": 2,
     "key_source": 2,
+    "remembering": 2,
     "formats": 2,
     "writing": 2,
     "domain": 3,
