@@ -13,6 +13,7 @@ from secretsvc.access.rules import assert_can
 from secretsvc.audit.rules import record
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import Compartment
 from secretsvc.kernel.errors import (
     Conflict,
     DecryptFailed,
@@ -31,15 +32,19 @@ from secretsvc.secrets.rules import (
     find_secret,
     live_secrets,
     open_value,
+    opened,
 )
 from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_values, write
 
 MERGE, REPLACE = "merge", "replace"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Listed:
-    """A secret without its value; `error` says why a row that is not `readable` is not."""
+    """A secret without its value; `error` says why a row that is not `readable` is not.
+
+    Neither frozen nor slotted, because there are many of them (decision 0021).
+    """
 
     key: str
     version: int
@@ -104,8 +109,8 @@ def list_secrets(call: Call, at: Address) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    items = [_listed(call, place.id, row) for row in live_secrets(call, place.id)]
-    return Listing(items, place.rev)
+    inside = call.ring.within(place.id)
+    return Listing([_listed(inside, *row) for row in live_secrets(call, place.id)], place.rev)
 
 
 def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
@@ -133,10 +138,8 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     """Every value; one that cannot be opened fails them all (specification, "Secrets" 3)."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    values = {
-        row.key: open_value(call, Sealed(place.id, row.key, row.version, row.envelope, row.kid))
-        for row in live_secrets(call, place.id)
-    }
+    inside = call.ring.within(place.id)
+    values = {row[0]: opened(inside, *row[:4]) for row in live_secrets(call, place.id)}
     record(
         call,
         "secret.export",
@@ -246,22 +249,22 @@ def rollback_secret(call: Call, at: Address, key: str, to_version: int, reason: 
     return write(call, at, plan, action="secret.rollback", keys=(key,), reason=reason)
 
 
-def _listed(call: Call, environment_id: UUID, row: Any) -> Listed:
+def _listed(
+    inside: Compartment,
+    key: str,
+    version: int,
+    envelope: bytes | None,
+    kid: str | None,
+    description: str | None,
+    created_at: int,
+    updated_at: int,
+) -> Listed:
     error = None
     try:
-        open_value(call, Sealed(environment_id, row.key, row.version, row.envelope, row.kid))
+        opened(inside, key, version, envelope, kid)
     except (DecryptFailed, UnknownKid) as failure:
         error = failure.code
-    return Listed(
-        row.key,
-        row.version,
-        row.description,
-        row.kid,
-        row.created_at,
-        row.updated_at,
-        error is None,
-        error,
-    )
+    return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
 def _version(row: Any) -> Version:

@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping, and_, bindparam, select
 from secretsvc.access.rules import at_environment
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Context, Envelope
+from secretsvc.kernel.crypto import Compartment, Envelope
 from secretsvc.kernel.errors import DecryptFailed, NotFound
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import environment_row
@@ -38,15 +38,20 @@ class Sealed:
 
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
-    if sealed.envelope is None or sealed.kid is None:
+    inside = call.ring.within(sealed.environment_id)
+    return opened(inside, sealed.key, sealed.version, sealed.envelope, sealed.kid)
+
+
+def opened(inside: Compartment, key: str, version: int, envelope: bytes | None, kid: str | None) -> str:
+    """As `open_value`, for those who open many values of one environment."""
+    if envelope is None or kid is None:
         raise DecryptFailed()
-    context = Context(sealed.environment_id, sealed.key, sealed.version)
-    return call.ring.open(sealed.envelope, sealed.kid, context).decode("utf-8")
+    return inside.open(envelope, kid, key, version).decode("utf-8")
 
 
 def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
     """The value under the active key, bound to its place. Raises `ServerMisconfigured`."""
-    return call.ring.seal(value.encode("utf-8"), Context(environment_id, key, version))
+    return call.ring.within(environment_id).seal(value.encode("utf-8"), key, version)
 
 
 def find_secret(call: Call, at: Address, key: str) -> RowMapping:
@@ -63,10 +68,8 @@ def find_secret(call: Call, at: Address, key: str) -> RowMapping:
 def live_secrets(call: Call, environment_id: UUID) -> Sequence[Any]:
     """The secrets of an environment, sorted by key, each with its current version.
 
-    Raises `ServerMisconfigured` without a ring, also where there is nothing to open yet: the answer must
-    not depend on how many secrets there are.
+    Columns: `key`, `version`, `envelope`, `kid`, `description`, `created_at`, `updated_at`.
     """
-    _ = call.ring
     # All at once: where a caller gives up half way, a cursor that is still open keeps SQLite's old
     # snapshot, beyond the rollback, for whoever gets the connection next.
     return call.connection.execute(_LIVE, {"environment_id": environment_id}).all()
@@ -97,9 +100,9 @@ _LIVE = (
     select(
         secret.c.key,
         secret.c.version,
-        secret.c.description,
         secret_version.c.envelope,
         secret_version.c.kid,
+        secret.c.description,
         secret.c.created_at,
         secret.c.updated_at,
     )
