@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 from secretsvc.access.models import grant, group_member
+from secretsvc.db.prepared import Prepared
 from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.authorization import (
@@ -131,7 +132,7 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
     return select(*columns).select_from(source).where(holder == my_id, is_live())
 
 
-_SNAPSHOT = _snapshot_statement()
+_SNAPSHOT = Prepared(_snapshot_statement())
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +165,9 @@ class Standing:
 
 def load_standing(connection: Connection, principal: Principal, now: int) -> Standing:
     """Loads a principal's standing as of `now` in epoch milliseconds, in one statement."""
-    rows = connection.execute(
-        _SNAPSHOT, {"kind": principal.kind.value, "subject": principal.subject, "now": now}
-    ).all()
+    parameters = {"kind": principal.kind.value, "subject": principal.subject, "now": now}
     known, admin_exists, grants = None, False, []
-    for row in rows:
+    for row in _SNAPSHOT.rows(connection, parameters):
         if row.part == "grant":
             grants.append(_held_grant(row))
         elif row.part == "admins":

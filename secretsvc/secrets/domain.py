@@ -120,16 +120,16 @@ def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
     """
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
-    if row["deleted"]:
+    if row.deleted:
         raise NotFound(SECRET_NOT_FOUND)
-    value = open_value(call, Sealed(row["id"], key, row["version"], row["envelope"], row["kid"]))
+    value = opened(call.ring.within(row.id), key, row.version, row.envelope, row.kid)
     record(
         call,
         "secret.reveal",
-        project_id=row["project_id"],
-        environment_id=row["id"],
+        project_id=row.project_id,
+        environment_id=row.id,
         reason=reason,
-        detail={"key": key, "version": row["version"]},
+        detail={"key": key, "version": row.version},
     )
     return Value(key, value)
 
@@ -155,7 +155,7 @@ def secret_versions(call: Call, at: Address, key: str) -> History:
     """The history of a key that lives or lived. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
-    versions = call.connection.execute(_HISTORY, {"secret_id": row["secret_id"]})
+    versions = call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
     return History(key, [_version(version) for version in versions])
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import RowMapping, and_, bindparam, select
+from sqlalchemy import and_, bindparam, select
 
 from secretsvc.access.rules import at_environment
+from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Compartment, Envelope
@@ -54,13 +55,13 @@ def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: 
     return call.ring.within(environment_id).seal(value.encode("utf-8"), key, version)
 
 
-def find_secret(call: Call, at: Address, key: str) -> RowMapping:
+def find_secret(call: Call, at: Address, key: str) -> Any:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
     Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `envelope`, `kid`.
     """
     row = environment_row(call, at, _SECRET, secret_key=key)
-    if row["secret_id"] is None:
+    if row.secret_id is None:
         raise NotFound(SECRET_NOT_FOUND)
     return row
 
@@ -75,7 +76,7 @@ def live_secrets(call: Call, environment_id: UUID) -> Sequence[Any]:
     return call.connection.execute(_LIVE, {"environment_id": environment_id}).all()
 
 
-_SECRET = (
+_SECRET = Prepared(
     select(
         environment.c.project_id,
         environment.c.id,

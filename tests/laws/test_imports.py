@@ -196,7 +196,7 @@ def test_no_two_modules_need_each_other():
         ("secretsvc.kernel.call", "import pyramid"),
         ("secretsvc.db.session", "from secretsvc.identity.models import identity"),
         ("secretsvc.web.views", "from secretsvc.access.rules import assert_can"),
-        ("secretsvc.web.views", "from secretsvc.db.engine import WRITE"),
+        ("secretsvc.web.views", "from secretsvc.db.engine import Mode"),
         ("secretsvc.web.views", "from zope.sqlalchemy import mark_changed"),
         ("secretsvc.devproxy", "from secretsvc.identity.assertions import Verifier"),
         ("secretsvc.service", "from secretsvc.secrets.rules import open_value"),
