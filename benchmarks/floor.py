@@ -112,7 +112,7 @@ class Floor:
         slugs = context.__parent__.slugs
         standing, row = self.store.load_one(request.caller, slugs, context.__name__)
         need(standing, "reader", slugs)
-        value = self.open(row[1], context.__name__, row[3], row[4])
+        value = self.open(str(row[1]), context.__name__, row[3], row[4])
         detail = {"key": context.__name__, "version": row[3]}
         self.store.record(standing, request.caller, "secret.reveal", row[0], row[1], "reveal", detail)
         return {"key": context.__name__, "value": value}
@@ -120,9 +120,9 @@ class Floor:
     def list_all(self, context: Secrets, request: Any) -> Any:
         standing, place, rows = self.store.load_all(request.caller, context.slugs)
         need(standing, "reader", context.slugs)
-        items = []
+        items, place_id = [], str(place[1])
         for key, version, description, envelope, kid, created_at, updated_at in rows:
-            self.open(place[1], key, version, envelope)
+            self.open(place_id, key, version, envelope)
             items.append(
                 {
                     "key": key,
@@ -140,7 +140,8 @@ class Floor:
     def export(self, context: Secrets, request: Any) -> Any:
         standing, place, rows = self.store.load_all(request.caller, context.slugs)
         need(standing, "reader", context.slugs)
-        values = {row[0]: self.open(place[1], row[0], row[1], row[3]) for row in rows}
+        place_id = str(place[1])
+        values = {row[0]: self.open(place_id, row[0], row[1], row[3]) for row in rows}
         detail = {"rev": place[2], "count": len(values)}
         self.store.record(standing, request.caller, "secret.export", place[0], place[1], "export", detail)
         return {"rev": place[2], "secrets": values}
@@ -152,22 +153,22 @@ class Floor:
                 raise ValueError(key)
         standing, place, known = self.store.begin_batch(request.caller, context.slugs)
         need(standing, "writer", context.slugs)
-        changes, versions, now = [], [], int(time.time() * 1000)
+        changes, versions, now, place_id = [], [], int(time.time() * 1000), str(place[1])
         for key in sorted(wanted):
             secret_id, version = known[key]
-            envelope = self.seal(place[1], key, version + 1, wanted[key])
+            envelope = self.seal(place_id, key, version + 1, wanted[key])
             versions.append((secret_id, version + 1, place[2], envelope, KID, now, standing[0][1]))
             changes.append({"key": key, "kind": "changed", "version": version + 1})
         detail = {"rev": place[2], "changes": changes}
         self.store.finish_batch(standing, request.caller, place, versions, now, detail)
         return detail
 
-    def open(self, environment_id: Any, key: str, version: int, envelope: bytes) -> str:
-        bound = f"{environment_id}\0{key}\0{version}".encode()
+    def open(self, place_id: str, key: str, version: int, envelope: bytes) -> str:
+        bound = f"{place_id}\0{key}\0{version}".encode()
         return self.cipher.decrypt(envelope[:12], envelope[12:], bound).decode()
 
-    def seal(self, environment_id: Any, key: str, version: int, value: str) -> bytes:
-        nonce, bound = os.urandom(12), f"{environment_id}\0{key}\0{version}".encode()
+    def seal(self, place_id: str, key: str, version: int, value: str) -> bytes:
+        nonce, bound = os.urandom(12), f"{place_id}\0{key}\0{version}".encode()
         return nonce + self.cipher.encrypt(nonce, value.encode(), bound)
 
 

@@ -151,23 +151,29 @@ class Compartment:
         nonce = os.urandom(NONCE_BYTES)
         return head + nonce + cipher.encrypt(nonce, plaintext, outer_data + _inner_data(key, version))
 
-    def open(self, envelope: bytes, kid: str, key: str, version: int) -> bytes:
+    def open(self, envelope: bytes | None, kid: str | None, key: str, version: int) -> bytes:
         """The plaintext of an envelope whose row names `kid`.
 
         Raises UnknownKid when the ring lacks that key, and DecryptFailed for everything else: an
-        envelope that names another key than its row, another context, any change of any byte.
+        envelope that is missing or names another key than its row, another context, any change of any byte.
         """
-        if len(envelope) < SHORTEST or envelope[:1] != FORMAT or envelope[1:HEAD_BYTES].hex() != kid:
-            raise DecryptFailed()
         # By its id and never in turn: GCM lets one ciphertext open under two chosen keys.
-        lock = self._locks.get(kid)
-        if lock is None:
-            raise UnknownKid(kid, tuple(self._locks))
+        lock = self._locks.get(kid or "")
+        if lock is None or envelope is None or len(envelope) < SHORTEST or not envelope.startswith(lock.head):
+            raise self._refusal(envelope, kid)
         nonce, sealed = envelope[HEAD_BYTES:NONCE_END], envelope[NONCE_END:]
         try:
             return lock.cipher.decrypt(nonce, sealed, lock.outer_data + _inner_data(key, version))
         except InvalidTag:
             raise DecryptFailed() from None
+
+    def _refusal(self, envelope: bytes | None, kid: str | None) -> DecryptFailed | UnknownKid:
+        """UnknownKid only for what is an envelope, and names the same key as its row."""
+        if envelope is None or len(envelope) < SHORTEST or not envelope.startswith(FORMAT):
+            return DecryptFailed()
+        if kid is None or kid in self._locks or envelope[1:HEAD_BYTES].hex() != kid:
+            return DecryptFailed()
+        return UnknownKid(kid, tuple(self._locks))
 
 
 def associated_data(head: bytes, context: Context) -> bytes:

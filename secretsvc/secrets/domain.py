@@ -32,7 +32,6 @@ from secretsvc.secrets.rules import (
     find_secret,
     live_secrets,
     open_value,
-    opened,
 )
 from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_values, write
 
@@ -122,7 +121,7 @@ def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
     row = find_secret(call, at, key)
     if row.deleted:
         raise NotFound(SECRET_NOT_FOUND)
-    value = opened(call.ring.within(row.id), key, row.version, row.envelope, row.kid)
+    value = open_value(call, Sealed(row.id, key, row.version, row.envelope, row.kid))
     record(
         call,
         "secret.reveal",
@@ -139,7 +138,7 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    values = {row[0]: opened(inside, *row[:4]) for row in live_secrets(call, place.id)}
+    values = {row[2]: inside.open(*row[:4]).decode("utf-8") for row in live_secrets(call, place.id)}
     record(
         call,
         "secret.export",
@@ -251,17 +250,17 @@ def rollback_secret(call: Call, at: Address, key: str, to_version: int, reason: 
 
 def _listed(
     inside: Compartment,
-    key: str,
-    version: int,
     envelope: bytes | None,
     kid: str | None,
+    key: str,
+    version: int,
     description: str | None,
     created_at: int,
     updated_at: int,
 ) -> Listed:
     error = None
     try:
-        opened(inside, key, version, envelope, kid)
+        inside.open(envelope, kid, key, version)
     except (DecryptFailed, UnknownKid) as failure:
         error = failure.code
     return Listed(key, version, description, kid, created_at, updated_at, error is None, error)

@@ -13,8 +13,8 @@ from secretsvc.access.rules import at_environment
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Compartment, Envelope
-from secretsvc.kernel.errors import DecryptFailed, NotFound
+from secretsvc.kernel.crypto import Envelope
+from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
@@ -40,14 +40,7 @@ class Sealed:
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
     inside = call.ring.within(sealed.environment_id)
-    return opened(inside, sealed.key, sealed.version, sealed.envelope, sealed.kid)
-
-
-def opened(inside: Compartment, key: str, version: int, envelope: bytes | None, kid: str | None) -> str:
-    """As `open_value`, for those who open many values of one environment."""
-    if envelope is None or kid is None:
-        raise DecryptFailed()
-    return inside.open(envelope, kid, key, version).decode("utf-8")
+    return inside.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
 
 
 def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
@@ -69,7 +62,7 @@ def find_secret(call: Call, at: Address, key: str) -> Any:
 def live_secrets(call: Call, environment_id: UUID) -> Sequence[Any]:
     """The secrets of an environment, sorted by key, each with its current version.
 
-    Columns: `key`, `version`, `envelope`, `kid`, `description`, `created_at`, `updated_at`.
+    Columns: `envelope`, `kid`, `key`, `version`, `description`, `created_at`, `updated_at`.
     """
     # All at once: where a caller gives up half way, a cursor that is still open keeps SQLite's old
     # snapshot, beyond the rollback, for whoever gets the connection next.
@@ -99,10 +92,10 @@ _SECRET = Prepared(
 )
 _LIVE = (
     select(
-        secret.c.key,
-        secret.c.version,
         secret_version.c.envelope,
         secret_version.c.kid,
+        secret.c.key,
+        secret.c.version,
         secret.c.description,
         secret.c.created_at,
         secret.c.updated_at,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import uuid_utils
 
@@ -18,6 +20,8 @@ SECURITY_HEADERS: tuple[tuple[str, str], ...] = (
 # The default for what is no page: a page replaces it by a policy of its own.
 API_CONTENT_SECURITY_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
+_DEFAULTS = (("Content-Security-Policy", API_CONTENT_SECURITY_POLICY), ("Cache-Control", "no-store"))
+
 _OFFERED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -31,3 +35,16 @@ def request_id(offered: str | None) -> str:
     if offered is not None and _OFFERED.fullmatch(offered):
         return offered
     return new_request_id()
+
+
+def complete(response: Any, identifier: str, more: Mapping[str, str]) -> None:
+    """Gives a response the headers of this module and `more`, which replace those that are there.
+
+    All at once: WebOb searches the whole list for each header that is set.
+    """
+    forced = {**dict(SECURITY_HEADERS), REQUEST_ID_HEADER: identifier, **more}
+    replaced = {name.lower() for name in forced}
+    kept = [pair for pair in response.headerlist if pair[0].lower() not in replaced]
+    present = replaced.union(name.lower() for name, _ in kept)
+    defaults = [pair for pair in _DEFAULTS if pair[0].lower() not in present]
+    response.headerlist = [*kept, *forced.items(), *defaults]
