@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Dialect, Insert, Select
 
-from secretsvc.db.driver import announce, begun, driver_errors
+from secretsvc.db.driver import execute
 
 Processor = Callable[[Any], Any]
 
@@ -16,7 +16,7 @@ Processor = Callable[[Any], Any]
 class Prepared:
     """A Core statement without what SQLAlchemy does anew for each execution (decision 0024).
 
-    For few rows: what it saves, it saves once for each execution. No expanding parameters.
+    It takes no expanding parameters.
     """
 
     def __init__(self, statement: Select[Any] | Insert) -> None:
@@ -26,24 +26,18 @@ class Prepared:
     def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[Any]:
         """All rows, as named tuples in the types of the statement's columns."""
         form = self._form(connection.dialect)
-        return form.read(self._execute(connection, form, parameters).fetchall())
+        return form.read(execute(connection, form.text, form.values(parameters)).fetchall())
 
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
         """Executes what has no rows to return."""
-        self._execute(connection, self._form(connection.dialect), parameters)
+        form = self._form(connection.dialect)
+        execute(connection, form.text, form.values(parameters))
 
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)
         if form is None:
             form = self._forms[dialect.name] = _Form(self._statement, dialect)
         return form
-
-    def _execute(self, connection: Connection, form: _Form, parameters: Mapping[str, Any]) -> Any:
-        values = form.values(parameters)
-        with driver_errors(connection), begun(connection) as cursor:
-            announce(connection, cursor, form.text, values)
-            cursor.execute(form.text, values)
-        return cursor
 
 
 class _Form:

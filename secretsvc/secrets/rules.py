@@ -64,9 +64,7 @@ def live_secrets(call: Call, environment_id: UUID) -> Sequence[Any]:
 
     Columns: `envelope`, `kid`, `key`, `version`, `description`, `created_at`, `updated_at`.
     """
-    # All at once: where a caller gives up half way, a cursor that is still open keeps SQLite's old
-    # snapshot, beyond the rollback, for whoever gets the connection next.
-    return call.connection.execute(_LIVE, {"environment_id": environment_id}).all()
+    return _LIVE.rows(call.connection, {"environment_id": environment_id})
 
 
 _SECRET = Prepared(
@@ -90,7 +88,7 @@ _SECRET = Prepared(
     )
     .where(at_environment())
 )
-_LIVE = (
+_LIVE = Prepared(
     select(
         secret_version.c.envelope,
         secret_version.c.kid,
