@@ -17,9 +17,9 @@ FEW, MANY = 1_000, 100_000
 
 
 def resident_kib(deployed: Deployment) -> int:
-    """What the process has in memory."""
+    """What the process has of its own: the file that SQLite maps is the kernel's to keep or to drop."""
     status = Path(f"/proc/{deployed.processes[0].pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0])
+    return int(status.partition("RssAnon:")[2].split()[0])
 
 
 def ask(deployed: Deployment, count: int) -> None:

@@ -89,7 +89,7 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[Operation, float,
         request_of(service, OPERATIONS[-1]).send()
         for operation in chosen(options):
             pair = request_of(other, operation, floor), request_of(service, operation)
-            rounds = in_turn(pair, rounds=options.rounds, seconds=options.seconds)
+            rounds = in_turn(pair, rounds=options.rounds, seconds=options.seconds, share=options.share)
             ratio = statistics.median(ours / base for base, ours in rounds)
             base, ours = (statistics.median(times) for times in zip(*rounds, strict=True))
             yield operation, base, ours, ratio
@@ -117,6 +117,9 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each side in each round")
+    parser.add_argument(
+        "--share", type=float, default=0.5, help="less than a half where others use the machine"
+    )
     parser.add_argument("--only", help="part of the name of an operation")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()

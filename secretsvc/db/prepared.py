@@ -6,7 +6,8 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, Select
+from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select
+from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.driver import execute
 
@@ -55,7 +56,7 @@ class _Form:
         columns = [] if isinstance(statement, Insert) else list(statement.selected_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]
         self._make_row: Callable[[Sequence[Any]], Any] = row_type._make
-        readers = [one.type.dialect_impl(dialect).result_processor(dialect, None) for one in columns]
+        readers = [_reader(one.type, dialect) for one in columns]
         self._readers = [(index, reader) for index, reader in enumerate(readers) if reader is not None]
 
     def values(self, parameters: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
@@ -68,12 +69,18 @@ class _Form:
 
     def read(self, fetched: Sequence[Sequence[Any]]) -> list[Any]:
         """The driver's rows in the types of the columns."""
-        return [self._make_row(self._converted(row)) for row in fetched]
+        rows = map(self._converted, fetched) if self._readers else fetched
+        return [self._make_row(row) for row in rows]
 
     def _converted(self, row: Sequence[Any]) -> Sequence[Any]:
-        if not self._readers:
-            return row
         values = list(row)
         for index, read in self._readers:
             values[index] = read(values[index])
         return values
+
+
+def _reader(type_: TypeEngine[Any], dialect: Dialect) -> Processor | None:
+    # Both drivers give bytes, of which SQLAlchemy would make bytes.
+    if isinstance(type_, LargeBinary):
+        return None
+    return type_.dialect_impl(dialect).result_processor(dialect, None)
