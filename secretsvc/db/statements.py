@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    JSON,
     Column,
     ColumnElement,
     Connection,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     column,
     func,
     insert,
+    select,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -80,10 +82,11 @@ def update_many(connection: Connection, table: Table, rows: Rows) -> None:
 def is_among(column: Column[Any], name: str, dialect_name: str) -> ColumnElement[bool]:
     """The condition that a column is one of the values of a parameter, which is a list.
 
-    PostgreSQL takes them as one array: as many parameters, they take longer than what is asked for.
+    They go over as one value: as many parameters, they take longer than what is asked for.
     """
     if dialect_name == "sqlite":
-        return column.in_(bindparam(name, expanding=True))
+        values = func.json_each(bindparam(name, type_=JSON())).table_valued("value")
+        return column.in_(select(values.c.value))
     return column == any_(bindparam(name, type_=postgresql.ARRAY(column.type)))
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Select, bindparam, or_, select, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.rules import record
+from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import insert_many, is_among, update_many
 from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
@@ -134,7 +135,7 @@ def check_values(call: Call, values: Mapping[str, str]) -> None:
 
 def _known(call: Call, environment_id: UUID, keys: Iterable[str]) -> dict[str, Known]:
     statement = _KNOWN[call.connection.dialect.name]
-    rows = call.connection.execute(statement, {"environment_id": environment_id, "keys": sorted(set(keys))})
+    rows = statement.rows(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
     return {known.key: known for known in map(Known._make, rows)}
 
 
@@ -210,7 +211,7 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Iterable[Ch
     insert_many(call.connection, secret, rows)
     statement = _IDS[call.connection.dialect.name]
     keys = [row["key"] for row in rows]
-    found = call.connection.execute(statement, {"environment_id": place.id, "keys": keys})
+    found = statement.rows(call.connection, {"environment_id": place.id, "keys": keys})
     return {row.key: row.id for row in found}
 
 
@@ -256,8 +257,8 @@ def _ids_statement(dialect_name: str) -> Select[Any]:
 
 
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
-_KNOWN = {name: _known_statement(name) for name in ("sqlite", "postgresql")}
-_IDS = {name: _ids_statement(name) for name in ("sqlite", "postgresql")}
+_KNOWN = {name: Prepared(_known_statement(name)) for name in ("sqlite", "postgresql")}
+_IDS = {name: Prepared(_ids_statement(name)) for name in ("sqlite", "postgresql")}
 _ADVANCE = (
     update(environment)
     .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
