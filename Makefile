@@ -19,14 +19,14 @@ help: ## show what there is
 
 run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy
 	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
-	@echo "secretsvc serves http://$(LISTEN)/api/v1/whoami (choose who you are at http://$(LISTEN)/.devproxy/)"
+	@echo "secretsvc serves http://$(LISTEN)/ (choose who you are at http://$(LISTEN)/.devproxy/)"
 	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
 
 test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # Some 15 minutes on two cores; more examples take longer.
-FUZZ_EXAMPLES ?= 10
+FUZZ_EXAMPLES ?= 30
 
 fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz
@@ -38,7 +38,7 @@ BEFORE ?= before.json
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
 	@for script in operations clients writers memory growth audit_pages snapshot; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
-	@for script in absent_or_invisible rekey; do $(BIN)/python -W ignore benchmarks/$$script.py; done
+	@for script in absent_or_invisible rekey pages; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 
 bench-compare: $(VENV)/dev.done ## two runs beside each other: BEFORE=before.json RESULTS=after.json
 	@$(BIN)/python benchmarks/compare.py $(BEFORE) $(RESULTS)

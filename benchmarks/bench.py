@@ -68,6 +68,8 @@ def assertion(issuer: TestIssuer, subject: str) -> str:
 class Request:
     """One request of one person, to be sent any number of times; `app` may be another than the service."""
 
+    prefix = API
+
     def __init__(
         self,
         service: Service,
@@ -85,7 +87,7 @@ class Request:
         self.environ: dict[str, Any] = {
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
-            "PATH_INFO": API + path,
+            "PATH_INFO": self.prefix + path,
             "QUERY_STRING": query,
             "SERVER_NAME": "localhost",
             "SERVER_PORT": "80",

@@ -48,7 +48,7 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
 def _mode(request: Any) -> Mode:
     if request.method not in SAFE_METHODS:
         return Mode.WRITE
-    return Mode.REVEAL if request.operation.reveals else Mode.SNAPSHOT
+    return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
 
 
 def _check_body(request: Any, limit: int) -> None:

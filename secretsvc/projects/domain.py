@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.access.rules import (
@@ -20,20 +21,24 @@ from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
-from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, decide
+from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.ids import new_id
 from secretsvc.projects.models import environment, project
-from secretsvc.projects.rules import Environment, Project, find_environment, find_project
+from secretsvc.projects.rules import (
+    Environment,
+    Project,
+    environment_in_sight,
+    find_environment,
+    find_project,
+    project_in_sight,
+)
 
 
 def list_projects(call: Call, window: Window) -> Page[Project]:
     """The projects that the caller sees, oldest first; open to any identity, narrowed in the query."""
-    statement = select(project)
-    if call.snapshot.global_role is None:
-        visible = {grant.project_id for grant in call.snapshot.live}
-        statement = statement.where(project.c.id.in_(visible))
+    statement = select(project).where(project_in_sight(call))
     return page_of(call.connection, statement, project.c.id, window, Project)
 
 
@@ -84,12 +89,19 @@ def list_environments(call: Call, at: Address) -> list[Environment]:
     assert_sees(call, at)
     found = find_project(call, at)
     _confirm_sight(call, found)
-    statement = select(environment).where(environment.c.project_id == found.id)
-    if decide(call.snapshot, at) is None:
-        visible = {grant.environment_id for grant in call.snapshot.live}
-        statement = statement.where(environment.c.id.in_(visible))
-    rows = call.connection.execute(statement.order_by(environment.c.id)).mappings()
-    return [Environment(**row) for row in rows]
+    return _environments(call, environment.c.project_id == found.id)
+
+
+def environments_of(call: Call, projects: Iterable[Project]) -> dict[UUID, list[Environment]]:
+    """The environments that the caller sees of some projects, oldest first, by the project's id.
+
+    Open to any identity, narrowed in the query.
+    """
+    ids = [one.id for one in projects]
+    found: dict[UUID, list[Environment]] = {one: [] for one in ids}
+    for place in _environments(call, environment.c.project_id.in_(ids)):
+        found[place.project_id].append(place)
+    return found
 
 
 def create_environment(
@@ -130,6 +142,11 @@ def delete_environment(call: Call, at: Address) -> None:
         environment_id=found.id,
         detail={"slug": found.slug},
     )
+
+
+def _environments(call: Call, condition: ColumnElement[bool]) -> list[Environment]:
+    statement = select(environment).where(condition, environment_in_sight(call)).order_by(environment.c.id)
+    return [Environment(**row) for row in call.connection.execute(statement).mappings()]
 
 
 def _insert(call: Call, table: Any, created: Project | Environment) -> None:

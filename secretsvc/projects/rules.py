@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import ColumnElement, bindparam, or_, select, true
 
 from secretsvc.access.rules import at_environment, confirm, not_found
 from secretsvc.db.prepared import Prepared
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call
 from secretsvc.projects.models import environment, project
 
@@ -68,6 +68,23 @@ def environment_row(call: Call, at: Address, statement: Prepared, **parameters: 
         confirm(call, row.project_id, row.id)
         return row
     raise not_found(call, at)
+
+
+def project_in_sight(call: Call) -> ColumnElement[bool]:
+    """The condition that the caller sees a project: it holds a grant above, on or below it (contract 4.1)."""
+    if call.snapshot.global_role is not None:
+        return true()
+    return project.c.id.in_({grant.project_id for grant in call.snapshot.live})
+
+
+def environment_in_sight(call: Call) -> ColumnElement[bool]:
+    """The condition that the caller sees an environment: it holds a grant above or on it."""
+    if call.snapshot.global_role is not None:
+        return true()
+    held = call.snapshot.live
+    whole = {grant.project_id for grant in held if grant.scope_type is ScopeType.PROJECT}
+    single = {grant.environment_id for grant in held if grant.scope_type is ScopeType.ENVIRONMENT}
+    return or_(environment.c.project_id.in_(whole), environment.c.id.in_(single))
 
 
 _PROJECT = Prepared(

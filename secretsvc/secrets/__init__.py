@@ -6,3 +6,5 @@ from typing import Any
 def includeme(config: Any) -> None:
     """Announces the wing's rooms."""
     config.include(".api")
+    config.include(".ui")
+    config.include(".editing_ui")

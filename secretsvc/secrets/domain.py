@@ -13,13 +13,9 @@ from secretsvc.access.rules import assert_can
 from secretsvc.audit.rules import record
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Compartment
 from secretsvc.kernel.errors import (
     Conflict,
-    DecryptFailed,
-    Issue,
     NotFound,
-    UnknownKid,
     ValidationFailed,
 )
 from secretsvc.projects.rules import Environment, find_environment
@@ -28,31 +24,16 @@ from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules import (
     SECRET_NOT_FOUND,
     VERSION_NOT_FOUND,
+    Listed,
     Sealed,
     find_secret,
-    live_secrets,
+    listed,
     open_value,
+    secrets_inside,
 )
-from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_values, write
+from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_edits, check_values, write
 
 MERGE, REPLACE = "merge", "replace"
-
-
-@dataclass
-class Listed:
-    """A secret without its value; `error` says why a row that is not `readable` is not.
-
-    Neither frozen nor slotted, because there are many of them (decision 0021).
-    """
-
-    key: str
-    version: int
-    description: str | None
-    kid: str | None
-    created_at: int
-    updated_at: int
-    readable: bool
-    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +90,7 @@ def list_secrets(call: Call, at: Address) -> Listing:
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    return Listing([_listed(inside, *row) for row in live_secrets(call, place.id)], place.rev)
+    return Listing([listed(inside, row) for row in secrets_inside(call, place.id)], place.rev)
 
 
 def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
@@ -138,7 +119,10 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    values = {row[2]: inside.open(*row[:4]).decode("utf-8") for row in live_secrets(call, place.id)}
+    values = {
+        row.key: inside.open(row.envelope, row.kid, row.key, row.version).decode("utf-8")
+        for row in secrets_inside(call, place.id)
+    }
     record(
         call,
         "secret.export",
@@ -172,7 +156,7 @@ def batch_secrets(
     """Sets and removes many secrets at once, or none (specification, "Secrets" 4)."""
     assert_can(call, Role.WRITER, at)
     values, descriptions = set or {}, descriptions or {}
-    _check_batch(values, descriptions, delete)
+    check_edits(values, descriptions, delete)
     check_values(call, values)
     return write(
         call,
@@ -248,38 +232,9 @@ def rollback_secret(call: Call, at: Address, key: str, to_version: int, reason: 
     return write(call, at, plan, action="secret.rollback", keys=(key,), reason=reason)
 
 
-def _listed(
-    inside: Compartment,
-    envelope: bytes | None,
-    kid: str | None,
-    key: str,
-    version: int,
-    description: str | None,
-    created_at: int,
-    updated_at: int,
-) -> Listed:
-    error = None
-    try:
-        inside.open(envelope, kid, key, version)
-    except (DecryptFailed, UnknownKid) as failure:
-        error = failure.code
-    return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
-
-
 def _version(row: Any) -> Version:
     created_by = row.created_by if row.created_by is not None else "system"
     return Version(row.version, row.kid, row.kid is None, row.created_at, created_by)
-
-
-def _check_batch(
-    values: Mapping[str, str], descriptions: Mapping[str, str | None], removals: Collection[str]
-) -> None:
-    both = sorted(values.keys() & {*removals})
-    stray = sorted(descriptions.keys() - values.keys())
-    issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
-    issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
 
 
 def _planner(

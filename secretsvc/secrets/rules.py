@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,8 +13,8 @@ from secretsvc.access.rules import at_environment
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Envelope
-from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.crypto import Compartment, Envelope
+from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
@@ -36,11 +36,53 @@ class Sealed:
     envelope: bytes | None
     kid: str | None
 
+    @classmethod
+    def of(cls, row: Any) -> Sealed:
+        """From a row of `live_secrets`."""
+        return cls(row.environment_id, row.key, row.version, row.envelope, row.kid)
+
+
+@dataclass
+class Listed:
+    """A secret without its value; `error` says why a row that is not `readable` is not.
+
+    Neither frozen nor slotted, because there are many of them (decision 0021).
+    """
+
+    key: str
+    version: int
+    description: str | None
+    kid: str | None
+    created_at: int
+    updated_at: int
+    readable: bool
+    error: str | None
+
+
+def listed(inside: Compartment, row: Any) -> Listed:
+    """A row of `live_secrets` as clients see it; it is opened to know that it could be."""
+    _, key, version, description, envelope, kid, created_at, updated_at = row
+    error = None
+    try:
+        inside.open(envelope, kid, key, version)
+    except (DecryptFailed, UnknownKid) as failure:
+        error = failure.code
+    return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
+
 
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
     inside = call.ring.within(sealed.environment_id)
     return inside.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
+
+
+def problem_with(call: Call, sealed: Sealed) -> str | None:
+    """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
+    try:
+        open_value(call, sealed)
+    except (DecryptFailed, UnknownKid) as error:
+        return error.code
+    return None
 
 
 def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
@@ -51,7 +93,8 @@ def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: 
 def find_secret(call: Call, at: Address, key: str) -> Any:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
-    Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `envelope`, `kid`.
+    Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `description`,
+    `envelope`, `kid`.
     """
     row = environment_row(call, at, _SECRET, secret_key=key)
     if row.secret_id is None:
@@ -59,12 +102,21 @@ def find_secret(call: Call, at: Address, key: str) -> Any:
     return row
 
 
-def live_secrets(call: Call, environment_id: UUID) -> Sequence[Any]:
-    """The secrets of an environment, sorted by key, each with its current version.
+def live_secrets(call: Call, environments: Iterable[UUID]) -> Sequence[Any]:
+    """The secrets of some environments, sorted by key, each with its current version.
 
-    Columns: `envelope`, `kid`, `key`, `version`, `description`, `created_at`, `updated_at`.
+    Raises `ServerMisconfigured` without a ring, also where there is nothing to open yet: the answer must
+    not depend on how many secrets there are.
     """
-    return _LIVE.rows(call.connection, {"environment_id": environment_id})
+    _ = call.ring
+    # All at once: where a caller gives up half way, a cursor that is still open keeps SQLite's old
+    # snapshot, beyond the rollback, for whoever gets the connection next.
+    return call.connection.execute(_LIVE, {"environments": [*environments]}).all()
+
+
+def secrets_inside(call: Call, environment_id: UUID) -> Sequence[Any]:
+    """As `live_secrets`, of one environment."""
+    return _INSIDE.rows(call.connection, {"environment_id": environment_id})
 
 
 _SECRET = Prepared(
@@ -74,6 +126,7 @@ _SECRET = Prepared(
         secret.c.id.label("secret_id"),
         secret.c.version,
         secret.c.deleted,
+        secret.c.description,
         secret_version.c.envelope,
         secret_version.c.kid,
     )
@@ -88,13 +141,14 @@ _SECRET = Prepared(
     )
     .where(at_environment())
 )
-_LIVE = Prepared(
+_EACH = (
     select(
-        secret_version.c.envelope,
-        secret_version.c.kid,
+        secret.c.environment_id,
         secret.c.key,
         secret.c.version,
         secret.c.description,
+        secret_version.c.envelope,
+        secret_version.c.kid,
         secret.c.created_at,
         secret.c.updated_at,
     )
@@ -104,6 +158,8 @@ _LIVE = Prepared(
         secret_version,
         and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),
     )
-    .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
+    .where(~secret.c.deleted)
     .order_by(secret.c.key)
 )
+_LIVE = _EACH.where(secret.c.environment_id.in_(bindparam("environments", expanding=True)))
+_INSIDE = Prepared(_EACH.where(secret.c.environment_id == bindparam("environment_id")))

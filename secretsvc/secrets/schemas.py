@@ -76,6 +76,12 @@ class RollbackBody(Body):
     reason = optional(REASON)
 
 
+class ReasonBody(Body):
+    """Why something is written, where a form asks for nothing else."""
+
+    reason = optional(REASON)
+
+
 class ListedSecret(Body):
     """A secret without its value."""
 

@@ -20,7 +20,13 @@ from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Compartment
-from secretsvc.kernel.errors import PayloadTooLarge, PreconditionFailed, VersionConflict
+from secretsvc.kernel.errors import (
+    Issue,
+    PayloadTooLarge,
+    PreconditionFailed,
+    ValidationFailed,
+    VersionConflict,
+)
 from secretsvc.projects.models import environment
 from secretsvc.projects.rules import Environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
@@ -131,6 +137,21 @@ def check_values(call: Call, values: Mapping[str, str]) -> None:
         if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
             raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
     _check_room(call, len(values))
+
+
+def check_edits(
+    values: Mapping[str, str], descriptions: Mapping[str, str | None], removals: Collection[str]
+) -> None:
+    """Refuses a key that is both set and deleted, and a description of one that is not set.
+
+    Raises `ValidationFailed` (specification, "Secrets" 4).
+    """
+    both = sorted(values.keys() & {*removals})
+    stray = sorted(descriptions.keys() - values.keys())
+    issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
+    issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
 
 
 def _known(call: Call, environment_id: UUID, keys: Iterable[str]) -> dict[str, Known]:

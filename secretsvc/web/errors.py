@@ -1,4 +1,4 @@
-"""Errors to HTTP, in this one place: the status of each code, the envelope, the exception views."""
+"""Errors to HTTP, in this one place: the status of each code, the envelope, the page, the exception views."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from typing import Any
 import orjson
 from pyramid.exceptions import URLDecodeError
 from pyramid.httpexceptions import HTTPException
+from pyramid.renderers import render
 from pyramid.response import Response
 
 from secretsvc.kernel.errors import BadRequest, Internal, NotFound, RateLimited, SecretsvcError
+from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 
 log = logging.getLogger(__name__)
+
+#: Below it every answer is JSON; everything else is pages.
+JSON_PATHS = "/api/"
 
 STATUS = {
     "BAD_REQUEST": 400,
@@ -55,16 +60,33 @@ class RelativeResponse(Response):  # type: ignore[misc]
         return value
 
 
-def error_response(error: SecretsvcError, request_id: str) -> Response:
-    """The JSON answer to an error."""
-    response = RelativeResponse(
-        body=orjson.dumps(envelope(error, request_id)),
+def error_response(error: SecretsvcError, request: Any) -> Response:
+    """The answer to an error: the envelope for the API, a page for everything else."""
+    is_page = not f"{request.environ['PATH_INFO']}/".startswith(JSON_PATHS)
+    response = _page(error, request) if is_page else _document(error, request)
+    if isinstance(error, RateLimited):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def _document(error: SecretsvcError, request: Any) -> Response:
+    return RelativeResponse(
+        body=orjson.dumps(envelope(error, request.request_id)),
         status=STATUS[error.code],
         # WebOb drops the charset of JSON where it is given as one.
         headerlist=[("Content-Type", "application/json; charset=utf-8")],
     )
-    if isinstance(error, RateLimited):
-        response.headers["Retry-After"] = str(error.retry_after)
+
+
+def _page(error: SecretsvcError, request: Any) -> Response:
+    values = {"error": error, "status": STATUS[error.code], "request_id": request.request_id}
+    response = RelativeResponse(
+        text=render("secretsvc.web:templates/error.pt", values, request=request),
+        status=STATUS[error.code],
+        content_type="text/html",
+        charset="utf-8",
+    )
+    response.headers["Content-Security-Policy"] = PAGE_CONTENT_SECURITY_POLICY
     return response
 
 
@@ -92,7 +114,7 @@ def translate(error: BaseException) -> SecretsvcError:
 
 def exception_view(error: BaseException, request: Any) -> Response:
     """Every exception that passes the view."""
-    return error_response(translate(error), request.request_id)
+    return error_response(translate(error), request)
 
 
 def includeme(config: Any) -> None:

@@ -19,6 +19,19 @@ SECURITY_HEADERS: tuple[tuple[str, str], ...] = (
 )
 # The default for what is no page: a page replaces it by a policy of its own.
 API_CONTENT_SECURITY_POLICY = "default-src 'none'; frame-ancestors 'none'"
+PAGE_CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    )
+)
 
 _DEFAULTS = (("Content-Security-Policy", API_CONTENT_SECURITY_POLICY), ("Cache-Control", "no-store"))
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import colander
 from pyramid.interfaces import ITraverser
+from pyramid.traversal import ResourceTreeTraverser
 from zope.interface import implementer
 
 from secretsvc.kernel.authorization import GLOBAL, Address
@@ -146,7 +147,11 @@ class Traverser:
         # A target need not be a path at all: `OPTIONS *`, `CONNECT host:port`.
         if request.matched_route is None:
             raise NotFound()
-        mount = MOUNTS[request.matched_route.name]
+        mount = MOUNTS.get(request.matched_route.name)
+        if mount is None:
+            # Static files have routes of their own, and no place in the tree.
+            own_route: dict[str, Any] = ResourceTreeTraverser(self.root)(request)
+            return own_route
         place = resolve(self.root, request.path_info[len(mount) :])
         return {
             "context": place.node,

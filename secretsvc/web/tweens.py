@@ -21,7 +21,7 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
         try:
             response = handler(request)
         except Exception as error:  # the last resort: whatever the exception views did not see
-            response = error_response(translate(error), request.request_id)
+            response = error_response(translate(error), request)
         more = _plaintext_headers(registry) if _reveals(request, registry) else {}
         complete(response, request.request_id, more)
         return response

@@ -58,6 +58,11 @@ class Operation:
     tagged: bool
     expects_revision: bool
 
+    @property
+    def writes(self) -> bool:
+        """Whether it writes, be it only the record of a read."""
+        return self.reveals or self.method not in SAFE_METHODS
+
 
 def add_api_view(
     config: Any,

@@ -9,6 +9,8 @@ import pytest
 from service import API, HEADER, arrange
 from wsgi import call
 
+from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
+
 SECURITY = {
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
@@ -88,14 +90,22 @@ def assert_envelope(answer):
     assert all(isinstance(body[name], str) and body[name] for name in body.keys() - {"issues"})
 
 
-def test_every_outcome_has_the_headers_and_every_error_the_envelope(send):
+def assert_page(answer):
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"] == PAGE_CONTENT_SECURITY_POLICY
+    assert f"request id <code>{answer.headers['x-request-id']}</code>".encode() in answer.body
+
+
+def test_every_outcome_has_the_headers_and_every_error_the_envelope_or_a_page(send):
     # The deletion comes last: others need what it deletes.
     for method, target, body, headers, status in sorted(OUTCOMES, key=lambda row: row[4] == 204):
         answered = send(method, target, body, headers)
         assert answered.status == status, target
         assert_dressed(answered)
-        if status >= 400:
+        if status >= 400 and target.startswith(f"{API}/"):
             assert_envelope(answered)
+        elif status >= 400:
+            assert_page(answered)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ FLOORS = {
     "formats": 2,
     "writing": 2,
     "domain": 3,
+    "matrix_domain": 3,
+    "editing_domain": 3,
     "group_domain": 3,
     "resources": 4,
     "schemas": 4,
@@ -38,10 +40,17 @@ FLOORS = {
     "api": 5,
     "group_api": 5,
     "ui": 5,
+    "editing_ui": 5,
     "tweens": 5,
     "providers": 5,
     "policy": 5,
     "__init__": 6,
+    "selection": 2,
+    "activity": 2,
+    "expiring_domain": 3,
+    "search_domain": 3,
+    "words": 4,
+    "chart": 4,
 }
 #: Beside the wings: what each may import of the package apart from itself.
 ROOMS = {

@@ -1,0 +1,121 @@
+"""The pages of projects and environments: to make, change and delete them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.db.paging import Window
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.projects import domain, schemas
+from secretsvc.projects.resources import Environment, Environments, Project, Projects
+from secretsvc.web.pages import cursor_of, see_other
+from secretsvc.web.tree import PAGES
+from secretsvc.web.views import ANY_IDENTITY, VISIBLE
+
+#: How many projects stand on one page.
+LIMIT = 100
+
+
+def projects_page(_context: Projects, request: Any) -> Any:
+    """The projects that the caller sees, with their environments."""
+    return project_list(request)
+
+
+def project_list(request: Any) -> dict[str, Any]:
+    """A page of visible projects, each with its environments, and the cursor of the next."""
+    page = domain.list_projects(request.call, Window(LIMIT, cursor_of(request)))
+    environments = domain.environments_of(request.call, page.items)
+    return {"projects": page.items, "environments": environments, "next_cursor": page.next_cursor}
+
+
+def create_project(context: Projects, request: Any) -> Any:
+    """Makes a project and leads on to it."""
+    body = request.form.read(schemas.CreateProjectBody(), "slug", "name", "description")
+    created = domain.create_project(request.call, **body)
+    return see_other(f"{context.path(PAGES)}/{created.slug}", "created")
+
+
+def project_settings(context: Project, request: Any) -> Any:
+    """What can be changed of a project, and its environments."""
+    found = domain.get_project(request.call, context.address)
+    return {"project": found, "environments": domain.list_environments(request.call, context.address)}
+
+
+def update_project(context: Project, request: Any) -> Any:
+    """Changes the name and the description."""
+    body = request.form.read(schemas.UpdateProjectBody(), "name", "description")
+    domain.update_project(request.call, context.address, body)
+    return see_other(f"{context.path(PAGES)}/settings", "saved")
+
+
+def delete_project(context: Project, request: Any) -> Any:
+    """Deletes a project whose slug was typed to confirm it."""
+    _confirmed(context, request)
+    domain.delete_project(request.call, context.address)
+    return see_other("/", "deleted")
+
+
+def environments_page(context: Environments, request: Any) -> Any:
+    """The project's environments, with a form for another."""
+    return {"environments": domain.list_environments(request.call, context.address)}
+
+
+def create_environment(context: Environments, request: Any) -> Any:
+    """Makes an environment and leads on to it."""
+    body = request.form.read(schemas.CreateEnvironmentBody(), "slug", "name", "description")
+    created = domain.create_environment(request.call, context.address, **body)
+    return see_other(f"{context.path(PAGES)}/{created.slug}", "created")
+
+
+def environment_settings(context: Environment, request: Any) -> Any:
+    """What there is to know of an environment, and its deletion."""
+    return {"environment": domain.get_environment(request.call, context.address)}
+
+
+def delete_environment(context: Environment, request: Any) -> Any:
+    """Deletes an environment whose slug was typed to confirm it."""
+    _confirmed(context, request)
+    domain.delete_environment(request.call, context.address)
+    parent = next(node for node in context.lineage() if isinstance(node, Project))
+    return see_other(parent.path(PAGES), "deleted")
+
+
+def _confirmed(context: Any, request: Any) -> None:
+    if request.form["confirm"].strip() != context.__name__:
+        raise ValidationFailed.at("confirm", "Type the slug as it stands above.")
+
+
+def includeme(config: Any) -> None:
+    """Declares the pages."""
+    _declare_projects(config)
+    _declare_environments(config)
+
+
+def _declare_projects(config: Any) -> None:
+    templates = "secretsvc.projects:templates"
+    page = {"context": Projects, "template": f"{templates}/projects.pt"}
+    config.add_page(projects_page, role=ANY_IDENTITY, **page)
+    config.add_form(create_project, role=Role.WRITER, redraw=projects_page, **page)
+    page = {"context": Project, "template": f"{templates}/project-settings.pt"}
+    config.add_page(project_settings, name="settings", role=VISIBLE, **page)
+    config.add_form(update_project, name="settings", role=Role.WRITER, redraw=project_settings, **page)
+    config.add_form(delete_project, name="delete", role=Role.ADMIN, redraw=project_settings, **page)
+    config.add_navigation("Projects", "/projects", order=20)
+    config.add_tab("Environments", context=Project, role=VISIBLE, elsewhere=_environments_path, order=20)
+    config.add_tab("Settings", context=Project, name="settings", role=VISIBLE, order=50)
+
+
+def _environments_path(node: Project) -> str:
+    return f"{node.path(PAGES)}/environments"
+
+
+def _declare_environments(config: Any) -> None:
+    templates = "secretsvc.projects:templates"
+    page = {"context": Environments, "template": f"{templates}/environments.pt"}
+    config.add_page(environments_page, role=VISIBLE, **page)
+    config.add_form(create_environment, role=Role.WRITER, redraw=environments_page, **page)
+    page = {"context": Environment, "template": f"{templates}/environment-settings.pt"}
+    config.add_page(environment_settings, name="settings", role=Role.READER, **page)
+    config.add_form(delete_environment, name="delete", role=Role.ADMIN, redraw=environment_settings, **page)
+    config.add_tab("Settings", context=Environment, name="settings", role=Role.READER, order=50)

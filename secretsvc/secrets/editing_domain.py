@@ -1,0 +1,209 @@
+"""What people do to an environment by hand: edit many rows, or all of it as text, and see who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, bindparam, select
+
+from secretsvc.access.rules import assert_can
+from secretsvc.identity.models import identity
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.formats import read_env
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules import (
+    Listed,
+    Sealed,
+    find_secret,
+    listed,
+    live_secrets,
+    open_value,
+    problem_with,
+)
+from secretsvc.secrets.writing import Known, Plan, Written, check_edits, check_values, write
+
+SYSTEM_NAME = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove."""
+
+    values: Mapping[str, str]
+    descriptions: Mapping[str, str | None]
+    removals: Collection[str]
+
+    def __repr__(self) -> str:
+        return f"Edits({sorted(self.values)}, {sorted(self.descriptions)}, {sorted(self.removals)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """A version with who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
+
+    key: str
+    version: int
+    kid: str | None
+    created_at: int
+    subject: str
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is a tombstone."""
+        return self.kid is None
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """An environment as its editor shows it; `authors` are those of the current versions, by key."""
+
+    environment: Environment
+    items: list[Listed]
+    authors: dict[str, Authored]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHistory:
+    """A key with its versions, newest first; `error` says why its current value cannot be read, if so."""
+
+    key: str
+    description: str | None
+    version: int
+    deleted: bool
+    error: str | None
+    versions: list[Authored]
+
+
+def edit_secrets(
+    call: Call,
+    at: Address,
+    edits: Edits,
+    *,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """As `batch_secrets` merges, but a description may change alone: its value is then written again.
+
+    Raises as `batch_secrets` does.
+    """
+    assert_can(call, Role.WRITER, at)
+    check_edits(edits.values, {}, edits.removals)
+    check_values(call, edits.values)
+    described = edits.descriptions.keys() - edits.values.keys()
+
+    def plan(place: Environment, _known: Mapping[str, Known]) -> Plan:
+        kept = _present_values(call, place, described) if described else {}
+        return Plan({**kept, **edits.values}, edits.removals, edits.descriptions)
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.batch",
+        keys=edits.values.keys() | edits.descriptions.keys(),
+        expected_rev=expected_rev,
+        reason=reason,
+        dry_run=dry_run,
+    )
+
+
+def rewrite_as_text(
+    call: Call,
+    at: Address,
+    content: str,
+    *,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """Makes the environment what the dotenv text says; a value that stays as it is takes no new version."""
+    assert_can(call, Role.WRITER, at)
+    values = read_env(content)
+    check_values(call, values)
+
+    def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
+        present = {
+            row.key: open_value(call, Sealed.of(row))
+            for row in live_secrets(call, [place.id])
+            if not problem_with(call, Sealed.of(row))
+        }
+        changed = {key: value for key, value in values.items() if present.get(key) != value}
+        return Plan(changed, known.keys() - values.keys())
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.import",
+        keys=values,
+        expected_rev=expected_rev,
+        reason=reason,
+        dry_run=dry_run,
+    )
+
+
+def sheet(call: Call, at: Address) -> Sheet:
+    """An environment's secrets without their values, and who wrote them."""
+    assert_can(call, Role.READER, at)
+    place = find_environment(call, at)
+    inside = call.ring.within(place.id)
+    items = [listed(inside, row) for row in live_secrets(call, [place.id])]
+    return Sheet(place, items, {one.key: one for one in _authored(call, _CURRENT, place.id)})
+
+
+def key_history(call: Call, at: Address, key: str) -> KeyHistory:
+    """A key that lives or lived, with its versions and who wrote them. Raises `NotFound`."""
+    assert_can(call, Role.READER, at)
+    row = find_secret(call, at, key)
+    sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
+    error = None if row.deleted else problem_with(call, sealed)
+    versions = _authored(call, _OF_KEY, row.id, secret_key=key)
+    return KeyHistory(key, row.description, row.version, row.deleted, error, versions[::-1])
+
+
+def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
+    """The present revision, and the newest version of each key that was written after another one, by key."""
+    assert_can(call, Role.READER, at)
+    place = find_environment(call, at)
+    newest = {one.key: one for one in _authored(call, _SINCE, place.id, since_rev=rev)}
+    return place.rev, [newest[key] for key in sorted(newest)]
+
+
+def _present_values(call: Call, place: Environment, keys: Collection[str]) -> dict[str, str]:
+    rows = {row.key: row for row in live_secrets(call, [place.id]) if row.key in keys}
+    for key in sorted(keys - rows.keys()):
+        raise ValidationFailed.at(f"description.{key}", "The secret is not there any more.")
+    return {key: open_value(call, Sealed.of(row)) for key, row in rows.items()}
+
+
+def _authored(call: Call, statement: Select[Any], environment_id: UUID, **more: Any) -> list[Authored]:
+    rows = call.connection.execute(statement, {"environment_id": environment_id, **more})
+    return [
+        Authored(row.key, row.version, row.kid, row.created_at, row.subject or SYSTEM_NAME)
+        for row in rows.all()
+    ]
+
+
+_WRITTEN = (
+    select(
+        secret.c.key,
+        secret_version.c.version,
+        secret_version.c.kid,
+        secret_version.c.created_at,
+        identity.c.subject,
+    )
+    .join_from(secret, secret_version, secret_version.c.secret_id == secret.c.id)
+    .outerjoin(identity, identity.c.id == secret_version.c.created_by)
+    .where(secret.c.environment_id == bindparam("environment_id"))
+    .order_by(secret_version.c.version)
+)
+_CURRENT = _WRITTEN.where(~secret.c.deleted, secret_version.c.version == secret.c.version)
+_OF_KEY = _WRITTEN.where(secret.c.key == bindparam("secret_key"))
+_SINCE = _WRITTEN.where(secret_version.c.rev > bindparam("since_rev"))

@@ -1,0 +1,143 @@
+"""The pages of secrets: the matrix of a project, the editor of an environment, and a single secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.projects.resources import Environment, Project
+from secretsvc.secrets import domain, editing_domain, matrix_domain, schemas
+from secretsvc.secrets.formats import write_env
+from secretsvc.secrets.resources import Secret, Secrets
+from secretsvc.web.forms import unix_lines
+from secretsvc.web.pages import see_other
+from secretsvc.web.query import parse_query
+from secretsvc.web.schema import validate
+from secretsvc.web.tree import PAGES, Node
+from secretsvc.web.views import VISIBLE
+
+#: How many rows for new secrets the editor offers where nothing adds more.
+NEW_ROWS = 3
+#: After so many seconds a page that shows a value gives way to one that does not.
+SHOWN_SECONDS = 30
+
+
+def matrix(context: Project, request: Any) -> Any:
+    """Keys against environments, filtered by `q` and by `missing`."""
+    query = parse_query(request.environ)
+    text, missing_only = query.get("q", ""), "missing" in query
+    found = matrix_domain.key_matrix(request.call, context.address, text, missing_only=missing_only)
+    return {"matrix": found, "text": text, "missing_only": missing_only}
+
+
+def editor(context: Environment, request: Any) -> Any:
+    """The secrets of an environment without their values, with room for changes and for new ones."""
+    sheet = editing_domain.sheet(request.call, context.address)
+    typed = {name.partition(".")[0] for name, _ in request.form.under("new.")}
+    rows = sorted(typed, key=lambda name: (len(name), name)) or [str(row) for row in range(NEW_ROWS)]
+    return {"sheet": sheet, "new_rows": rows}
+
+
+def editor_of(context: Secrets, _request: Any) -> Any:
+    """The address of the secrets themselves leads to their environment's editor."""
+    return see_other(_environment(context).path(PAGES))
+
+
+def secret(context: Secret, request: Any) -> Any:
+    """A secret's versions, and what can be done with it."""
+    history = editing_domain.key_history(request.call, context.address, context.__name__)
+    return {"history": history, "value": None}
+
+
+def reveal(context: Secret, request: Any) -> Any:
+    """The secret's page with its value in it, for a while."""
+    read = schemas.RevealQuery()
+    reason = request.form.read(read, "reason")["reason"]
+    shown = domain.reveal_secret(request.call, context.address, context.__name__, reason)
+    request.response.headers["Refresh"] = f"{SHOWN_SECONDS};url={context.path(PAGES)}"
+    return secret(context, request) | {"value": shown.value}
+
+
+def write_value(context: Secret, request: Any) -> Any:
+    """Writes a value, which may be empty, and the description beside it."""
+    key, form = context.__name__, request.form
+    values = validate(
+        schemas.BatchBody(),
+        {
+            "mode": "merge",
+            "set": {key: unix_lines(form["value"])},
+            "descriptions": {key: form["description"] or None},
+            "reason": form["reason"] or None,
+        },
+    )
+    domain.batch_secrets(request.call, context.address, **values)
+    return see_other(context.path(PAGES), "saved")
+
+
+def rename(context: Secret, request: Any) -> Any:
+    """Moves the secret to another key and leads on to it."""
+    body = request.form.read(schemas.RenameBody(), "to", **{"from": context.__name__})
+    domain.rename_secret(request.call, context.address, body["from"], body["to"])
+    return see_other(f"{_environment(context).path(PAGES)}/secrets/{body['to']}", "renamed")
+
+
+def rollback(context: Secret, request: Any) -> Any:
+    """Writes an older version again."""
+    typed = request.form["to_version"]
+    body = request.form.read(
+        schemas.RollbackBody(),
+        "reason",
+        key=context.__name__,
+        to_version=int(typed) if typed.isdecimal() and len(typed) < 17 else None,
+    )
+    domain.rollback_secret(request.call, context.address, **body)
+    return see_other(context.path(PAGES), "rolled-back")
+
+
+def delete(context: Secret, request: Any) -> Any:
+    """Leaves a tombstone, and leads back to the environment."""
+    domain.batch_secrets(request.call, context.address, mode="merge", delete=[context.__name__])
+    return see_other(_environment(context).path(PAGES), "deleted")
+
+
+def export(context: Environment, request: Any) -> Any:
+    """Every value as a file."""
+    query = request.form.read(schemas.ExportQuery(), "format")
+    exported = domain.export_secrets(request.call, context.address, query["reason"])
+    response, name = request.response, "-".join(filter(None, (context.address.project, context.__name__)))
+    if query["format"] == "env":
+        response.content_type, response.charset = "text/plain", "utf-8"
+        response.text = write_env(exported.secrets)
+    else:
+        response.content_type, response.charset = "application/json", "utf-8"
+        response.body = orjson.dumps(exported.secrets)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.{query["format"]}"'
+    return response
+
+
+def _environment(context: Node) -> Environment:
+    return next(node for node in context.lineage() if isinstance(node, Environment))
+
+
+def includeme(config: Any) -> None:
+    """Declares the pages."""
+    config.add_assets("secretsvc.secrets")
+    templates = "secretsvc.secrets:templates"
+    config.add_page(matrix, context=Project, role=VISIBLE, template=f"{templates}/matrix.pt")
+    config.add_tab("Keys", context=Project, role=VISIBLE, order=10)
+    config.add_page(editor, context=Environment, role=Role.READER, template=f"{templates}/editor.pt")
+    config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
+    config.add_page(editor_of, context=Secrets, role=Role.READER)
+    config.add_form(export, context=Environment, name="export", role=Role.READER)
+    page = {"context": Secret, "template": f"{templates}/secret.pt"}
+    config.add_page(secret, role=Role.READER, **page)
+    config.add_form(reveal, name="reveal", role=Role.READER, redraw=secret, **page)
+    for name, form in (
+        ("write", write_value),
+        ("rename", rename),
+        ("rollback", rollback),
+        ("delete", delete),
+    ):
+        config.add_form(form, name=name, role=Role.WRITER, redraw=secret, **page)

@@ -1,0 +1,112 @@
+"""Forms of pages: strict parsing in memory, the token that binds a form to its identity, what was typed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from multipart import MultipartError, MultipartParser, MultipartPart, parse_options_header
+
+from secretsvc.kernel.actors import Actor
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import BadRequest, Forbidden, SecretsvcError
+from secretsvc.web.query import once, parse_urlencoded
+from secretsvc.web.schema import validate
+
+#: The field that carries the token.
+TOKEN = "csrf"  # noqa: S105 - a field's name
+DAY_MS = 86_400_000
+# An environment's editor sends a few fields for each of its secrets.
+MAX_FIELDS = 10_000
+
+
+class Form:
+    """What a page's form holds: the text typed so far, and what was wrong with it."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self.values = dict(values or {})
+        self.error: SecretsvcError | None = None
+
+    def __getitem__(self, name: str) -> str:
+        """The text of a field, empty where it was not sent."""
+        return self.values.get(name, "")
+
+    def issue(self, *names: str) -> str | None:
+        """What is wrong with the first of these fields that has anything wrong."""
+        issues = {issue.path: issue.message for issue in self.error.issues} if self.error else {}
+        return next((issues[name] for name in names if name in issues), None)
+
+    def refuse(self, error: SecretsvcError) -> None:
+        """Notes why the form was not carried out."""
+        self.error = error
+
+    def under(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """The fields whose names start with a prefix, each without it."""
+        for name, value in self.values.items():
+            if name.startswith(prefix):
+                yield name.removeprefix(prefix), value
+
+    def read(self, schema: Any, *fields: str, **known: Any) -> dict[str, Any]:
+        """The named fields as the API's schema has them; a field left blank is null where null is allowed.
+
+        `known` are values that are no text. Raises `ValidationFailed`.
+        """
+        typed = {name: self._typed(schema, name) for name in fields if name in self.values}
+        return validate(schema, typed | known)
+
+    def _typed(self, schema: Any, name: str) -> str | None:
+        text = unix_lines(self.values[name])
+        with suppress(KeyError, AttributeError):
+            if not text.strip() and schema[name].typ.nullable:
+                return None
+        return text
+
+
+def unix_lines(text: str) -> str:
+    """The text as it was typed: browsers send each line of it with CR and LF."""
+    return text.replace("\r\n", "\n")
+
+
+def parse_form(request: Any) -> Form:
+    """The fields of a request, files as text. Raises `BadRequest`, or `ValidationFailed`."""
+    media, options = parse_options_header(request.headers.get("Content-Type", ""))
+    if media == "application/x-www-form-urlencoded":
+        return Form(parse_urlencoded(request.body, MAX_FIELDS, "form"))
+    if media == "multipart/form-data":
+        return Form(once(list(_parts(request.body, options.get("boundary", "")))))
+    raise BadRequest("The form is malformed.")
+
+
+def _parts(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
+    # With room for the whole body in memory: what would not fit there is laid down on disk, values and all.
+    room = {"memory_limit": len(body) + 1, "spool_limit": len(body) + 1, "part_limit": MAX_FIELDS}
+    try:
+        parser = MultipartParser(io.BytesIO(body), boundary, len(body), strict=True, **room)
+        for part in parser:
+            yield part.name, _text(part)
+    except (MultipartError, ValueError):
+        raise BadRequest("The form is malformed.") from None
+
+
+def _text(part: MultipartPart) -> str:
+    text: str = part.raw.decode("utf-8-sig" if part.filename else "utf-8")
+    return text
+
+
+def form_token(ring: KeyRing, actor: Actor, now: int) -> str:
+    """The token of an identity's forms on one day; `now` in epoch milliseconds."""
+    message = f"{actor.kind}|{actor.subject}|{now // DAY_MS}".encode()
+    return hmac.new(ring.subkey(b"csrf"), message, hashlib.sha256).hexdigest()
+
+
+def check_token(ring: KeyRing, actor: Actor, now: int, offered: str) -> None:
+    """Passes for a token of today or yesterday. Raises `Forbidden`."""
+    # Every one is compared, and bytes are, since text that is not ASCII would be an error of its own.
+    good = [form_token(ring, actor, moment) for moment in (now, now - DAY_MS)]
+    matches = [hmac.compare_digest(one.encode(), offered.encode()) for one in good]
+    if not any(matches):
+        raise Forbidden("The form is too old, or not yours.", hint="Go back, reload the page and try again.")

@@ -1,0 +1,232 @@
+"""Pages: the directives that declare them and their forms, the navigation, and what holds them to it.
+
+A page shows; a form acts and leads on to a page, or draws its own page again with what was typed and
+what was wrong with it. Both stand on the same tree as the API and pass the same permission check.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pyramid.events import BeforeRender
+from pyramid.viewderivers import VIEW
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import (
+    Conflict,
+    LastAdmin,
+    PayloadTooLarge,
+    PreconditionFailed,
+    SecretsvcError,
+    ValidationFailed,
+    VersionConflict,
+)
+from secretsvc.web.errors import STATUS, RelativeResponse
+from secretsvc.web.forms import TOKEN, Form, check_token, parse_form
+from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
+from secretsvc.web.query import parse_query
+from secretsvc.web.schema import ListQuery, validate
+from secretsvc.web.shell import Link, Shell, Tab, macros
+from secretsvc.web.tree import PAGES, Node
+from secretsvc.web.views import ANY_IDENTITY, SAFE_METHODS
+
+#: What a form draws its page again for; everything else has an error page of its own.
+REFUSALS = (
+    Conflict,
+    LastAdmin,
+    PayloadTooLarge,
+    PreconditionFailed,
+    ValidationFailed,
+    VersionConflict,
+)
+
+View = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page's view declares of itself."""
+
+    role: Role | str
+    method: str
+    redraw: View | None
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes, be it only the record of a read."""
+        return self.method not in SAFE_METHODS
+
+
+def add_page(
+    config: Any, view: View, *, context: Any, template: str | None = None, role: Role | str, name: str = ""
+) -> None:
+    """Directive: a page of a node class, drawn by a template (`package:path.pt`) of what the view returns."""
+    _add(config, view, context, template, name, Page(role, "GET", None))
+
+
+def add_form(
+    config: Any,
+    view: View,
+    *,
+    context: Any,
+    template: str | None = None,
+    role: Role | str,
+    name: str = "",
+    redraw: View | None = None,
+) -> None:
+    """Directive: what a form sent by POST does.
+
+    The view returns a response, `see_other` as a rule, or what the template draws. `redraw` is the view of
+    the form's page: after a refusal it is called in its place, in a transaction of its own, and finds in
+    `request.form` what was typed and why it was refused.
+    """
+    _add(config, view, context, template, name, Page(role, "POST", redraw))
+
+
+def _add(config: Any, view: View, context: Any, template: str | None, name: str, page: Page) -> None:
+    context = config.maybe_dotted(context)
+    if page.method == "GET" and not name:
+        config.registry.pages.add(context)
+    config.add_view(
+        view,
+        context=context,
+        name=name,
+        route_name=PAGES,
+        request_method=page.method,
+        permission=page.role,
+        renderer=template,
+        page=page,
+    )
+
+
+def add_navigation(
+    config: Any, label: str, path: str, *, role: Role | str = ANY_IDENTITY, order: int = 100
+) -> None:
+    """Directive: an entry of the shell's navigation, for those who hold the role at global scope.
+
+    Entries stand in ascending `order`; the built-in ones are 10 to 70. Two of one path conflict.
+    """
+    links = config.registry.navigation
+
+    def register() -> None:
+        links.append(Link(order, label, path, role))
+        links.sort(key=lambda link: (link.order, link.label))
+
+    config.action(("secretsvc navigation", path), register)
+
+
+def add_tab(
+    config: Any,
+    label: str,
+    *,
+    context: Any,
+    name: str = "",
+    role: Role | str,
+    elsewhere: Callable[[Any], str] | None = None,
+    order: int = 100,
+) -> None:
+    """Directive: one of the pages of a place, shown as a tab to those who hold the role there.
+
+    It is a view of the node, by its name, or, with `elsewhere`, a path made of the node. Two of one label
+    conflict.
+    """
+    context = config.maybe_dotted(context)
+    tabs = config.registry.tabs[context]
+
+    def register() -> None:
+        tabs.append(Tab(order, label, name, role, elsewhere))
+        tabs.sort(key=lambda tab: (tab.order, tab.label))
+
+    config.action(("secretsvc tab", context, label), register)
+
+
+def see_other(path: str, done: str | None = None) -> RelativeResponse:
+    """Leads on to a page after a form was carried out; `done` is a word of the shell's `DONE`."""
+    return RelativeResponse(status=303, location=f"{path}?done={done}" if done else path)
+
+
+def cursor_of(request: Any) -> UUID | None:
+    """Where a list goes on, from the URL. Raises `ValidationFailed`."""
+    query = parse_query(request.environ)
+    found: UUID | None = (
+        validate(ListQuery(), {"cursor": query["cursor"]})["cursor"] if "cursor" in query else None
+    )
+    return found
+
+
+def page_view(view: View, info: Any) -> View:
+    """Declares the request, and refuses ill-formed path parameters."""
+    page: Page | None = info.options.get("page")
+    if page is None:
+        return view
+
+    def wrapper(context: Node, request: Any) -> Any:
+        request.operation = page
+        request.form = Form()
+        issues = context.issues()
+        if issues:
+            raise ValidationFailed(issues=issues)
+        request.response.headers["Content-Security-Policy"] = PAGE_CONTENT_SECURITY_POLICY
+        return view(context, request)
+
+    return wrapper
+
+
+page_view.options = ("page",)  # type: ignore[attr-defined]
+
+
+def form_view(view: View, info: Any) -> View:
+    """Reads a form, makes sure that it is its identity's own, and draws its page again after a refusal."""
+    page: Page | None = info.options.get("page")
+    if page is None or page.method in SAFE_METHODS:
+        return view
+
+    def wrapper(context: Node, request: Any) -> Any:
+        request.form = parse_form(request)
+        call = request.call
+        check_token(call.ring, call.actor, call.now, request.form[TOKEN])
+        try:
+            return view(context, request)
+        except REFUSALS as error:
+            if page.redraw is None:
+                raise
+            return _redrawn(page.redraw, context, request, error)
+
+    return wrapper
+
+
+def _redrawn(redraw: View, context: Node, request: Any, error: SecretsvcError) -> Any:
+    request.call.restart()
+    request.form.refuse(error)
+    request.response.status_int = STATUS[error.code]
+    return redraw(context, request)
+
+
+def add_shell(event: Any) -> None:
+    """Gives every template the shell: its macros, and what its page may ask of the request."""
+    if event["renderer_name"].endswith(".pt"):
+        event["shell"], event["forms"] = macros("shell"), macros("forms")
+        # An error may come of the very address: its page says nothing of the place.
+        event["ui"] = Shell(
+            event["request"], None if "error" in event.rendering_val else event.get("context")
+        )
+
+
+def includeme(config: Any) -> None:
+    """Registers the directives, the derivers and the shell."""
+    config.registry.pages = set()
+    config.registry.navigation = []
+    config.registry.tabs = defaultdict(list)
+    config.include("pyramid_chameleon")
+    config.add_directive("add_page", add_page)
+    config.add_directive("add_form", add_form)
+    config.add_directive("add_navigation", add_navigation)
+    config.add_directive("add_tab", add_tab)
+    config.add_view_deriver(page_view, under="INGRESS", over="secured_view")
+    # Inside the renderer, so that what a redrawn page returns is rendered too.
+    config.add_view_deriver(form_view, under="rendered_view", over=VIEW)
+    config.add_subscriber(add_shell, BeforeRender)

@@ -1,0 +1,31 @@
+// Shortcuts of every page; none of them works while something is typed.
+const help = document.getElementById("keys");
+let leader = false;
+
+function goTo(selector) {
+  const target = document.querySelector(selector);
+  if (target) {
+    target.focus();
+  }
+  return Boolean(target);
+}
+
+document.getElementById("show-keys").addEventListener("click", (event) => {
+  event.preventDefault();
+  help.showModal();
+});
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select, dialog");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) {
+    return;
+  }
+  if (leader && event.key === "h") {
+    location.assign("/");
+  } else if (event.key === "?") {
+    help.showModal();
+  } else if (event.key === "/" && goTo("input[type=search]")) {
+    event.preventDefault();
+  }
+  leader = event.key === "g";
+});

@@ -1,0 +1,60 @@
+"""Templates compile, show everything as text, and hold nothing that the pages' policy would refuse."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from pathlib import Path
+
+import pytest
+from chameleon import PageTemplate
+
+PACKAGE = Path(__file__).parents[2] / "secretsvc"
+TEMPLATES = sorted(PACKAGE.glob("*/templates/*.pt"))
+FORBIDDEN = {
+    "structure": r"structure:",
+    "inline script": r"<script(?![^>]*\ssrc=)[^>]*>",
+    "script with content": r"<script[^>]*>[^<]",
+    "inline style": r"<style|\sstyle=",
+    "handler": r"\son[a-z]+=",
+    "another host": r"""(?:href|src|action)=["']?(?:https?:)?//""",
+    "javascript": r"javascript:",
+}
+
+
+def offences(source: str) -> set[str]:
+    """What a template holds that none may."""
+    return {name for name, pattern in FORBIDDEN.items() if re.search(pattern, source, re.IGNORECASE)}
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: f"{path.parts[-3]}/{path.name}")
+def test_a_template_compiles_and_holds_nothing_forbidden(path):
+    source = path.read_text(encoding="utf-8")
+    PageTemplate(source)
+    assert offences(source) == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<p>${structure: name}</p>",
+        "<script>alert(1)</script>",
+        '<script src="/x.js">var name = 1</script>',
+        "<p style='color: red'>",
+        "<style>p {}</style>",
+        '<button onclick="go()">',
+        '<a href="//elsewhere.example/">',
+        '<img src="https://elsewhere.example/">',
+        '<a href="javascript:go()">',
+    ],
+)
+def test_the_law_of_templates_bites(source):
+    assert offences(source)
+
+
+def test_no_field_takes_a_builtin_of_the_language_for_its_text():
+    """What a macro is not given must not be found elsewhere: `help` and `type` are words of Python too."""
+    macros = (PACKAGE / "web/templates/forms.pt").read_text(encoding="utf-8")
+    optional = set(re.findall(r"\b(\w+) \|", macros))
+    assert optional
+    assert not optional & set(dir(builtins))
