@@ -12,10 +12,10 @@ OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIEN
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz bench check format pins clean
+.PHONY: help run test fuzz bench bench-compare check format pins clean
 
 help: ## show what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy
 	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
@@ -31,9 +31,17 @@ FUZZ_EXAMPLES ?= 30
 fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz
 
+# Each benchmark that compares with a floor or a goal puts its table there, for `make bench-compare`.
+RESULTS ?= bench.json
+BEFORE ?= before.json
+
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in absent_or_invisible audit_pages snapshot rekey pages; do \
-		$(BIN)/python -W ignore benchmarks/$$script.py; done
+	@for script in operations clients writers memory growth audit_pages snapshot; do \
+		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
+	@for script in absent_or_invisible rekey pages; do $(BIN)/python -W ignore benchmarks/$$script.py; done
+
+bench-compare: $(VENV)/dev.done ## two runs beside each other: BEFORE=before.json RESULTS=after.json
+	@$(BIN)/python benchmarks/compare.py $(BEFORE) $(RESULTS)
 
 check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/ruff format --check .

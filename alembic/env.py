@@ -11,7 +11,7 @@ import secretsvc.projects.models
 import secretsvc.secrets.models  # noqa: F401 - models register themselves on the metadata
 from alembic import context
 from secretsvc.db.base import Base
-from secretsvc.db.engine import WRITE, make_engine
+from secretsvc.db.engine import Mode, for_mode, make_engine
 from secretsvc.kernel.settings import Settings
 
 config = context.config
@@ -27,7 +27,7 @@ def run() -> None:
     """Applies the migrations in one transaction, so that a failed one leaves nothing behind."""
     engine = make_engine(config.attributes.get("url") or database_url())
     with engine.connect() as connection:
-        writer = connection.execution_options(**WRITE)
+        writer = for_mode(connection, Mode.WRITE)
         if writer.dialect.name == "postgresql":
             # The limits of requests are not those of building an index.
             writer.exec_driver_sql("SET statement_timeout = 0")

@@ -10,7 +10,6 @@ reads the rare project's whole part of the log, which grows with it, for a page 
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import random
@@ -23,7 +22,7 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from bench import ENGINES, Request, Service, databases, service_over
+from bench import ENGINES, Report, Request, Service, databases, options_of, service_over
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
@@ -173,20 +172,14 @@ def measure(engine: str, sizes: list[int]) -> Iterator[tuple[str, float, float]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", choices=ENGINES, action="append")
+    parser = options_of(__doc__)
     parser.add_argument("--sizes", type=int, nargs=2, default=list(SIZES))
     options = parser.parse_args()
+    report = Report(__file__, *(f"{size} rows" for size in options.sizes))
     for engine in options.engine or ENGINES:
-        print(
-            f"{'engine':<11}{'page':<32}" + "".join(f"{size:>12}" for size in options.sizes) + f"{'ratio':>8}"
-        )
         for name, small, large in measure(engine, options.sizes):
-            verdict = "" if large / small <= GOAL else f"  over the goal of {GOAL}"
-            print(
-                f"{engine:<11}{name:<32}{small:>9.0f} us{large:>9.0f} us{large / small:>8.2f}{verdict}",
-                flush=True,
-            )
+            report.add(engine, name, small, large, goal=GOAL)
+    report.save(options.json)
 
 
 if __name__ == "__main__":

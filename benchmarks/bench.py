@@ -5,13 +5,17 @@ The application is called in process, over the WSGI interface, with an environ m
 
 from __future__ import annotations
 
+import argparse
 import io
+import json
 import logging
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +27,7 @@ from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_
 from service import API, HEADER, Service  # noqa: E402
 from tokens import TestIssuer  # noqa: E402
 
-__all__ = ["ENGINES", "Request", "Service", "databases", "service_over"]
+__all__ = ["ENGINES", "Report", "Request", "Service", "databases", "in_turn", "options_of", "service_over"]
 
 
 @contextmanager
@@ -55,14 +59,31 @@ def service_over(made: Any, **settings: str) -> Iterator[Service]:
             service.close()
 
 
+@cache
+def assertion(issuer: TestIssuer, subject: str) -> str:
+    """One assertion of a person, for all of its requests within the hour, as a proxy would send."""
+    return issuer.sign(subject, exp=int(time.time()) + 3600)
+
+
 class Request:
-    """One request of one person, to be sent any number of times."""
+    """One request of one person, to be sent any number of times; `app` may be another than the service."""
 
     prefix = API
 
-    def __init__(self, service: Service, subject: str, method: str, target: str, status: int) -> None:
+    def __init__(
+        self,
+        service: Service,
+        subject: str,
+        method: str,
+        target: str,
+        status: int,
+        *,
+        body: bytes = b"",
+        app: Any = None,
+    ) -> None:
         path, _, query = target.partition("?")
-        self.app, self.status = service.app, status
+        self.app, self.status, self.body = app or service.app, status, body
+        self.token = assertion(service.issuer, subject)
         self.environ: dict[str, Any] = {
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
@@ -72,9 +93,9 @@ class Request:
             "SERVER_PORT": "80",
             "SERVER_PROTOCOL": "HTTP/1.1",
             "HTTP_HOST": "localhost",
-            "HTTP_" + HEADER.upper().replace("-", "_"): service.issuer.sign(
-                subject, exp=int(time.time()) + 3600
-            ),
+            "HTTP_" + HEADER.upper().replace("-", "_"): self.token,
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(body)),
             "wsgi.version": (1, 0),
             "wsgi.url_scheme": "http",
             "wsgi.errors": sys.stderr,
@@ -92,7 +113,7 @@ class Request:
         return self._send()[0]
 
     def _send(self) -> tuple[float, bytes]:
-        environ, sent = {**self.environ, "wsgi.input": io.BytesIO()}, []
+        environ, sent = {**self.environ, "wsgi.input": io.BytesIO(self.body)}, []
         respond: Callable[..., Any] = lambda status, fields, exc_info=None: sent.append(status)  # noqa: E731
         began = time.perf_counter()
         body = b"".join(self.app(environ, respond))
@@ -100,3 +121,86 @@ class Request:
         if not sent[-1].startswith(str(self.status)):
             raise SystemExit(f"{self.environ['PATH_INFO']}: {sent[-1]} {body[:300]!r}")
         return took, body
+
+
+def in_turn(
+    requests: tuple[Request, ...], *, rounds: int, seconds: float, least: int = 3, share: float = 0.5
+) -> list[tuple[float, ...]]:
+    """The median microseconds of each request in each round.
+
+    In a round each has its share of the time; whatever else the machine does then slows all of them. With
+    another `share` than a half it is the time that this share of the requests kept within.
+    """
+    for request in requests:
+        for _ in range(least):
+            request.send()
+    found = []
+    for _ in range(rounds):
+        medians = []
+        for request in requests:
+            times, deadline = [], time.monotonic() + seconds
+            while len(times) < least or time.monotonic() < deadline:
+                times.append(request.timed() * 1e6)
+            medians.append(sorted(times)[int(share * len(times))])
+        found.append(tuple(medians))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One line of a table: a value, what it is compared with, their ratio, and its goal if there is one."""
+
+    engine: str
+    name: str
+    base: float
+    ours: float
+    ratio: float
+    goal: float | None
+    at_least: bool
+    unit: str
+
+
+class Report:
+    """The table of one script, printed as it is made; `save` puts it into a JSON file beside the others."""
+
+    def __init__(self, script: str, base: str, ours: str) -> None:
+        self.script = Path(script).stem
+        self.rows: list[Measured] = []
+        print(f"{'engine':<11}{self.script:<40}{base:>14}{ours:>14}{'ratio':>8}", flush=True)
+
+    def add(
+        self,
+        engine: str,
+        name: str,
+        base: float,
+        ours: float,
+        *,
+        goal: float | None = None,
+        at_least: bool = False,
+        unit: str = "us",
+        ratio: float | None = None,
+    ) -> None:
+        """Adds a line; the ratio is `ours / base` unless a better one was measured."""
+        ratio = ours / base if ratio is None else ratio
+        self.rows.append(Measured(engine, name, base, ours, ratio, goal, at_least, unit))
+        missed = goal is not None and (ratio < goal if at_least else ratio > goal)
+        verdict = f"  misses the goal of {goal}" if missed else "" if goal is None else f"  goal {goal}"
+        print(
+            f"{engine:<11}{name:<40}{base:>9.0f} {unit:<4}{ours:>9.0f} {unit:<4}{ratio:>8.2f}{verdict}",
+            flush=True,
+        )
+
+    def save(self, path: Path | None) -> None:
+        """Into the file, where there is one; what other scripts wrote there stays."""
+        if path is not None:
+            tables = json.loads(path.read_text()) if path.exists() else {}
+            tables[self.script] = [asdict(row) for row in self.rows]
+            path.write_text(json.dumps(tables, indent=1))
+
+
+def options_of(description: str | None) -> argparse.ArgumentParser:
+    """The options that every script has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--engine", choices=ENGINES, action="append", help="one of the two; both by default")
+    parser.add_argument("--json", type=Path, help="a file to put the table into")
+    return parser

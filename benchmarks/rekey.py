@@ -89,7 +89,7 @@ def envelopes(service: Service) -> list[Any]:
 
 @cache
 def cipher(kid: str, place: UUID) -> AESGCM:
-    return (OLD if kid == OLD.active_kid else NEW)._derived_cipher(kid, place)
+    return (OLD if kid == OLD.active_kid else NEW).within(place)._locks[kid].cipher
 
 
 def resealed(row: Any) -> bytes:

@@ -6,13 +6,12 @@ of the statement on one connection, sent in turns, and their ratio; the goal is 
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import time
 from collections.abc import Iterator
 
-from bench import ENGINES, Service, databases, service_over
+from bench import ENGINES, Report, Service, databases, options_of, service_over
 from sqlalchemy import Connection
 
 from secretsvc.access.models import grant, group, group_member
@@ -111,13 +110,11 @@ def measure(engine: str) -> Iterator[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", choices=ENGINES, action="append")
-    print(f"{'engine':<11}" + "".join(f"{size:>12}" for size in SIZES) + f"{'ratio':>8}")
-    for engine in parser.parse_args().engine or ENGINES:
-        small, large = measure(engine)
-        verdict = "" if large / small <= GOAL else f"  over the goal of {GOAL}"
-        print(f"{engine:<11}{small:>9.0f} us{large:>9.0f} us{large / small:>8.2f}{verdict}", flush=True)
+    options = options_of(__doc__).parse_args()
+    report = Report(__file__, *(f"{size} grants" for size in SIZES))
+    for engine in options.engine or ENGINES:
+        report.add(engine, "snapshot", *measure(engine), goal=GOAL)
+    report.save(options.json)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ def configure(settings: dict[str, str]) -> Configurator:
     for other in others:
         config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")
+    config.include("secretsvc.web.views.settle_requests")
     config.commit()
     report(config.registry)
     return config

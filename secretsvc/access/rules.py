@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 
 from secretsvc.access.models import grant, group_member
+from secretsvc.db.prepared import Prepared
 from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.authorization import (
@@ -132,7 +133,7 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
     return select(*columns).select_from(source).where(holder == my_id, is_live())
 
 
-_SNAPSHOT = _snapshot_statement()
+_SNAPSHOT = Prepared(_snapshot_statement())
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +171,9 @@ def has_own_global_admin(grants: Iterable[HeldGrant]) -> bool:
 
 def load_standing(connection: Connection, principal: Principal, now: int) -> Standing:
     """Loads a principal's standing as of `now` in epoch milliseconds, in one statement."""
-    rows = connection.execute(
-        _SNAPSHOT, {"kind": principal.kind.value, "subject": principal.subject, "now": now}
-    ).all()
+    parameters = {"kind": principal.kind.value, "subject": principal.subject, "now": now}
     known, admin_exists, grants = None, False, []
-    for row in rows:
+    for row in _SNAPSHOT.rows(connection, parameters):
         if row.part == "grant":
             grants.append(_held_grant(row))
         elif row.part == "admins":

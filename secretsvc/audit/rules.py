@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import Connection, insert, text
 
 from secretsvc.audit.models import audit_record
+from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.ids import new_id
@@ -61,8 +62,8 @@ def write(
     detail: Mapping[str, Any] | None = None,
 ) -> None:
     """Inserts one record; `now` is in epoch milliseconds."""
-    connection.execute(
-        _INSERT,
+    _INSERT.run(
+        connection,
         {
             "id": new_id(),
             "created_at": now,
@@ -104,7 +105,7 @@ def write_absence(connection: Connection) -> None:
     connection.execute(_ABSENCE, {"slot": secrets.randbelow(ABSENCES), "noise": str(new_id())})
 
 
-_INSERT = insert(audit_record)
+_INSERT = Prepared(insert(audit_record))
 # Not the same row again: SQLite does not even write what does not change.
 _ABSENCE = text(
     "INSERT INTO absence (slot, noise) VALUES (:slot, :noise)"

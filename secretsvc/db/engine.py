@@ -1,8 +1,9 @@
 """Engines: the settings, locks and transaction modes under which both databases keep our promises.
 
-A transaction is begun in one of two modes. `READ` never writes. `WRITE` may: on SQLite it takes the
-write lock at once, because a reader that turns writer fails instead of waiting, and it queues behind
-a lock of our own, because SQLite's waiting is a poll that can starve a thread or a process for seconds.
+The drivers are told to commit each statement by itself, and a transaction is begun by a statement of ours,
+so that its mode costs nothing but that statement. A transaction that writes takes SQLite's write lock at
+once, because a reader that turns writer fails instead of waiting, and it queues behind a lock of our own,
+because SQLite's waiting is a poll that can starve a thread or a process for seconds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -31,39 +33,63 @@ POSTGRESQL_OPTIONS = {
     "options": "-c statement_timeout=30s -c lock_timeout=15s -c idle_in_transaction_session_timeout=60s",
 }
 
-READ = {"secretsvc_mode": "read"}
-WRITE = {"secretsvc_mode": "write"}
-#: What makes a transaction read one moment; on SQLite every transaction does.
-SNAPSHOT: dict[str, dict[str, str]] = {"sqlite": {}, "postgresql": {"isolation_level": "REPEATABLE READ"}}
+
+class Mode(Enum):
+    """What a connection is for, as the statements that begin its transaction on SQLite and PostgreSQL.
+
+    What is read under `SNAPSHOT` is of one moment, so that an export's values are those of its revision; on
+    SQLite it always is. `REVEAL` is that, and writes down what was read. `ONCE` is for one statement.
+    """
+
+    ONCE = ("", "")
+    READ = ("BEGIN", "BEGIN")
+    SNAPSHOT = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ")
+    REVEAL = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL REPEATABLE READ")
+    WRITE = ("BEGIN IMMEDIATE", "BEGIN")
+
+
+def for_mode(connection: Connection, mode: Mode) -> Connection:
+    """The connection, whose next transaction will be begun in that mode."""
+    return connection.execution_options(secretsvc_mode=mode)
+
+
 _HELD = "secretsvc_write_lock_held"
+
+
+def mode_of(connection: Connection) -> Mode:
+    """The mode that the connection was given; one that was given none reads."""
+    mode: Mode = connection.get_execution_options().get("secretsvc_mode", Mode.READ)
+    return mode
 
 
 def make_engine(url: str) -> Engine:
     """An engine for an SQLAlchemy URL of either database. Raises `sqlalchemy.exc.ArgumentError`."""
-    if make_url(url).get_backend_name() == "sqlite":
-        return _sqlite_engine(url)
+    sqlite = make_url(url).get_backend_name() == "sqlite"
     # The connection last used is the one most surely alive, so it is the next to be handed out.
-    return create_engine(
-        url,
-        hide_parameters=True,
-        isolation_level="READ COMMITTED",
-        pool_size=8,
-        max_overflow=8,
-        pool_use_lifo=True,
-        connect_args=POSTGRESQL_OPTIONS,
-    )
-
-
-def _sqlite_engine(url: str) -> Engine:
     engine = create_engine(
         url,
         hide_parameters=True,
+        isolation_level="AUTOCOMMIT",
         pool_size=8,
         max_overflow=8,
         pool_use_lifo=True,
-        connect_args={"isolation_level": None, "check_same_thread": False},
+        connect_args={"check_same_thread": False} if sqlite else POSTGRESQL_OPTIONS,
     )
-    lock = WriteLock(make_url(url).database)
+    if sqlite:
+        _keep_sqlite_in_order(engine, WriteLock(make_url(url).database))
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    statement = mode_of(connection).value[connection.dialect.name == "postgresql"]
+    if statement:
+        # By the driver: what SQLAlchemy does for a statement takes longer than beginning.
+        connection.connection.cursor().execute(statement)
+
+
+def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
+    """Configures every connection, and lets one writer in at a time."""
 
     @event.listens_for(engine, "connect")
     def configure(dbapi_connection: Any, _record: Any) -> None:
@@ -71,13 +97,10 @@ def _sqlite_engine(url: str) -> Engine:
             dbapi_connection.execute(pragma)
 
     @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("secretsvc_mode") != "write":
-            connection.exec_driver_sql("BEGIN")
-            return
-        lock.acquire()
-        connection.info[_HELD] = True
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    def queue(connection: Connection) -> None:
+        if mode_of(connection) in (Mode.REVEAL, Mode.WRITE):
+            lock.acquire()
+            connection.info[_HELD] = True
 
     @event.listens_for(engine, "checkin")
     def release(dbapi_connection: Any, record: Any) -> None:
@@ -87,8 +110,6 @@ def _sqlite_engine(url: str) -> Engine:
         # Only once the connection is back is the transaction surely over, however it ended.
         if record.info.pop(_HELD, False):
             lock.release()
-
-    return engine
 
 
 class WriteLock:
@@ -144,22 +165,21 @@ def _lock_file(file: int) -> None:
 @contextmanager
 def read_once(engine: Engine) -> Iterator[Connection]:
     """A connection for one statement that needs no transaction of its own."""
-    options: dict[str, Any] = READ if engine.name == "sqlite" else {"isolation_level": "AUTOCOMMIT"}
     with engine.connect() as connection:
-        yield connection.execution_options(**options)
+        yield for_mode(connection, Mode.ONCE)
 
 
 @contextmanager
 def read_transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction that only reads."""
     with engine.connect() as connection:
-        yield connection.execution_options(**READ)
+        yield for_mode(connection, Mode.READ)
 
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction of its own: committed at the end, rolled back when an error passes."""
     with engine.connect() as connection:
-        writer = connection.execution_options(**WRITE)
+        writer = for_mode(connection, Mode.WRITE)
         with writer.begin():
             yield writer

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Delete, RowMapping, Table, Update
+from sqlalchemy import (
+    JSON,
+    Column,
+    ColumnElement,
+    Connection,
+    Delete,
+    RowMapping,
+    Table,
+    Update,
+    any_,
+    bindparam,
+    column,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
+
+from secretsvc.db.driver import announce, driver_errors
+
+Rows = Sequence[Mapping[str, Any]]
 
 
 def insert_or_ignore(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
@@ -32,3 +54,64 @@ def update_one(connection: Connection, statement: Update, table: Table) -> RowMa
 def delete_one(connection: Connection, statement: Delete) -> bool:
     """Deletes one row; whether it was still there."""
     return connection.execute(statement).rowcount == 1
+
+
+def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
+    """Inserts rows that have the same columns; PostgreSQL copies them in (decision 0023)."""
+    if connection.dialect.name == "sqlite":
+        connection.execute(insert(table), rows)
+        return
+    names = tuple(rows[0])
+    text, cursor = _copy_text(table, names), connection.connection.cursor()
+    announce(connection, cursor, text, rows)
+    with driver_errors(connection), cursor.copy(text) as copy:
+        copy.set_types([_type_name(table.c[name], connection) for name in names])
+        for row in rows:
+            copy.write_row([row[name] for name in names])
+
+
+def update_many(connection: Connection, table: Table, rows: Rows) -> None:
+    """Sets columns of rows, each named by its `id`; all rows must have the same columns."""
+    statement = _update_by_id(table, tuple(rows[0]), connection.dialect.name)
+    if connection.dialect.name == "sqlite":
+        connection.execute(statement, [{f"new_{name}": row[name] for name in row} for row in rows])
+    else:
+        connection.execute(statement, {f"new_{name}": [row[name] for row in rows] for name in rows[0]})
+
+
+def is_among(column: Column[Any], name: str, dialect_name: str) -> ColumnElement[bool]:
+    """The condition that a column is one of the values of a parameter, which is a list.
+
+    They go over as one value: as many parameters, they take longer than what is asked for.
+    """
+    if dialect_name == "sqlite":
+        values = func.json_each(bindparam(name, type_=JSON())).table_valued("value")
+        return column.in_(select(values.c.value))
+    return column == any_(bindparam(name, type_=postgresql.ARRAY(column.type)))
+
+
+def _copy_text(table: Table, names: tuple[str, ...]) -> str:
+    return f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
+
+
+def _type_name(column: Column[Any], connection: Connection) -> str:
+    """The driver's name of the column's type: without a length, and in lower case."""
+    return column.type.compile(connection.dialect).partition("(")[0].lower()
+
+
+@lru_cache(maxsize=64)
+def _update_by_id(table: Table, names: tuple[str, ...], dialect_name: str) -> Update:
+    new: dict[str, ColumnElement[Any]]
+    if dialect_name == "sqlite":
+        new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
+    else:
+        new = _unnested([table.c[name] for name in names])
+    values = {name: value for name, value in new.items() if name != "id"}
+    return update(table).where(table.c.id == new["id"]).values(values)
+
+
+def _unnested(columns: Sequence[Column[Any]]) -> dict[str, ColumnElement[Any]]:
+    """The columns of a table that is made of one array for each."""
+    arrays = [bindparam(f"new_{one.name}", type_=postgresql.ARRAY(one.type)) for one in columns]
+    made = func.unnest(*arrays).table_valued(*(column(one.name, one.type) for one in columns))
+    return dict(made.render_derived().c.items())

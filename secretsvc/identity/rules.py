@@ -15,6 +15,7 @@ from limits.strategies import FixedWindowRateLimiter, RateLimiter
 
 from secretsvc.identity.assertions import Verifier, read_assertion
 from secretsvc.identity.jwks import KeyCache
+from secretsvc.identity.remembering import RememberingVerifier
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import RateLimited, ServerMisconfigured
 from secretsvc.kernel.settings import Settings
@@ -39,16 +40,17 @@ class Authenticator:
         return principal
 
     @cached_property
-    def _verifier(self) -> Verifier:
+    def _verifier(self) -> RememberingVerifier:
         settings = self.settings
         keys = KeyCache(settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown)
-        return Verifier(
+        verifier = Verifier(
             keys,
             settings.access_issuer,
             settings.access_audience,
             settings.access_algorithms,
             settings.access_leeway,
         )
+        return RememberingVerifier(verifier, keys, settings.access_leeway)
 
     @cached_property
     def _limiter(self) -> RateLimiter:

@@ -8,6 +8,7 @@ from typing import Any
 from pyramid.tweens import EXCVIEW
 
 from secretsvc.access.admission import Admission
+from secretsvc.db.engine import Mode
 from secretsvc.identity.rules import Authenticator
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
@@ -32,9 +33,7 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
             now,
             request.request_id,
             settings,
-            connect=lambda: database.join(
-                request.tm, writes=request.operation.writes, snapshot=request.method in SAFE_METHODS
-            ),
+            connect=lambda: database.join(request.tm, _mode(request)),
             abandon=lambda: _begin_again(request.tm),
             load_ring=registry.load_ring,
         )
@@ -44,6 +43,12 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
         return handler(request)
 
     return tween
+
+
+def _mode(request: Any) -> Mode:
+    if request.method not in SAFE_METHODS:
+        return Mode.WRITE
+    return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
 
 
 def _check_body(request: Any, limit: int) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import os
-import struct
 from dataclasses import dataclass
 from functools import lru_cache
+from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,11 +25,17 @@ from secretsvc.kernel.errors import DecryptFailed, ServerMisconfigured, UnknownK
 FORMAT = b"\x01"
 KEY_BYTES, KID_BYTES, NONCE_BYTES, TAG_BYTES = 32, 8, 12, 16
 HEAD_BYTES = len(FORMAT) + KID_BYTES
-SHORTEST = HEAD_BYTES + NONCE_BYTES + TAG_BYTES
-CACHED_CIPHERS = 1024
+NONCE_END = HEAD_BYTES + NONCE_BYTES
+SHORTEST = NONCE_END + TAG_BYTES
+VERSION_BYTES = 8
+CACHED_COMPARTMENTS = 1024
 
 # A published vector: NIST's GCM test case 14, 16 zero bytes under a zero key and nonce.
 KNOWN_ANSWER = bytes.fromhex("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919")
+
+
+STORED_VALUE = "secret-value/1"
+_LENGTH, _VERSION = Struct(">I"), Struct(">IQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class Context:
     environment_id: UUID
     key: str
     version: int
-    purpose: str = "secret-value/1"
+    purpose: str = STORED_VALUE
 
 
 class Envelope(NamedTuple):
@@ -66,7 +72,7 @@ class KeyRing:
             raise ServerMisconfigured()
         self._masters = {_kid(master): master for master in masters}
         self.active_kid = _kid(active)
-        self._cipher = lru_cache(maxsize=CACHED_CIPHERS)(self._derived_cipher)
+        self._compartment = lru_cache(maxsize=CACHED_COMPARTMENTS)(self._make_compartment)
 
     def __repr__(self) -> str:
         return f"<KeyRing {' '.join(self.kids)}>"
@@ -81,37 +87,29 @@ class KeyRing:
 
         Raises ServerMisconfigured. It looks at no stored row: one bad row is not a bad service.
         """
-        context = Context(UUID(int=0), "", 0, "ring-check/1")
+        inside = self.within(UUID(int=0), "ring-check/1")
         try:
             works = AESGCM(bytes(KEY_BYTES)).encrypt(bytes(NONCE_BYTES), bytes(16), None) == KNOWN_ANSWER
             for kid in self.kids:
-                works &= self.open(self._sealed(kid, b"known", context).blob, kid, context) == b"known"
+                works &= inside.open(inside.seal_under(kid, b"known", "", 0), kid, "", 0) == b"known"
         except DecryptFailed:
             works = False
         if not works:
             raise ServerMisconfigured()
 
+    def within(self, environment_id: UUID, purpose: str = STORED_VALUE) -> Compartment:
+        """The ring's part in one environment, for those who seal or open many values of it."""
+        return self._compartment(environment_id, purpose)
+
     def seal(self, plaintext: bytes, context: Context) -> Envelope:
-        """An envelope under the active key, with a fresh random nonce, so that no two are alike."""
-        return self._sealed(self.active_kid, plaintext, context)
+        """As `Compartment.seal`, in the context's own."""
+        inside = self.within(context.environment_id, context.purpose)
+        return inside.seal(plaintext, context.key, context.version)
 
     def open(self, envelope: bytes, kid: str, context: Context) -> bytes:
-        """The plaintext of an envelope whose row names `kid`.
-
-        Raises UnknownKid when the ring lacks that key, and DecryptFailed for everything else: an
-        envelope that names another key than its row, another context, any change of any byte.
-        """
-        head, sealed = envelope[:HEAD_BYTES], envelope[HEAD_BYTES:]
-        if len(envelope) < SHORTEST or head[:1] != FORMAT or head[1:].hex() != kid:
-            raise DecryptFailed()
-        # By its id and never in turn: GCM lets one ciphertext open under two chosen keys.
-        if kid not in self._masters:
-            raise UnknownKid(kid, self.kids)
-        cipher = self._cipher(kid, context.environment_id)
-        try:
-            return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated_data(head, context))
-        except InvalidTag:
-            raise DecryptFailed() from None
+        """As `Compartment.open`, in the context's own."""
+        inside = self.within(context.environment_id, context.purpose)
+        return inside.open(envelope, kid, context.key, context.version)
 
     def subkey(self, label: bytes, length: int = 32) -> bytes:
         """`length` bytes for another use than sealing, from the active key: one label for each use.
@@ -120,13 +118,62 @@ class KeyRing:
         """
         return _derive(self._masters[self.active_kid], b"subkey/" + label, length)
 
-    def _sealed(self, kid: str, plaintext: bytes, context: Context) -> Envelope:
-        head, nonce = FORMAT + bytes.fromhex(kid), os.urandom(NONCE_BYTES)
-        cipher = self._cipher(kid, context.environment_id)
-        return Envelope(head + nonce + cipher.encrypt(nonce, plaintext, associated_data(head, context)), kid)
+    def _make_compartment(self, environment_id: UUID, purpose: str) -> Compartment:
+        locks: dict[str, Lock] = {}
+        for kid, master in self._masters.items():
+            head = FORMAT + bytes.fromhex(kid)
+            cipher = AESGCM(_derive(master, b"enc/" + environment_id.bytes, KEY_BYTES))
+            locks[kid] = Lock(head, cipher, _outer_data(head, purpose, environment_id))
+        return Compartment(locks, self.active_kid)
 
-    def _derived_cipher(self, kid: str, environment_id: UUID) -> AESGCM:
-        return AESGCM(_derive(self._masters[kid], b"enc/" + environment_id.bytes, KEY_BYTES))
+
+class Lock(NamedTuple):
+    """One master key in a compartment: how its envelopes begin, its cipher, what all of them are bound to."""
+
+    head: bytes
+    cipher: AESGCM
+    outer_data: bytes
+
+
+class Compartment:
+    """A key ring's part in one environment: what is the same for all values there is made only once."""
+
+    def __init__(self, locks: dict[str, Lock], active_kid: str) -> None:
+        self._locks, self._active_kid = locks, active_kid
+
+    def seal(self, plaintext: bytes, key: str, version: int) -> Envelope:
+        """An envelope under the active key, with a fresh random nonce, so that no two are alike."""
+        return Envelope(self.seal_under(self._active_kid, plaintext, key, version), self._active_kid)
+
+    def seal_under(self, kid: str, plaintext: bytes, key: str, version: int) -> bytes:
+        """As `seal`, under any key of the ring."""
+        head, cipher, outer_data = self._locks[kid]
+        nonce = os.urandom(NONCE_BYTES)
+        return head + nonce + cipher.encrypt(nonce, plaintext, outer_data + _inner_data(key, version))
+
+    def open(self, envelope: bytes | None, kid: str | None, key: str, version: int) -> bytes:
+        """The plaintext of an envelope whose row names `kid`.
+
+        Raises UnknownKid when the ring lacks that key, and DecryptFailed for everything else: an
+        envelope that is missing or names another key than its row, another context, any change of any byte.
+        """
+        # By its id and never in turn: GCM lets one ciphertext open under two chosen keys.
+        lock = self._locks.get(kid or "")
+        if lock is None or envelope is None or len(envelope) < SHORTEST or not envelope.startswith(lock.head):
+            raise self._refusal(envelope, kid)
+        nonce, sealed = envelope[HEAD_BYTES:NONCE_END], envelope[NONCE_END:]
+        try:
+            return lock.cipher.decrypt(nonce, sealed, lock.outer_data + _inner_data(key, version))
+        except InvalidTag:
+            raise DecryptFailed() from None
+
+    def _refusal(self, envelope: bytes | None, kid: str | None) -> DecryptFailed | UnknownKid:
+        """UnknownKid only for what is an envelope, and names the same key as its row."""
+        if envelope is None or len(envelope) < SHORTEST or not envelope.startswith(FORMAT):
+            return DecryptFailed()
+        if kid is None or kid in self._locks or envelope[1:HEAD_BYTES].hex() != kid:
+            return DecryptFailed()
+        return UnknownKid(kid, tuple(self._locks))
 
 
 def associated_data(head: bytes, context: Context) -> bytes:
@@ -134,13 +181,18 @@ def associated_data(head: bytes, context: Context) -> bytes:
 
     Each has its length before it, so that two contexts never share one encoding, whatever they hold.
     """
-    parts = (
-        context.purpose.encode(),
-        context.environment_id.bytes,
-        context.key.encode(),
-        struct.pack(">Q", context.version),
-    )
-    return head + b"".join(struct.pack(">I", len(part)) + part for part in parts)
+    outer = _outer_data(head, context.purpose, context.environment_id)
+    return outer + _inner_data(context.key, context.version)
+
+
+def _outer_data(head: bytes, purpose: str, environment_id: UUID) -> bytes:
+    parts = purpose.encode(), environment_id.bytes
+    return head + b"".join(_LENGTH.pack(len(part)) + part for part in parts)
+
+
+def _inner_data(key: str, version: int) -> bytes:
+    name = key.encode()
+    return _LENGTH.pack(len(name)) + name + _VERSION.pack(VERSION_BYTES, version)
 
 
 def generate_master_key() -> str:

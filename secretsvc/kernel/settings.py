@@ -12,6 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 from urllib.parse import urlsplit
@@ -141,6 +142,7 @@ def algorithms(raw: str) -> tuple[str, ...]:
     return names
 
 
+@lru_cache(maxsize=8)
 def emails(raw: str) -> frozenset[str]:
     """Comma-separated e-mail addresses, normalised as subjects; may be empty."""
     return frozenset(email_subject(part.strip()) for part in raw.split(",") if part.strip())

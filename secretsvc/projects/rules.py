@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, or_, select, true
+from sqlalchemy import ColumnElement, bindparam, or_, select, true
 
 from secretsvc.access.rules import at_environment, confirm, not_found
+from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call
 from secretsvc.projects.models import environment, project
@@ -42,15 +43,14 @@ class Environment:
 
 def find_project(call: Call, at: Address) -> Project:
     """The project at an address that the caller may enter. Raises `NotFound`."""
-    row = call.connection.execute(_PROJECT, {"project_slug": at.project}).mappings().first()
-    if row is None:
-        raise not_found(call, at)
-    return Project(**row)
+    for row in _PROJECT.rows(call.connection, {"project_slug": at.project}):
+        return Project(*row)
+    raise not_found(call, at)
 
 
 def find_environment(call: Call, at: Address) -> Environment:
     """The environment at an address that the caller may enter. Raises `NotFound`."""
-    return Environment(**environment_row(call, at, _ENVIRONMENT))
+    return Environment(*environment_row(call, at, _ENVIRONMENT))
 
 
 def lock_environment(call: Call, at: Address) -> Environment:
@@ -58,17 +58,16 @@ def lock_environment(call: Call, at: Address) -> Environment:
 
     On SQLite the transaction holds the write lock already.
     """
-    return Environment(**environment_row(call, at, _LOCKED))
+    return Environment(*environment_row(call, at, _LOCKED))
 
 
-def environment_row(call: Call, at: Address, statement: Select[Any], **parameters: Any) -> RowMapping:
-    """The first row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
+def environment_row(call: Call, at: Address, statement: Prepared, **parameters: Any) -> Any:
+    """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
     slugs = {"project_slug": at.project, "environment_slug": at.environment}
-    row = call.connection.execute(statement, slugs | parameters).mappings().first()
-    if row is None:
-        raise not_found(call, at)
-    confirm(call, row["project_id"], row["id"])
-    return row
+    for row in statement.rows(call.connection, slugs | parameters):
+        confirm(call, row.project_id, row.id)
+        return row
+    raise not_found(call, at)
 
 
 def project_in_sight(call: Call) -> ColumnElement[bool]:
@@ -88,7 +87,16 @@ def environment_in_sight(call: Call) -> ColumnElement[bool]:
     return or_(environment.c.project_id.in_(whole), environment.c.id.in_(single))
 
 
-_PROJECT = select(project).where(project.c.slug == bindparam("project_slug"))
-_ENVIRONMENT = select(environment).join_from(environment, project).where(at_environment())
+_PROJECT = Prepared(
+    select(*(project.c[one.name] for one in fields(Project))).where(
+        project.c.slug == bindparam("project_slug")
+    )
+)
+_INSIDE = (
+    select(*(environment.c[one.name] for one in fields(Environment)))
+    .join_from(environment, project)
+    .where(at_environment())
+)
+_ENVIRONMENT = Prepared(_INSIDE)
 # Only the environment's row, and not against those who merely refer to it.
-_LOCKED = _ENVIRONMENT.with_for_update(of=environment, key_share=True)
+_LOCKED = Prepared(_INSIDE.with_for_update(of=environment, key_share=True))

@@ -28,8 +28,8 @@ from secretsvc.secrets.rules import (
     Sealed,
     find_secret,
     listed,
-    live_secrets,
     open_value,
+    secrets_inside,
 )
 from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_edits, check_values, write
 
@@ -89,8 +89,8 @@ def list_secrets(call: Call, at: Address) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    items = [listed(call, row) for row in live_secrets(call, [place.id])]
-    return Listing(items, place.rev)
+    inside = call.ring.within(place.id)
+    return Listing([listed(inside, row) for row in secrets_inside(call, place.id)], place.rev)
 
 
 def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
@@ -100,16 +100,16 @@ def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
     """
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
-    if row["deleted"]:
+    if row.deleted:
         raise NotFound(SECRET_NOT_FOUND)
-    value = open_value(call, Sealed(row["id"], key, row["version"], row["envelope"], row["kid"]))
+    value = open_value(call, Sealed(row.id, key, row.version, row.envelope, row.kid))
     record(
         call,
         "secret.reveal",
-        project_id=row["project_id"],
-        environment_id=row["id"],
+        project_id=row.project_id,
+        environment_id=row.id,
         reason=reason,
-        detail={"key": key, "version": row["version"]},
+        detail={"key": key, "version": row.version},
     )
     return Value(key, value)
 
@@ -118,7 +118,11 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     """Every value; one that cannot be opened fails them all (specification, "Secrets" 3)."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    values = {row.key: open_value(call, Sealed.of(row)) for row in live_secrets(call, [place.id])}
+    inside = call.ring.within(place.id)
+    values = {
+        row.key: inside.open(row.envelope, row.kid, row.key, row.version).decode("utf-8")
+        for row in secrets_inside(call, place.id)
+    }
     record(
         call,
         "secret.export",
@@ -134,7 +138,7 @@ def secret_versions(call: Call, at: Address, key: str) -> History:
     """The history of a key that lives or lived. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
-    versions = call.connection.execute(_HISTORY, {"secret_id": row["secret_id"]})
+    versions = call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
     return History(key, [_version(version) for version in versions])
 
 

@@ -153,7 +153,8 @@ def sheet(call: Call, at: Address) -> Sheet:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    items = [listed(call, row) for row in live_secrets(call, [place.id])]
+    inside = call.ring.within(place.id)
+    items = [listed(inside, row) for row in live_secrets(call, [place.id])]
     return Sheet(place, items, {one.key: one for one in _authored(call, _CURRENT, place.id)})
 
 
@@ -161,10 +162,10 @@ def key_history(call: Call, at: Address, key: str) -> KeyHistory:
     """A key that lives or lived, with its versions and who wrote them. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
-    sealed = Sealed(row["id"], key, row["version"], row["envelope"], row["kid"])
-    error = None if row["deleted"] else problem_with(call, sealed)
-    versions = _authored(call, _OF_KEY, row["id"], secret_key=key)
-    return KeyHistory(key, row["description"], row["version"], row["deleted"], error, versions[::-1])
+    sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
+    error = None if row.deleted else problem_with(call, sealed)
+    versions = _authored(call, _OF_KEY, row.id, secret_key=key)
+    return KeyHistory(key, row.description, row.version, row.deleted, error, versions[::-1])
 
 
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import RowMapping, and_, bindparam, select
+from sqlalchemy import and_, bindparam, select
 
 from secretsvc.access.rules import at_environment
+from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Context, Envelope
+from secretsvc.kernel.crypto import Compartment, Envelope
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import environment_row
@@ -41,9 +42,12 @@ class Sealed:
         return cls(row.environment_id, row.key, row.version, row.envelope, row.kid)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Listed:
-    """A secret without its value; `error` says why a row that is not `readable` is not."""
+    """A secret without its value; `error` says why a row that is not `readable` is not.
+
+    Neither frozen nor slotted, because there are many of them (decision 0021).
+    """
 
     key: str
     version: int
@@ -55,27 +59,21 @@ class Listed:
     error: str | None
 
 
-def listed(call: Call, row: Any) -> Listed:
+def listed(inside: Compartment, row: Any) -> Listed:
     """A row of `live_secrets` as clients see it; it is opened to know that it could be."""
-    error = problem_with(call, Sealed.of(row))
-    return Listed(
-        row.key,
-        row.version,
-        row.description,
-        row.kid,
-        row.created_at,
-        row.updated_at,
-        error is None,
-        error,
-    )
+    _, key, version, description, envelope, kid, created_at, updated_at = row
+    error = None
+    try:
+        inside.open(envelope, kid, key, version)
+    except (DecryptFailed, UnknownKid) as failure:
+        error = failure.code
+    return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
-    if sealed.envelope is None or sealed.kid is None:
-        raise DecryptFailed()
-    context = Context(sealed.environment_id, sealed.key, sealed.version)
-    return call.ring.open(sealed.envelope, sealed.kid, context).decode("utf-8")
+    inside = call.ring.within(sealed.environment_id)
+    return inside.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
 
 
 def problem_with(call: Call, sealed: Sealed) -> str | None:
@@ -89,17 +87,17 @@ def problem_with(call: Call, sealed: Sealed) -> str | None:
 
 def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
     """The value under the active key, bound to its place. Raises `ServerMisconfigured`."""
-    return call.ring.seal(value.encode("utf-8"), Context(environment_id, key, version))
+    return call.ring.within(environment_id).seal(value.encode("utf-8"), key, version)
 
 
-def find_secret(call: Call, at: Address, key: str) -> RowMapping:
+def find_secret(call: Call, at: Address, key: str) -> Any:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
     Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `description`,
     `envelope`, `kid`.
     """
     row = environment_row(call, at, _SECRET, secret_key=key)
-    if row["secret_id"] is None:
+    if row.secret_id is None:
         raise NotFound(SECRET_NOT_FOUND)
     return row
 
@@ -116,7 +114,12 @@ def live_secrets(call: Call, environments: Iterable[UUID]) -> Sequence[Any]:
     return call.connection.execute(_LIVE, {"environments": [*environments]}).all()
 
 
-_SECRET = (
+def secrets_inside(call: Call, environment_id: UUID) -> Sequence[Any]:
+    """As `live_secrets`, of one environment."""
+    return _INSIDE.rows(call.connection, {"environment_id": environment_id})
+
+
+_SECRET = Prepared(
     select(
         environment.c.project_id,
         environment.c.id,
@@ -138,7 +141,7 @@ _SECRET = (
     )
     .where(at_environment())
 )
-_LIVE = (
+_EACH = (
     select(
         secret.c.environment_id,
         secret.c.key,
@@ -155,6 +158,8 @@ _LIVE = (
         secret_version,
         and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),
     )
-    .where(secret.c.environment_id.in_(bindparam("environments", expanding=True)), ~secret.c.deleted)
+    .where(~secret.c.deleted)
     .order_by(secret.c.key)
 )
+_LIVE = _EACH.where(secret.c.environment_id.in_(bindparam("environments", expanding=True)))
+_INSIDE = Prepared(_EACH.where(secret.c.environment_id == bindparam("environment_id")))

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import Select, bindparam, or_, select, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.rules import record
+from secretsvc.db.prepared import Prepared
+from secretsvc.db.statements import insert_many, is_among, update_many
 from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import Compartment
 from secretsvc.kernel.errors import (
     Issue,
     PayloadTooLarge,
@@ -27,7 +30,6 @@ from secretsvc.kernel.errors import (
 from secretsvc.projects.models import environment
 from secretsvc.projects.rules import Environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules import seal_value
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
 
@@ -36,8 +38,7 @@ class LostRace(Exception):
     """A writer that did not wait for the lock was quicker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """A key that the environment has or once had."""
 
     id: int
@@ -45,11 +46,15 @@ class Known:
     description: str | None
     version: int
     deleted: bool
+    created_at: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Change:
-    """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`."""
+    """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`.
+
+    Neither frozen nor slotted, because there are many of them (decision 0021).
+    """
 
     key: str
     kind: str
@@ -150,8 +155,9 @@ def check_edits(
 
 
 def _known(call: Call, environment_id: UUID, keys: Iterable[str]) -> dict[str, Known]:
-    rows = call.connection.execute(_KNOWN, {"environment_id": environment_id, "keys": sorted(set(keys))})
-    return {row.key: Known(*row) for row in rows}
+    statement = _KNOWN[call.connection.dialect.name]
+    rows = statement.rows(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
+    return {known.key: known for known in map(Known._make, rows)}
 
 
 def _changes(plan: Plan, known: Mapping[str, Known]) -> list[Change]:
@@ -190,11 +196,12 @@ def _apply(
         new = [change for change in changes if change.key not in ids]
         if new:
             ids |= _insert_secrets(call, place, plan, new)
-        versions = [_version_row(call, place, plan, change, ids) for change in changes]
-        call.connection.execute(_INSERT_VERSION, versions)
+        inside = call.ring.within(place.id)
+        versions = [_version_row(call, inside, place, plan, change, ids) for change in changes]
+        insert_many(call.connection, secret_version, versions)
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         if updates:
-            call.connection.execute(_UPDATE_SECRET, updates)
+            update_many(call.connection, secret, updates)
     except DBAPIError as error:
         if violation(error) is None:
             raise
@@ -222,18 +229,19 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Iterable[Ch
         }
         for change in new
     ]
-    call.connection.execute(insert(secret), rows)
+    insert_many(call.connection, secret, rows)
+    statement = _IDS[call.connection.dialect.name]
     keys = [row["key"] for row in rows]
-    found = call.connection.execute(_IDS, {"environment_id": place.id, "keys": keys})
+    found = statement.rows(call.connection, {"environment_id": place.id, "keys": keys})
     return {row.key: row.id for row in found}
 
 
 def _version_row(
-    call: Call, place: Environment, plan: Plan, change: Change, ids: Mapping[str, int]
+    call: Call, inside: Compartment, place: Environment, plan: Plan, change: Change, ids: Mapping[str, int]
 ) -> dict[str, Any]:
     envelope, kid = None, None
     if change.kind != REMOVED:
-        envelope, kid = seal_value(call, place.id, change.key, change.version, plan.values[change.key])
+        envelope, kid = inside.seal(plan.values[change.key].encode("utf-8"), change.key, change.version)
     return {
         "secret_id": ids[change.key],
         "version": change.version,
@@ -249,39 +257,31 @@ def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Know
     before = known[change.key]
     kept = before.description if change.kind == CHANGED else None
     return {
-        "secret_id": before.id,
-        "new_version": change.version,
-        "new_deleted": change.kind == REMOVED,
-        "new_description": plan.descriptions.get(change.key, kept),
-        "revived_at": call.now if change.kind == ADDED else None,
-        "now": call.now,
+        "id": before.id,
+        "version": change.version,
+        "deleted": change.kind == REMOVED,
+        "description": plan.descriptions.get(change.key, kept),
+        # Whoever comes back was not there before.
+        "created_at": call.now if change.kind == ADDED else before.created_at,
+        "updated_at": call.now,
     }
 
 
-_KNOWN = select(secret.c.id, secret.c.key, secret.c.description, secret.c.version, secret.c.deleted).where(
-    secret.c.environment_id == bindparam("environment_id"),
-    or_(~secret.c.deleted, secret.c.key.in_(bindparam("keys", expanding=True))),
-)
-_IDS = select(secret.c.id, secret.c.key).where(
-    secret.c.environment_id == bindparam("environment_id"),
-    secret.c.key.in_(bindparam("keys", expanding=True)),
-)
+def _known_statement(dialect_name: str) -> Select[Any]:
+    columns = [secret.c[name] for name in Known._fields]
+    is_named = is_among(secret.c.key, "keys", dialect_name)
+    return select(*columns).where(_IS_INSIDE, or_(~secret.c.deleted, is_named))
+
+
+def _ids_statement(dialect_name: str) -> Select[Any]:
+    return select(secret.c.id, secret.c.key).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
+
+
+_IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
+_KNOWN = {name: Prepared(_known_statement(name)) for name in ("sqlite", "postgresql")}
+_IDS = {name: Prepared(_ids_statement(name)) for name in ("sqlite", "postgresql")}
 _ADVANCE = (
     update(environment)
     .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
     .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
-)
-_INSERT_VERSION = insert(secret_version)
-_UPDATE_SECRET = (
-    update(secret)
-    .where(secret.c.id == bindparam("secret_id"))
-    .values(
-        version=bindparam("new_version"),
-        deleted=bindparam("new_deleted"),
-        description=bindparam("new_description"),
-        created_at=func.coalesce(
-            bindparam("revived_at", type_=secret.c.created_at.type), secret.c.created_at
-        ),
-        updated_at=bindparam("now"),
-    )
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import uuid_utils
 
@@ -31,6 +33,8 @@ PAGE_CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 
+_DEFAULTS = (("Content-Security-Policy", API_CONTENT_SECURITY_POLICY), ("Cache-Control", "no-store"))
+
 _OFFERED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -44,3 +48,16 @@ def request_id(offered: str | None) -> str:
     if offered is not None and _OFFERED.fullmatch(offered):
         return offered
     return new_request_id()
+
+
+def complete(response: Any, identifier: str, more: Mapping[str, str]) -> None:
+    """Gives a response the headers of this module and `more`, which replace those that are there.
+
+    All at once: WebOb searches the whole list for each header that is set.
+    """
+    forced = {**dict(SECURITY_HEADERS), REQUEST_ID_HEADER: identifier, **more}
+    replaced = {name.lower() for name in forced}
+    kept = [pair for pair in response.headerlist if pair[0].lower() not in replaced]
+    present = replaced.union(name.lower() for name, _ in kept)
+    defaults = [pair for pair in _DEFAULTS if pair[0].lower() not in present]
+    response.headerlist = [*kept, *forced.items(), *defaults]

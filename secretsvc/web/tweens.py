@@ -9,7 +9,7 @@ from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
 from secretsvc.web.errors import error_response, translate
-from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS, request_id
+from secretsvc.web.headers import complete, request_id
 from secretsvc.web.tree import API, MOUNTS, Root, resolve
 
 
@@ -22,13 +22,8 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
             response = handler(request)
         except Exception as error:  # the last resort: whatever the exception views did not see
             response = error_response(translate(error), request)
-        headers = response.headers
-        headers.update(SECURITY_HEADERS)
-        headers["X-Request-Id"] = request.request_id
-        headers.setdefault("Content-Security-Policy", API_CONTENT_SECURITY_POLICY)
-        headers.setdefault("Cache-Control", "no-store")
-        if _reveals(request, registry):
-            headers.update(_plaintext_headers(registry))
+        more = _plaintext_headers(registry) if _reveals(request, registry) else {}
+        complete(response, request.request_id, more)
         return response
 
     return tween

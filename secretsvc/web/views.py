@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 import orjson
+from pyramid.config import PHASE3_CONFIG
+from pyramid.interfaces import IRequestExtensions, IRequestFactory
 from pyramid.request import Request
 from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
@@ -197,6 +199,22 @@ class MemoryRequest(Request):  # type: ignore[misc]
     request_body_tempfile_limit = sys.maxsize
 
 
+def settle_requests(config: Any) -> None:
+    """Puts the attributes that packages add to requests on one class.
+
+    Pyramid would make a class of its own for each request, and leave it to the garbage collector.
+    """
+
+    def settle() -> None:
+        added = config.registry.queryUtility(IRequestExtensions).descriptors
+        factory = type("Request", (MemoryRequest,), dict(added))
+        added.clear()
+        config.registry.registerUtility(factory, IRequestFactory)
+
+    # After whatever adds one, and before the router is made.
+    config.action(("secretsvc", "settle requests"), settle, order=PHASE3_CONFIG + 1000)
+
+
 class JsonRenderer:
     """Renders what orjson knows: dataclasses, UUIDs and enums included. None is an empty body."""
 
@@ -216,7 +234,6 @@ def includeme(config: Any) -> None:
     """Registers the directive, the derivers and the renderer."""
     config.registry.public_paths = set()
     config.registry.revealing = set()
-    config.set_request_factory(MemoryRequest)
     config.add_renderer("json", JsonRenderer)
     config.add_directive("add_api_view", add_api_view)
     config.add_view_deriver(declared_view, under="INGRESS", over="secured_view")

@@ -12,8 +12,8 @@ from vault import Vault, detail, records, state
 
 # Where the apply begins, and where it inserts what must be unique.
 ADVANCE = re.compile(r"UPDATE environment SET .*rev=")
-INSERT_SECRET = re.compile("INSERT INTO secret ")
-INSERT_VERSION = re.compile("INSERT INTO secret_version ")
+INSERT_SECRET = re.compile("(INSERT INTO|COPY) secret ")
+INSERT_VERSION = re.compile("(INSERT INTO|COPY) secret_version ")
 
 BUMP = "UPDATE environment SET rev = rev + 1 WHERE slug = 'prod'"
 SAME_KEY = (

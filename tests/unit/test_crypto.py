@@ -6,6 +6,8 @@ import hmac
 import struct
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -121,7 +123,7 @@ def test_another_held_key_id_in_the_envelope_or_its_row_is_a_decrypt_failure() -
 def test_an_envelope_of_another_format_is_refused_even_when_it_authenticates() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crypto, "FORMAT", b"\x02")
-        blob, kid = RING.seal(PLAIN, CONTEXT)
+        blob, kid = KeyRing(ONE, TWO).seal(PLAIN, CONTEXT)
     with pytest.raises(DecryptFailed):
         RING.open(blob, kid, CONTEXT)
 
@@ -224,8 +226,9 @@ def test_a_sound_ring_passes_its_check() -> None:
 
 def test_a_cipher_that_does_not_open_what_it_seals_fails_the_check() -> None:
     ring = KeyRing(ONE, TWO)
-    keys = iter([AESGCM(ONE), AESGCM(ONE), AESGCM(ONE), AESGCM(TWO)])
-    ring._cipher = lambda kid, environment_id: next(keys)  # type: ignore[assignment]
+    locks = ring.within(uuid.UUID(int=0), "ring-check/1")._locks
+    broken: Any = SimpleNamespace(encrypt=AESGCM(ONE).encrypt, decrypt=AESGCM(TWO).decrypt)
+    locks[ring.kids[1]] = locks[ring.kids[1]]._replace(cipher=broken)
     with pytest.raises(ServerMisconfigured):
         ring.check()
 
@@ -236,14 +239,14 @@ def test_a_cipher_that_computes_something_else_fails_the_check(monkeypatch: pyte
         RING.check()
 
 
-def test_derived_ciphers_are_kept_but_not_without_bound() -> None:
+def test_compartments_are_kept_but_not_without_bound() -> None:
     ring = KeyRing(ONE, None)
-    for n in range(crypto.CACHED_CIPHERS + 10):
+    for n in range(crypto.CACHED_COMPARTMENTS + 10):
         ring.seal(b"", Context(uuid.UUID(int=n), "K", 1))
-    assert ring._cipher.cache_info().currsize == crypto.CACHED_CIPHERS
+    assert ring._compartment.cache_info().currsize == crypto.CACHED_COMPARTMENTS
     sealed = ring.seal(PLAIN, CONTEXT)
     assert ring.open(*sealed, CONTEXT) == PLAIN
-    assert ring._cipher.cache_info().hits >= 1
+    assert ring._compartment.cache_info().hits >= 1
 
 
 def test_a_generated_master_key_is_one_that_the_settings_take() -> None:

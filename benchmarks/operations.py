@@ -1,0 +1,142 @@
+"""The four operations that applications wait for, beside the floor of the same run, on both engines.
+
+The floor (`floor.py`) does what cannot be left out and nothing else. Both are called in process with an
+environ made beforehand, in turns; a ratio is the median of the rounds' ratios. `--profile` prints where
+the service spends its time instead.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+from bench import ENGINES, Report, Request, Service, databases, in_turn, options_of, service_over
+from floor import make_floor
+from service import arrange
+
+ADA = "ada@example.com"
+COUNT = 500
+PLACE = "/projects/shop/environments/prod"
+
+
+class Operation(NamedTuple):
+    """A request to the service, the like of it to the floor, and the goals by engine."""
+
+    name: str
+    method: str
+    ours: str
+    floor: str
+    goals: dict[str, float]
+    body: bytes = b""
+
+
+def both(goal: float) -> dict[str, float]:
+    return dict.fromkeys(ENGINES, goal)
+
+
+def secrets() -> dict[str, str]:
+    generator = random.Random(7)
+    return {f"KEY_{number:03}": generator.randbytes(32).hex() for number in range(COUNT)}
+
+
+BATCH = orjson.dumps({"mode": "merge", "set": secrets()})
+OPERATIONS = (
+    Operation(
+        "read one",
+        "GET",
+        "/secrets/KEY_250",
+        "/secrets/KEY_250",
+        {"postgresql": 1.6, "sqlite": 2.0},
+    ),
+    Operation("list 500", "GET", "/secrets", "/secrets", both(1.8)),
+    Operation("export 500", "GET", "/secrets:export", "/secrets/export", both(1.8)),
+    Operation("batch of 500 writes", "POST", "/secrets:batch", "/secrets/batch", both(2.5), BATCH),
+)
+
+
+def fill(service: Service) -> None:
+    """An environment of 500 secrets; the caller may write there by itself, and read by its group."""
+    arrange(service, "shop", "prod")
+    service.grant(ADA, "writer", "shop/prod")
+    service.grant(service.group("crew", ADA), "reader", "shop", group=True)
+    request_of(service, OPERATIONS[-1]).send()
+    service.execute("ANALYZE")
+
+
+def request_of(service: Service, operation: Operation, app: Any = None) -> Request:
+    path = operation.ours if app is None else operation.floor
+    return Request(service, ADA, operation.method, PLACE + path, 200, body=operation.body, app=app)
+
+
+def floor_over(service: Service) -> Any:
+    """The floor's application over the service's database, whose secrets it seals anew."""
+    batch = request_of(service, OPERATIONS[-1])
+    app = make_floor(service.engine.name, service.url, {batch.token: ADA})
+    request_of(service, OPERATIONS[-1], app).send()
+    return app
+
+
+def measure(engine: str, options: Namespace) -> Iterator[tuple[Operation, float, float, float]]:
+    """Each operation with the medians of the floor and of the service, and their ratio."""
+    with databases(engine) as made, service_over(made) as service, service_over(made) as other:
+        for one in (service, other):
+            fill(one)
+        floor = floor_over(other)
+        request_of(service, OPERATIONS[-1]).send()
+        for operation in chosen(options):
+            pair = request_of(other, operation, floor), request_of(service, operation)
+            rounds = in_turn(pair, rounds=options.rounds, seconds=options.seconds, share=options.share)
+            ratio = statistics.median(ours / base for base, ours in rounds)
+            base, ours = (statistics.median(times) for times in zip(*rounds, strict=True))
+            yield operation, base, ours, ratio
+
+
+def chosen(options: Namespace) -> list[Operation]:
+    return [one for one in OPERATIONS if not options.only or options.only in one.name]
+
+
+def profile(engine: str, options: Namespace) -> None:
+    """The service alone, under pyinstrument, which is not one of the requirements."""
+    from pyinstrument import Profiler
+
+    with databases(engine) as made, service_over(made) as service:
+        fill(service)
+        for operation in chosen(options):
+            request = request_of(service, operation)
+            with Profiler(interval=0.0002) as profiler:
+                in_turn((request,), rounds=1, seconds=options.seconds * options.rounds)
+            print(f"\n{engine}: {operation.name}")
+            print(profiler.output_text(show_all=False, processor_options={"filter_threshold": 0.015}))
+
+
+def main() -> None:
+    parser = options_of(__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each side in each round")
+    parser.add_argument(
+        "--share", type=float, default=0.5, help="less than a half where others use the machine"
+    )
+    parser.add_argument("--only", help="part of the name of an operation")
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    if not options.profile:
+        report(options)
+        return
+    for engine in options.engine or ENGINES:
+        profile(engine, options)
+
+
+def report(options: Namespace) -> None:
+    table = Report(__file__, "floor", "ours")
+    for engine in options.engine or ENGINES:
+        for operation, base, ours, ratio in measure(engine, options):
+            table.add(engine, operation.name, base, ours, ratio=ratio, goal=operation.goals[engine])
+    table.save(options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What the benchmarks over the wire share: processes as in production, and clients that cost little."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+from bench import databases, service_over
+from operations import ADA, PLACE, fill
+from processes import Deployment
+from service import API, HEADER
+from tokens import TestIssuer
+
+VALUE = {"mode": "merge", "set": {"KEY_000": "value"}}
+
+
+@contextmanager
+def deployment(engine: str, processes: int) -> Iterator[Deployment]:
+    """So many processes over one database with an environment of 500 secrets."""
+    with databases(engine) as made, tempfile.TemporaryDirectory(prefix="secretsvc-wire-") as directory:
+        issuer = TestIssuer(Path(directory))
+        with service_over(made) as service:
+            fill(service)
+            url = service.url
+        with Deployment(Path(directory), url, issuer, LAST_SEEN_RESOLUTION="3600000") as deployed:
+            yield deployed.start(processes)
+
+
+class Client:
+    """One connection that is kept open; it sends a request that was made beforehand."""
+
+    def __init__(self, deployed: Deployment, process: int) -> None:
+        self.token = deployed.issuer.sign(ADA)
+        self.socket = socket.create_connection(("127.0.0.1", deployed.processes[process].port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def request(self, method: str, path: str, body: Any = None) -> bytes:
+        """The bytes of a request below the environment."""
+        content = b"" if body is None else orjson.dumps(body)
+        head = (
+            f"{method} {API}{PLACE}{path} HTTP/1.1\r\nHost: localhost\r\n{HEADER}: {self.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
+        return head.encode() + content
+
+    def send(self, request: bytes) -> int:
+        """The status of the answer, which is read to its end."""
+        self.socket.sendall(request)
+        answer = self.socket.recv(65_536)
+        while b"\r\n\r\n" not in answer:
+            answer += self.socket.recv(65_536)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        left = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]) - len(body)
+        while left > 0:
+            left -= len(self.socket.recv(65_536))
+        return int(head[9:12])
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def at_once(deployed: Deployment, count: int, work: Callable[[int, Client], None]) -> float:
+    """The seconds until so many clients, spread over the processes, have done their work."""
+    clients = [Client(deployed, number % len(deployed.processes)) for number in range(count)]
+    threads = [threading.Thread(target=work, args=pair) for pair in enumerate(clients)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took = time.monotonic() - began
+    for client in clients:
+        client.close()
+    return took

@@ -1,0 +1,86 @@
+"""Statements of the shortest requests: written in Core, compiled once, and executed by the driver itself."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select
+from sqlalchemy.types import TypeEngine
+
+from secretsvc.db.driver import execute
+
+Processor = Callable[[Any], Any]
+
+
+class Prepared:
+    """A Core statement without what SQLAlchemy does anew for each execution (decision 0024).
+
+    It takes no expanding parameters.
+    """
+
+    def __init__(self, statement: Select[Any] | Insert) -> None:
+        self._statement = statement
+        self._forms: dict[str, _Form] = {}
+
+    def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[Any]:
+        """All rows, as named tuples in the types of the statement's columns."""
+        form = self._form(connection.dialect)
+        return form.read(execute(connection, form.text, form.values(parameters)).fetchall())
+
+    def run(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
+        """Executes what has no rows to return."""
+        form = self._form(connection.dialect)
+        execute(connection, form.text, form.values(parameters))
+
+    def _form(self, dialect: Dialect) -> _Form:
+        form = self._forms.get(dialect.name)
+        if form is None:
+            form = self._forms[dialect.name] = _Form(self._statement, dialect)
+        return form
+
+
+class _Form:
+    """What one database's driver is given for a statement, and what becomes of its answer."""
+
+    def __init__(self, statement: Select[Any] | Insert, dialect: Dialect) -> None:
+        compiled: Any = statement.compile(dialect=dialect)
+        self.text: str = compiled.string
+        self._positional = compiled.positional
+        self._constants: dict[str, Any] = compiled.params
+        self._parameters: list[tuple[str, Processor | None]] = [
+            (name, compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
+            for name in (compiled.positiontup if compiled.positional else compiled.params)
+        ]
+        columns = [] if isinstance(statement, Insert) else list(statement.selected_columns)
+        row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]
+        self._make_row: Callable[[Sequence[Any]], Any] = row_type._make
+        readers = [_reader(one.type, dialect) for one in columns]
+        self._readers = [(index, reader) for index, reader in enumerate(readers) if reader is not None]
+
+    def values(self, parameters: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
+        """The parameters, and the statement's own constants, as the driver takes them."""
+        given = {**self._constants, **parameters}
+        for name, process in self._parameters:
+            if process is not None:
+                given[name] = process(given[name])
+        return [given[name] for name, _ in self._parameters] if self._positional else given
+
+    def read(self, fetched: Sequence[Sequence[Any]]) -> list[Any]:
+        """The driver's rows in the types of the columns."""
+        rows = map(self._converted, fetched) if self._readers else fetched
+        return [self._make_row(row) for row in rows]
+
+    def _converted(self, row: Sequence[Any]) -> Sequence[Any]:
+        values = list(row)
+        for index, read in self._readers:
+            values[index] = read(values[index])
+        return values
+
+
+def _reader(type_: TypeEngine[Any], dialect: Dialect) -> Processor | None:
+    # Both drivers give bytes, of which SQLAlchemy would make bytes.
+    if isinstance(type_, LargeBinary):
+        return None
+    return type_.dialect_impl(dialect).result_processor(dialect, None)

@@ -1,0 +1,175 @@
+"""What goes past SQLAlchemy to the driver behaves as if it had not, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from databases import ENGINES
+from sqlalchemy import Connection, Engine, bindparam, event, insert, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from secretsvc.db.engine import Mode, for_mode, make_engine, read_once, write_transaction
+from secretsvc.db.prepared import Prepared
+from secretsvc.db.session import ConnectionSession
+from secretsvc.db.statements import insert_many, update_many
+from secretsvc.db.violations import Violation, violation
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import environment, project
+from secretsvc.secrets.models import secret, secret_version
+
+INSERT = Prepared(insert(project))
+FIND = Prepared(select(project).where(project.c.slug == bindparam("slug")))
+SECRETS = Prepared(select(secret).order_by(secret.c.key))
+VERSIONS = Prepared(select(secret_version).order_by(secret_version.c.secret_id, secret_version.c.version))
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    databases = request.getfixturevalue(f"{request.param}_databases")
+    made = make_engine(databases.create())
+    yield made
+    made.dispose()
+
+
+def a_project(slug: str = "shop", **columns: Any) -> dict[str, Any]:
+    times = {"created_at": 1, "updated_at": 2}
+    return {"id": new_id(), "slug": slug, "name": "Web shop", "description": None, **times, **columns}
+
+
+def slugs(engine: Engine) -> list[str]:
+    """What another connection sees."""
+    with engine.connect() as connection:
+        return sorted(connection.scalars(select(project.c.slug)))
+
+
+def test_a_prepared_statement_gives_what_it_would_give_without(engine: Engine) -> None:
+    row = a_project(description="ü")
+    with write_transaction(engine) as connection:
+        INSERT.run(connection, row)
+        assert [one._asdict() for one in FIND.rows(connection, {"slug": "shop"})] == [row]
+        assert connection.execute(select(project)).mappings().all() == [row]
+        assert FIND.rows(connection, {"slug": "nowhere"}) == []
+
+
+@pytest.mark.parametrize("undone", [True, False])
+def test_what_is_prepared_begins_a_transaction_that_can_be_undone(engine: Engine, undone: bool) -> None:
+    with engine.connect() as connection:
+        writer = for_mode(connection, Mode.WRITE)
+        INSERT.run(writer, a_project())
+        assert writer.in_transaction()
+        assert slugs(engine) == []
+        (writer.rollback if undone else writer.commit)()
+    assert slugs(engine) == ([] if undone else ["shop"])
+
+
+def test_one_statement_by_itself_needs_no_transaction(engine: Engine) -> None:
+    with read_once(engine) as connection:
+        assert FIND.rows(connection, {"slug": "shop"}) == []
+        assert not connection.in_transaction()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_session_over_a_connection_keeps_what_was_committed_and_nothing_else(
+    engine: Engine, committed: bool
+) -> None:
+    connection = for_mode(engine.connect(), Mode.WRITE)
+    session = ConnectionSession(connection)
+    transaction = session.get_transaction()
+    INSERT.run(connection, a_project())
+    if committed:
+        transaction.commit()
+    session.close()
+    assert slugs(engine) == (["shop"] if committed else [])
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_a_constraint_that_refuses_a_write_is_told_as_sqlalchemy_tells_it(engine: Engine, many: bool) -> None:
+    rows = [a_project(), a_project()]
+
+    def write(connection: Connection) -> None:
+        if many:
+            insert_many(connection, project, rows)
+        else:
+            for row in rows:
+                INSERT.run(connection, row)
+
+    with pytest.raises(IntegrityError) as caught, write_transaction(engine) as connection:
+        write(connection)
+    assert violation(caught.value) is Violation.UNIQUE
+    assert slugs(engine) == []
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_connection_that_the_server_has_closed_is_let_go_of(engine: Engine) -> None:
+    with read_once(engine) as connection:
+        FIND.rows(connection, {"slug": "shop"})
+        pid = connection.scalar(text("SELECT pg_backend_pid()"))
+        with engine.connect() as other:
+            other.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+        with pytest.raises(DBAPIError) as caught:
+            FIND.rows(connection, {"slug": "shop"})
+    assert caught.value.connection_invalidated
+    with read_once(engine) as connection:
+        assert FIND.rows(connection, {"slug": "shop"}) == []
+
+
+def test_whoever_listens_for_statements_hears_these_too(engine: Engine) -> None:
+    heard: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *given: heard.append(given[2].split()[0]))
+    with write_transaction(engine) as connection:
+        insert_many(connection, project, [a_project()])
+        FIND.rows(connection, {"slug": "shop"})
+    assert heard == ["INSERT" if engine.name == "sqlite" else "COPY", "SELECT"]
+
+
+def secrets_of(engine: Engine, count: int) -> list[dict[str, Any]]:
+    """Rows of secrets of one environment, without the ids that the database will give them."""
+    place, inside = a_project(), a_project("prod")
+    with write_transaction(engine) as connection:
+        INSERT.run(connection, place)
+        connection.execute(insert(environment), {**inside, "project_id": place["id"], "rev": 0})
+    common = {"environment_id": inside["id"], "version": 1, "created_at": 1, "updated_at": 2**53 - 1}
+    return [
+        {"key": f"K{number}", "description": "ü\t\n\\N" if number else None, "deleted": not number, **common}
+        for number in range(count)
+    ]
+
+
+def test_many_rows_are_inserted_as_they_are_whatever_is_in_them(engine: Engine) -> None:
+    rows = secrets_of(engine, 3)
+    with write_transaction(engine) as connection:
+        insert_many(connection, secret, rows)
+        stored = [one._asdict() for one in SECRETS.rows(connection, {})]
+        assert [{name: one[name] for name in rows[0]} for one in stored] == rows
+        common = {"version": 1, "rev": 1, "created_at": 1}
+        versions = [
+            {"secret_id": stored[0]["id"], "envelope": None, "kid": None, "created_by": None, **common},
+            {
+                "secret_id": stored[1]["id"],
+                "envelope": bytes(range(256)),
+                "kid": "0" * 16,
+                "created_by": new_id(),
+                **common,
+            },
+        ]
+        insert_many(connection, secret_version, versions)
+        assert [one._asdict() for one in VERSIONS.rows(connection, {})] == versions
+
+
+def test_many_rows_are_changed_each_to_its_own_values_and_no_others(engine: Engine) -> None:
+    rows = secrets_of(engine, 3)
+    with write_transaction(engine) as connection:
+        insert_many(connection, secret, rows)
+        first, second, third = (one._asdict() for one in SECRETS.rows(connection, {}))
+        changes = [
+            {"id": first["id"], "version": 7, "deleted": False, "description": "new"},
+            {"id": third["id"], "version": 8, "deleted": True, "description": None},
+        ]
+        update_many(connection, secret, changes)
+        assert [one._asdict() for one in SECRETS.rows(connection, {})] == [
+            first | changes[0],
+            second,
+            third | changes[1],
+        ]
