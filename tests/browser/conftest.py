@@ -1,0 +1,77 @@
+"""Fixtures of the browser tests: a real Chromium against the real server, in this process.
+
+They run on SQLite alone. What differs between the databases lies below the pages, and the functional
+tests ask for every page and form on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from chromium import Visitor, chromium
+from databases import SqliteDatabases
+from furnished import furnish
+from playwright.sync_api import Browser, Page
+from server import served
+from service import Service
+from tokens import TestIssuer
+from vault import Vault
+
+VALUES = {"API_KEY": "s3cr3t-of-the-house", "DB_URL": "postgresql://shop", "MAIL_FROM": "shop@example.com"}
+
+
+@pytest.fixture
+def databases(sqlite_databases: SqliteDatabases) -> SqliteDatabases:
+    return sqlite_databases
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the tests of a module: outside of them no event loop is left running."""
+    with chromium() as started:
+        yield started
+
+
+@contextmanager
+def visit(browser: Browser, service: Service, port: int) -> Iterator[Visitor]:
+    """The administrator's browser, in which nothing may go wrong."""
+    visitor = Visitor(browser, service, f"http://127.0.0.1:{port}")
+    yield visitor
+    for context in browser.contexts:
+        context.close()
+    assert visitor.problems == []
+
+
+@pytest.fixture
+def visitor(browser: Browser, service: Service, vault: Vault) -> Iterator[Visitor]:
+    """The administrator's browser, before a shop with three secrets."""
+    vault.batch(set=VALUES, descriptions={"API_KEY": "For the payments"})
+    with served(service.app) as port, visit(browser, service, port) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def page(visitor: Visitor) -> Page:
+    """A page of that browser."""
+    return visitor.page()
+
+
+@pytest.fixture(scope="module")
+def organisation(sqlite_databases: SqliteDatabases, issuer: TestIssuer) -> Iterator[tuple[Service, int]]:
+    """A service with something on every page, and its port, for the tests of a module that change nothing."""
+    url = sqlite_databases.create()
+    service = Service(url, issuer)
+    furnish(service)
+    with served(service.app) as port:
+        yield service, port
+    service.close()
+    sqlite_databases.drop(url)
+
+
+@pytest.fixture
+def onlooker(browser: Browser, organisation: tuple[Service, int]) -> Iterator[Visitor]:
+    """The administrator's browser before that organisation."""
+    with visit(browser, *organisation) as visitor:
+        yield visitor

@@ -1,0 +1,47 @@
+"""A small organisation that has something to show on every page."""
+
+from __future__ import annotations
+
+from service import Service, arrange
+from vault import Vault
+
+SHOP = "/projects/shop"
+PROD = f"{SHOP}/environments/prod"
+#: Every page there is, with its own address and its tabs; what is made of an id stands as its name.
+PATHS = (
+    "/projects",
+    SHOP,
+    f"{SHOP}?q=key&missing=1",
+    f"{SHOP}/settings",
+    f"{SHOP}/environments",
+    PROD,
+    f"{PROD}/settings",
+    f"{PROD}/import",
+    f"{PROD}/text",
+    f"{PROD}/secrets/API_KEY",
+    f"{PROD}/secrets/BROKEN",
+    f"{PROD}/secrets/GONE",
+    "/projects/absent",
+)
+
+
+def furnish(service: Service) -> None:
+    """A project with two environments, secrets in every state, and people with grants."""
+    admin = arrange(service, "shop", "prod", "dev")
+    prod, dev = Vault(admin), Vault(admin, f"{SHOP}/environments/dev")
+    prod.batch(
+        set={"API_KEY": "one", "BROKEN": "two", "GONE": "three", "A_KEY_WITH_QUITE_A_LONG_NAME_" * 3: "four"},
+        descriptions={"API_KEY": "For the payments, of which there are many. " * 4},
+        reason="The first ones",
+    )
+    prod.set(API_KEY="another")
+    prod.batch(delete=["GONE"])
+    dev.batch(set={"API_KEY": "five", "ONLY_HERE": "six"})
+    service.execute(
+        "UPDATE secret_version SET envelope = :bad WHERE secret_id = (SELECT id FROM secret WHERE key = 'BROKEN')",
+        {"bad": b"damaged"},
+    )
+    crew = service.group("crew", "wendy@example.com", "rita@example.com")
+    service.grant(crew, "writer", "shop", group=True)
+    service.grant("rita@example.com", "reader", "shop/prod")
+    service.robot("unknown.access").get(SHOP, 404)
