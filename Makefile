@@ -32,7 +32,7 @@ fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz
 
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in absent_or_invisible audit_pages snapshot rekey; do \
+	@for script in absent_or_invisible audit_pages snapshot rekey pages; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py; done
 
 check: $(VENV)/dev.done ## format, lint, types, laws, duplicates

@@ -58,13 +58,15 @@ def service_over(made: Any, **settings: str) -> Iterator[Service]:
 class Request:
     """One request of one person, to be sent any number of times."""
 
+    prefix = API
+
     def __init__(self, service: Service, subject: str, method: str, target: str, status: int) -> None:
         path, _, query = target.partition("?")
         self.app, self.status = service.app, status
         self.environ: dict[str, Any] = {
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
-            "PATH_INFO": API + path,
+            "PATH_INFO": self.prefix + path,
             "QUERY_STRING": query,
             "SERVER_NAME": "localhost",
             "SERVER_PORT": "80",

@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -48,6 +49,34 @@ class dressed:
             body = response.json()
             assert ENVELOPE <= body.keys() <= ENVELOPE | {"hint", "issues"}
             assert body["request_id"] == request_id
+
+
+@schemathesis.check
+class silent:
+    """No error repeats what was sent, but for the names of keys (specification, "Errors")."""
+
+    def after_response(self, ctx: Any, response: Response, case: Any) -> None:
+        if response.status_code >= 400:
+            sent = [*texts(case.body), *texts(case.query), *texts(case.path_parameters)]
+            body = response.json()
+            told = [
+                body["message"],
+                body.get("hint", ""),
+                *(one["message"] for one in body.get("issues", ())),
+            ]
+            assert not [text for text in sent if len(text) >= 8 and text in " ".join(told)]
+
+
+def texts(value: Any) -> Iterator[str]:
+    """The strings within a value; the names of an object's members are none."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for member in value.values():
+            yield from texts(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
 
 
 @dataclass
@@ -101,7 +130,7 @@ def _far() -> int:
     return int(time.time()) + LIFE
 
 
-def configuration(token: str | None, examples: int) -> SchemathesisConfig:
+def configuration(token: str | None, examples: int, workers: int = 1) -> SchemathesisConfig:
     """What to ask and how to judge it; each exception has its reason."""
     cross_field = [
         {
@@ -113,6 +142,7 @@ def configuration(token: str | None, examples: int) -> SchemathesisConfig:
     return SchemathesisConfig.from_dict(
         {
             "seed": SEED,
+            "workers": workers,
             "continue-on-failure": True,
             "request-timeout": 30,
             "headers": {} if token is None else {HEADER: token},
@@ -157,10 +187,10 @@ def _followable(method: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return followed
 
 
-def run(service: Service, address: str, token: str | None, examples: int) -> Findings:
+def run(service: Service, address: str, token: str | None, examples: int, workers: int = 1) -> Findings:
     """One caller's run over the whole description; without `examples` the shortest that there is."""
     seed(service)
-    config = configuration(token, examples)
+    config = configuration(token, examples, workers)
     config.projects.default.update(base_url=address + API)
     schema = schemathesis.openapi.from_dict(service.nobody().get("/openapi.json").json, config=config)
     chance = random.Random(SEED)  # noqa: S311 (nobody has to guess it)

@@ -35,7 +35,7 @@ PAGE = f"""<!doctype html>
 <body>
 <rapi-doc spec-url="openapi.json" render-style="read" load-fonts="false" show-header="false"
  allow-server-selection="false" allow-authentication="false" schema-style="table">
-<p>The API viewer is loading. The document itself is at <a href="openapi.json">openapi.json</a>.</p>
+<p>This shows <a href="openapi.json">openapi.json</a>, by a script from a public host.</p>
 </rapi-doc>
 </body>
 </html>

@@ -40,25 +40,27 @@ REQUIREMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An operation at its canonical path, relative to the mount."""
+    """An operation at its canonical path, relative to the mount, and the wing that declared it."""
 
     path: str
     node: type[Node]
     parameters: tuple[type[Node], ...]
     operation: Operation
+    wing: str
 
 
 def endpoints(registry: Any) -> list[Endpoint]:
     """Every operation of the API, in the order of their paths."""
-    places = dict(_places(registry.tree))
+    found_at = dict(places(registry.tree))
     found = []
     for view in registry.introspector.get_category("views"):
         settings = view["introspectable"]
         operation = settings.get("operation")
         if operation is not None:
-            path, parameters = places[settings["context"]]
+            path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            found.append(Endpoint(path or "/", settings["context"], parameters, operation))
+            wing = settings["callable"].__module__.split(".")[-2]
+            found.append(Endpoint(path or "/", settings["context"], parameters, operation, wing))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
 
 
@@ -66,7 +68,7 @@ def _below(name: str) -> str:
     return f"/{name}" if name else ""
 
 
-def _places(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
+def places(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
     """Each node class with its canonical path and the parameters in it; aliases have no views."""
     waiting: deque[tuple[type[Node], str, tuple[type[Node], ...]]] = deque([(Root, "", ())])
     while waiting:
@@ -114,6 +116,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "operationId": operation.operation_id,
         "summary": operation.summary,
         "description": _requirement(endpoint),
+        "tags": [endpoint.wing],
         "responses": _responses(operation),
     }
     parameters = [_path_parameter(node) for node in endpoint.parameters]

@@ -35,3 +35,15 @@ def test_whatever_is_asked_is_answered_as_described(seeded, caller):
     assert not findings.errors, "\n\n".join(findings.errors)
     assert len(findings.operations) == 43
     assert (200 in findings.statuses, 401 in findings.statuses) == (True, True)
+
+
+@pytest.mark.skipif(not EXAMPLES, reason="a part of `make fuzz`")
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
+def test_eight_at_once_meet_no_error_of_the_server(seeded):
+    with served(seeded.app, threads=8) as port:
+        token = fuzzing.CALLERS["admin"](seeded)
+        findings = fuzzing.run(seeded, f"http://127.0.0.1:{port}", token, EXAMPLES, workers=8)
+    print(f"eight at once: {findings.requests} requests, {dict(sorted(findings.statuses.items()))}")
+    # What its own threads do to each other while they make things up is not the service's affair.
+    assert not [status for status in findings.statuses if status >= 500]
+    assert findings.requests > 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from pathlib import Path
 
@@ -49,3 +50,11 @@ def test_a_template_compiles_and_holds_nothing_forbidden(path):
 )
 def test_the_law_of_templates_bites(source):
     assert offences(source)
+
+
+def test_no_field_takes_a_builtin_of_the_language_for_its_text():
+    """What a macro is not given must not be found elsewhere: `help` and `type` are words of Python too."""
+    macros = (PACKAGE / "web/templates/forms.pt").read_text(encoding="utf-8")
+    optional = set(re.findall(r"\b(\w+) \|", macros))
+    assert optional
+    assert not optional & set(dir(builtins))

@@ -1,0 +1,103 @@
+"""The headers of every page and every form, whatever comes of it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from pages import Browser
+
+from secretsvc.access.resources import Group
+from secretsvc.identity.resources import Identity
+from secretsvc.web.headers import (
+    API_CONTENT_SECURITY_POLICY,
+    PAGE_CONTENT_SECURITY_POLICY,
+    SECURITY_HEADERS,
+)
+from secretsvc.web.openapi import places
+from secretsvc.web.tree import PAGES
+
+
+def declared(registry):
+    """Each page and form: its node class, its path with parameters, its method."""
+    found_at = dict(places(registry.tree))
+    for entry in registry.introspector.get_category("views"):
+        view = entry["introspectable"]
+        if view["route_name"] == PAGES and view.get("page"):
+            path, _ = found_at[view["context"]]
+            yield view["context"], f"{path}/{view['name']}".rstrip("/") or "/", view["page"].method
+
+
+@pytest.fixture
+def paths(vault, service):
+    """The paths of all pages and forms, filled in with what is there."""
+    vault.batch(set={"API_KEY": "x"})
+    ids = {Identity: service.identity_id("ada@example.com"), Group: service.group("crew", "ada@example.com")}
+    names = {"project": "shop", "env": "prod", "key": "API_KEY", "identityId": ids[Identity]}
+    names["grantId"] = service.grant(ids[Group], "reader", "shop", group=True)
+
+    def fill(node, path):
+        inside = next(
+            (ids[one] for one in ids if f"/{one.__name__.lower()}" in path.lower()[:6]), names["grantId"]
+        )
+        return path.format(**names, id=inside)
+
+    return [(fill(node, path), method) for node, path, method in declared(service.app.registry)]
+
+
+def judge(page):
+    names = [name.lower() for name in page.headers]
+    assert len(set(names)) == len(names)
+    for name, value in SECURITY_HEADERS:
+        assert page.headers[name] == value
+    # What leads on elsewhere has nothing to run.
+    wanted = API_CONTENT_SECURITY_POLICY if page.status_int == 303 else PAGE_CONTENT_SECURITY_POLICY
+    assert page.headers["Content-Security-Policy"] == wanted
+    assert UUID(page.headers["X-Request-Id"]).version == 7
+    assert not {name for name in names if name.startswith("access-control-")} | (
+        {"server", "set-cookie"} & {*names}
+    )
+    assert "no-store" in page.headers["Cache-Control"]
+    assert page.status_int == 303 or page.headers["Content-Type"].lower() == "text/html; charset=utf-8"
+
+
+def test_every_page_and_form_has_the_headers_whatever_comes_of_it(paths, service):
+    browser, stranger = Browser(service), Browser(service, "eve@example.com")
+    nobody = Browser(service)
+    nobody.extra_environ.clear()
+    assert len(paths) > 20
+    for path, method in paths:
+        if method == "GET":
+            judge(browser.get(path, status=[200, 303]))
+            judge(stranger.get(path, status="*"))
+            judge(browser.get(f"{path}?a=%FF", status=[200, 400, 303]))
+        else:
+            refused = browser.post(path, {"x": ""}, status=403)
+            assert "too old, or not yours" in refused.text, path
+            judge(refused)
+            judge(stranger.post(path, {"x": ""}, status=[403, 404]))
+            judge(browser.post(path, {"x": ""}, headers={"Sec-Fetch-Site": "cross-site"}, status=403))
+        judge(nobody.request(path, method=method, status=401))
+
+
+def test_static_files_need_an_assertion_and_are_kept_by_browsers(service):
+    browser, nobody = Browser(service), Browser(service)
+    nobody.extra_environ.clear()
+    for name, media in (
+        ("secretsvc.css", "text/css"),
+        ("keyboard.js", "javascript"),
+        ("icon.svg", "image/svg"),
+    ):
+        file = browser.get(f"/static/web/{name}")
+        assert media in file.headers["Content-Type"]
+        assert "max-age=" in file.headers["Cache-Control"]
+        for header, value in SECURITY_HEADERS:
+            assert file.headers[header] == value
+        judge(nobody.get(f"/static/web/{name}", status=401))
+    for path in (
+        "/static/web/",
+        "/static/web/nothing.css",
+        "/static/web/../shell.py",
+        "/static/web/%2e%2e/shell.py",
+    ):
+        judge(browser.get(path, status=404))
