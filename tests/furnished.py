@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service import Service, arrange
-from vault import Vault
+from vault import Vault, tamper
 
 SHOP = "/projects/shop"
 PROD = f"{SHOP}/environments/prod"
@@ -37,10 +37,7 @@ def furnish(service: Service) -> None:
     prod.set(API_KEY="another")
     prod.batch(delete=["GONE"])
     dev.batch(set={"API_KEY": "five", "ONLY_HERE": "six"})
-    service.execute(
-        "UPDATE secret_version SET envelope = :bad WHERE secret_id = (SELECT id FROM secret WHERE key = 'BROKEN')",
-        {"bad": b"damaged"},
-    )
+    tamper(service, "BROKEN")
     crew = service.group("crew", "wendy@example.com", "rita@example.com")
     service.grant(crew, "writer", "shop", group=True)
     service.grant("rita@example.com", "reader", "shop/prod")

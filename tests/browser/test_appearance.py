@@ -9,7 +9,8 @@ from vault import CANONICAL as PROD
 from vault import Vault
 
 COLOURS = """() => ["backgroundColor", "color"].map((name) =>
-    getComputedStyle(document.body)[name].match(/\\d+/g).map(Number).reduce((sum, part) => sum + part) / 765)"""
+    getComputedStyle(document.body)[name].match(/\\d+/g)
+        .map(Number).reduce((sum, part) => sum + part) / 765)"""
 SHIFTS = """() => new Promise((resolve) => {
     const found = [];
     new PerformanceObserver((list) => found.push(...list.getEntries().map((one) => one.value)))
