@@ -12,15 +12,19 @@ OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIEN
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz bench check format pins clean
+.PHONY: help run demo test fuzz bench screenshots check format pins clean
 
 help: ## show what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy
 	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
-	@echo "secretsvc serves http://$(LISTEN)/api/v1/whoami (choose who you are at http://$(LISTEN)/.devproxy/)"
+	@echo "secretsvc serves http://$(LISTEN)/ (choose who you are at http://$(LISTEN)/.devproxy/)"
 	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
+
+demo: $(VENV)/run.done .dev/master-key ## fill the development database with a believable organisation
+	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
+	@MASTER_KEY="$$(cat .dev/master-key)" $(DEVELOPMENT) $(BIN)/python -W ignore -m demo development.ini
 
 test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -34,6 +38,9 @@ fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
 	@for script in absent_or_invisible audit_pages snapshot rekey pages; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py; done
+
+screenshots: $(VENV)/dev.done ## take the README's pictures of the demo, with Chromium
+	@$(DEVELOPMENT) $(BIN)/python -W ignore -m demo.screenshots docs/images
 
 check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/ruff format --check .
