@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.audit import domain, schemas
+from secretsvc.audit.selection import AuditFilter
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
 
 def read_audit(_context: Root, request: Any) -> Any:
     """`GET /audit`."""
-    return domain.read_audit(request.call, domain.AuditFilter(**request.query_values))
+    return domain.read_audit(request.call, AuditFilter(**request.query_values))
 
 
 def includeme(config: Any) -> None:

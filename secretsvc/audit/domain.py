@@ -7,38 +7,16 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, select, union
+from sqlalchemy import RowMapping, select
 
 from secretsvc.access.rules import ENVIRONMENT_NOT_FOUND, PROJECT_NOT_FOUND, assert_admin_somewhere
-from secretsvc.audit.models import audit_record, is_denied
+from secretsvc.audit.activity import Activity, count_activity
 from secretsvc.audit.narrowing import Reach, environments_of, own_reach
-from secretsvc.audit.rules import DENIED, SUCCESS
+from secretsvc.audit.selection import AuditFilter, Places, places_of, take_rows
 from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.ids import earliest_id
 from secretsvc.projects.models import environment, project
-
-# SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.
-PARTS = 100
-# Ids are in the order of time, and lead to a time without an index of its own: a record's id is made when
-# it is written, a little later than the request's one clock value, or, by a clock set back, earlier.
-LAG_MS = 600_000
-
-
-@dataclass(frozen=True, slots=True)
-class AuditFilter:
-    """What is asked for; times in epoch milliseconds, `since` inclusive and `until` exclusive."""
-
-    project: str | None = None
-    environment: str | None = None
-    actor: str | None = None
-    action: str | None = None
-    outcome: str | None = None
-    since: int | None = None
-    until: int | None = None
-    cursor: UUID | None = None
-    limit: int = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +52,20 @@ class AuditPage:
     next_cursor: str | None = field(default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class AuditBrowse:
+    """Records, newest first, and where to go on in both directions: `older` is a cursor, `newer` an `after`.
+
+    `activity` is of the whole selection, not only of this page.
+    """
+
+    items: list[AuditRecord]
+    older: UUID | None
+    newer: UUID | None
+    places: Places
+    activity: Activity
+
+
 def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
     """A page of what the caller may audit (specification, "Audit").
 
@@ -81,10 +73,25 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
     """
     assert_admin_somewhere(call)
     reach = _reach(call, asked)
-    rows = _newest(call, reach, asked)
-    items = [_record(row) for row in rows[: asked.limit]]
-    more = len(rows) > asked.limit
+    rows, more = take_rows(call, reach, asked)
+    items = [_record(row) for row in rows]
     return AuditPage(items, str(items[-1].id) if more else None)
+
+
+def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
+    """As `read_audit`, with what people want around the rows; four statements beside those of the reach."""
+    assert_admin_somewhere(call)
+    reach = _reach(call, asked)
+    rows, more = take_rows(call, reach, asked)
+    forward = asked.after is not None
+    return AuditBrowse(
+        [_record(row) for row in rows],
+        # Whoever came from one side can go back to it.
+        older=rows[-1]["id"] if rows and (more or forward) else None,
+        newer=rows[0]["id"] if rows and (more if forward else asked.cursor is not None) else None,
+        places=places_of(call, rows),
+        activity=count_activity(call, reach, asked),
+    )
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:
@@ -125,72 +132,6 @@ def _environment_reach(call: Call, project_slug: str | None, slug: str) -> Reach
         only = found[0].id if len(found) == 1 else None
         call.denials.append(Denial("access.denied", environment_id=only))
     raise NotFound(ENVIRONMENT_NOT_FOUND)
-
-
-def _newest(call: Call, reach: Reach, asked: AuditFilter) -> list[RowMapping]:
-    """One row more than asked for, if there are as many.
-
-    Each scope's newest rows come off an index of its own, and the newest of those are taken: one
-    condition over all scopes would walk the log until enough rows happened to match.
-    """
-    row = audit_record.c
-    parts = [_newest_ids(asked)] if reach.everything else []
-    parts += [_newest_ids(asked, row.project_id, one) for one in sorted(reach.projects)]
-    parts += [_newest_ids(asked, row.environment_id, one) for one in sorted(reach.environments)]
-    rows: dict[UUID, RowMapping] = {}
-    for start in range(0, len(parts), PARTS):
-        ids = parts[start : start + PARTS]
-        statement = select(audit_record).where(row.id.in_(_merged(ids, asked.limit)))
-        rows |= {found["id"]: found for found in call.connection.execute(statement).mappings()}
-    newest = sorted(rows.values(), key=lambda found: found["id"], reverse=True)
-    return newest[: asked.limit + 1]
-
-
-def _newest_ids(
-    asked: AuditFilter, scope: Column[UUID] | None = None, value: UUID | None = None
-) -> Select[Any]:
-    row = audit_record.c
-    statement = select(row.id).where(*_conditions(asked, scope is not None))
-    if scope is not None:
-        # SQLite keeps no statistics, and might rather walk all denials, or all that an actor ever did.
-        index = f"INDEXED BY ix_audit_record_{scope.name}"
-        statement = statement.where(scope == value).with_hint(audit_record, index, "sqlite")
-    statement = statement.order_by(row.id.desc()).limit(asked.limit + 1)
-    # SQLite orders and cuts a part of a union only inside a query of its own.
-    return select(statement.subquery().c.id)
-
-
-def _merged(parts: list[Select[Any]], limit: int) -> Select[Any]:
-    merged = union(*parts).subquery() if len(parts) > 1 else parts[0].subquery()
-    newest = select(merged.c.id).order_by(merged.c.id.desc()).limit(limit + 1).subquery()
-    return select(newest.c.id)
-
-
-def _conditions(asked: AuditFilter, scoped: bool) -> list[ColumnElement[bool]]:
-    row = audit_record.c
-    conditions: list[ColumnElement[bool]] = []
-    if asked.actor is not None:
-        # Subjects of people are lower-cased, names of service tokens are not (contract 4.11).
-        conditions.append(row.actor_subject.in_({asked.actor, asked.actor.lower()}))
-    if asked.action is not None:
-        conditions.append(row.action == asked.action)
-    if asked.outcome is not None:
-        conditions.append(_has_outcome(asked.outcome, scoped))
-    if asked.since is not None:
-        conditions += [row.created_at >= asked.since, row.id >= earliest_id(asked.since - LAG_MS)]
-    if asked.until is not None:
-        conditions += [row.created_at < asked.until, row.id < earliest_id(asked.until + LAG_MS)]
-    if asked.cursor is not None:
-        conditions.append(row.id < asked.cursor)
-    return conditions
-
-
-def _has_outcome(outcome: str, scoped: bool) -> ColumnElement[bool]:
-    if outcome != DENIED:
-        return audit_record.c.outcome == outcome
-    # Within a scope the same is said so that the index of all denials will not do: PostgreSQL would read
-    # the whole of it for each part.
-    return audit_record.c.outcome != SUCCESS if scoped else is_denied()
 
 
 def _record(row: RowMapping) -> AuditRecord:

@@ -44,7 +44,38 @@ class KeyRingReport:
     @property
     def safe_to_remove_old_key(self) -> bool:
         """True exactly when no envelope names a key that is not the active one."""
-        return all(key.active or key.rows == 0 for key in self.keys)
+        return self.remaining == 0
+
+    @property
+    def remaining(self) -> int:
+        """How many envelopes name a key that is not the active one."""
+        return sum(key.rows for key in self.keys if not key.active)
+
+    @property
+    def unreadable(self) -> int:
+        """How many envelopes name a key that is not on the ring, so that nobody can open them."""
+        return sum(key.rows for key in self.keys if not key.held)
+
+    @property
+    def holds_old_key(self) -> bool:
+        """Whether a key beside the active one is on the ring."""
+        return any(key.held and not key.active for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the settings allow, and the database they lead to.
+
+    Sizes in bytes; `rate` in the notation of the `limits` library, None where there is no limit; `database`
+    is the engine's name.
+    """
+
+    secret_max_bytes: int
+    env_max_secrets: int
+    body_max_bytes: int
+    rate: str | None
+    rate_is_shared: bool
+    database: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +101,20 @@ def key_ring(call: Call) -> KeyRingReport:
     kids = [*ring.kids, *sorted(rows.keys() - {*ring.kids})]
     keys = [Key(kid, kid == ring.active_kid, kid in ring.kids, rows.get(kid, 0)) for kid in kids]
     return KeyRingReport(ring.active_kid, keys)
+
+
+def limits_in_force(call: Call) -> Limits:
+    """The limits of this process. Raises `ServerMisconfigured` for a malformed one."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    settings = call.settings
+    return Limits(
+        settings.secret_max_bytes,
+        settings.env_max_secrets,
+        settings.body_max_bytes,
+        None if settings.rate_limit is None else str(settings.rate_limit),
+        not settings.rate_limit_storage.startswith("memory:"),
+        call.connection.dialect.name,
+    )
 
 
 def rekey(call: Call, limit: int) -> Rekeyed:

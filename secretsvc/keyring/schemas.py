@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secretsvc.web.schema import Body, Boolean, Integer, Items, Text, required
+from secretsvc.web.schema import Body, Boolean, Integer, IntegerText, Items, Text, required
 
 KID = Text(minimum=16, maximum=16)
 
@@ -11,6 +11,12 @@ class RekeyBody(Body):
     """`POST /admin/rekey`."""
 
     limit = required(Integer(minimum=1, maximum=1000))
+
+
+class RekeyForm(Body):
+    """The same as a form sends it."""
+
+    limit = required(IntegerText(minimum=1, maximum=1000))
 
 
 class Rekeyed(Body):

@@ -108,7 +108,7 @@ def add_navigation(
 ) -> None:
     """Directive: an entry of the shell's navigation, for those who hold the role at global scope.
 
-    Entries stand in ascending `order`; the built-in ones are 10 to 60. Two of one path conflict.
+    Entries stand in ascending `order`; the built-in ones are 10 to 70. Two of one path conflict.
     """
     links = config.registry.navigation
 

@@ -27,6 +27,7 @@ DONE = {
     "renamed": "Renamed.",
     "rolled-back": "Written again as a new version.",
     "written": "Written.",
+    "rekeyed": "Moved one page to the active key.",
     "unchanged": "Nothing had to be changed.",
 }
 #: A mask tells nothing of the length of what it hides.
@@ -95,7 +96,7 @@ class Shell:
 
     def is_current(self, link: Link) -> bool:
         """Whether the page shown lies under an entry."""
-        here = self.context.path(PAGES) if self.context is not None else ""
+        here = self.path(*filter(None, [self.request.view_name])) if self.context is not None else ""
         return here == link.path or (link.path != "/" and here.startswith(f"{link.path}/"))
 
     @property

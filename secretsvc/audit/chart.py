@@ -1,0 +1,49 @@
+"""The geometry of the chart of activity; a drawing is `HEIGHT` high and `STEP` wide for each stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+HEIGHT, STEP, GAP = 100, 10, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stretch's column, denials at its foot and successes upon them; in the drawing's own units."""
+
+    stretch: Any
+    x: int
+    successes_y: float
+    successes_height: float
+    denials_y: float
+    denials_height: float
+    width: int = STEP - GAP
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Bars from left to right; `peak` is the greatest total of a stretch, which fills the height."""
+
+    bars: list[Bar]
+    peak: int
+    height: int = HEIGHT
+
+    @property
+    def width(self) -> int:
+        """Of the whole drawing."""
+        return STEP * len(self.bars)
+
+
+def draw(stretches: Sequence[Any]) -> Chart:
+    """A chart of stretches that have `successes`, `denials` and `total`."""
+    peak = max((one.total for one in stretches), default=0)
+    unit = HEIGHT / max(peak, 1)
+    return Chart([_bar(one, number * STEP + GAP // 2, unit) for number, one in enumerate(stretches)], peak)
+
+
+def _bar(stretch: Any, x: int, unit: float) -> Bar:
+    denials, successes = round(stretch.denials * unit, 2), round(stretch.successes * unit, 2)
+    foot = round(HEIGHT - denials, 2)
+    return Bar(stretch, x, round(foot - successes, 2), successes, foot, denials)

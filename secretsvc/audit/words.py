@@ -1,0 +1,84 @@
+"""What the audit log says, in words: its actions, and the details of a record."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+#: What may be looked for, beside denials: every action that something records.
+MUTATIONS = (
+    "project.create",
+    "project.update",
+    "project.delete",
+    "environment.create",
+    "environment.delete",
+    "secret.batch",
+    "secret.import",
+    "secret.rename",
+    "secret.rollback",
+    "secret.reveal",
+    "secret.export",
+    "identity.create",
+    "identity.update",
+    "grant.create",
+    "grant.delete",
+    "grant.bootstrap",
+    "group.create",
+    "group.update",
+    "group.delete",
+    "group.member.add",
+    "group.member.remove",
+    "group.grant.create",
+    "group.grant.delete",
+    "keyring.rekey",
+)
+DENIALS = (
+    "access.denied",
+    *(
+        f"authz.{scope}.{role}"
+        for scope in ("global", "project", "environment")
+        for role in ("reader", "writer", "admin")
+    ),
+)
+ACTIONS = MUTATIONS + DENIALS
+OUTCOMES = {"success": "done", "denied": "denied"}
+KINDS = {"user": "person", "service": "service", None: "the service itself"}
+#: How many facts of one record stand on the page; a write can have hundreds.
+MOST = 100
+
+
+class Fact(NamedTuple):
+    """A part of a record's detail."""
+
+    name: str
+    text: str
+
+
+def facts(detail: Any) -> list[Fact]:
+    """The parts of a detail, at most `MOST` and a last one that tells how many are left out."""
+    found = _facts(detail)
+    if len(found) <= MOST:
+        return found
+    return [*found[:MOST], Fact("…", f"and {len(found) - MOST} more")]
+
+
+def _facts(detail: Any) -> list[Fact]:
+    if detail is None:
+        return []
+    if not isinstance(detail, dict):
+        return [Fact("detail", str(detail))]
+    named = {name: value for name, value in detail.items() if value is not None}
+    changes = named.pop("changes") if isinstance(named.get("changes"), list) else []
+    plain = [Fact(name.replace("_", " "), _text(value)) for name, value in named.items()]
+    return plain + [_change(change) for change in changes]
+
+
+def _change(change: Any) -> Fact:
+    if not isinstance(change, dict):
+        return Fact("change", str(change))
+    version = change.get("version")
+    text = str(change.get("key"))
+    return Fact(str(change.get("kind", "change")), f"{text} (version {version})" if version else text)
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

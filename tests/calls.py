@@ -1,0 +1,33 @@
+"""Calls as a request makes them, for tests of use cases without a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from service import ADMIN, Service
+
+from secretsvc.access.admission import Admission
+from secretsvc.kernel.actors import Kind, Principal
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.clock import now_ms
+
+
+@contextmanager
+def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> Iterator[Call]:
+    """A call of a person that only reads; `now` in epoch milliseconds."""
+    registry = service.app.registry
+    moment = now_ms() if now is None else now
+    admission = Admission(service.engine, registry.service_settings)
+    actor, snapshot = admission.admit(Principal(Kind.USER, subject), moment, "a-test")
+    with service.engine.connect() as connection:
+        yield Call(
+            actor,
+            snapshot,
+            moment,
+            "a-test",
+            registry.service_settings,
+            lambda: connection,
+            connection.rollback,
+            registry.load_ring,
+        )

@@ -1,0 +1,353 @@
+"""The page of the audit log, without JavaScript."""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from pages import Browser
+from service import arrange
+from shapes import log
+from statements import recorded
+from vault import Vault
+
+from secretsvc.audit.models import audit_record
+from secretsvc.audit.words import ACTIONS
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.ids import earliest_id
+
+ADA = "ada@example.com"
+EVIL = "<script>alert(1)</script>\"'${1+1}"
+
+
+@pytest.fixture
+def browser(admin, service) -> Browser:
+    return Browser(service)
+
+
+def records(page):
+    """The rows of the log as words, newest first; its table is the last one."""
+    table = page.html.find("caption", string="Records, newest first")
+    rows = table.parent.tbody.find_all("tr") if table else []
+    return [[" ".join(cell.text.split()) for cell in row.find_all(["td", "th"])] for row in rows]
+
+
+def actions(page):
+    return [row[1] for row in records(page)]
+
+
+def numbers(page):
+    table = page.html.find("caption", string=re.compile("^Records over time")).parent
+    rows = [[cell.text for cell in row.find_all("td")] for row in table.tbody.find_all("tr")]
+    return sum(int(done) for _, done, _ in rows), sum(int(denied) for *_, denied in rows)
+
+
+def chips(page):
+    found = page.html.find(class_="chips")
+    return {link.text.strip(" ×"): link["href"] for link in found.find_all("a")} if found else {}
+
+
+def with_ids_of_their_time(service, *moments):
+    for moment in moments:
+        log_id = earliest_id(moment)
+        row = {
+            "id": log_id,
+            "created_at": moment,
+            "action": f"test.{(moment // 1000) % 100}",
+            "outcome": "success",
+            "actor_subject": "writer@example.com",
+            "request_id": "old",
+        }
+        service.execute(audit_record.insert(), row)
+
+
+def test_a_record_says_who_did_what_where_and_why(browser, service, admin):
+    Vault(admin).batch(set={"TOKEN": "very-secret", "OTHER": "x"}, reason="Rotation")
+    page = browser.open("/audit")
+    time, action, outcome, actor, place, reason, detail, _ = records(page)[0]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", time)
+    assert (action, outcome, actor, place, reason) == (
+        "secret.batch",
+        "done",
+        "root@example.com person",
+        "shop/prod",
+        "Rotation",
+    )
+    assert detail == "rev1 addedOTHER (version 1) addedTOKEN (version 1)"
+    assert "very-secret" not in page.text
+    assert page.html.find("a", string="shop/prod")["href"] == "/projects/shop/environments/prod"
+
+
+def test_what_is_gone_is_named_by_its_id(browser, service, admin):
+    places = service.scope("shop/prod")
+    admin.delete("/projects/shop/environments/prod")
+    assert records(browser.open("/audit"))[0][4] == f"environment {places['environment_id']}, gone"
+    admin.delete("/projects/shop")
+    assert records(browser.open("/audit"))[0][4] == f"project {places['project_id']}, gone"
+
+
+def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service, admin):
+    changes = [{"key": f"KEY_{number}", "kind": "added", "version": 1} for number in range(150)]
+    log(service, detail=json.dumps({"rev": 1, "changes": changes}))
+    log(service, detail="{")
+    log(service, detail='["a", 1]')
+    page = browser.open("/audit?action=test.made")
+    assert [row[6] for row in records(page)][:2] == ["detail['a', 1]", ""]
+    folded = records(page)[2][6]
+    assert folded.startswith("101 parts")
+    assert folded.endswith("…and 51 more")
+
+
+def test_filters_stand_in_the_form_and_as_chips_that_take_them_away(browser, service, admin):
+    log(service, action="test.one", actor_subject="bob@example.com")
+    log(service, action="test.one", outcome="denied")
+    log(service, action="test.two", outcome="denied")
+    page = browser.open("/audit")
+    form = page.forms[0]
+    form["action"], form["outcome"] = "test.one", "denied"
+    page = form.submit()
+    assert [(row[1], row[2]) for row in records(page)] == [("test.one", "denied")]
+    assert page.forms[0]["action"].value == "test.one"
+    assert page.forms[0]["outcome"].value == "denied"
+    found = chips(page)
+    assert set(found) == {"Action: test.one", "Outcome: denied", "Remove all"}
+    assert actions(browser.open(found["Outcome: denied"])) == ["test.one", "test.one"]
+    assert actions(browser.open(found["Action: test.one"])) == ["test.two", "test.one"]
+    assert len(records(browser.open(found["Remove all"]))) > 3
+    assert actions(browser.open("/audit?actor=BOB@example.com")) == ["test.one"]
+
+
+def test_a_place_is_a_filter(browser, service, admin):
+    arrange(service, "depot", "prod")
+    assert {row[4] for row in records(browser.open("/audit?project=depot"))} == {"depot", "depot/prod"}
+    assert {row[4] for row in records(browser.open("/audit?project=depot&environment=prod"))} == {
+        "depot/prod"
+    }
+    assert {row[4] for row in records(browser.open("/audit?environment=prod"))} == {"depot/prod", "shop/prod"}
+
+
+@pytest.mark.parametrize(
+    "since", ["1000000005000", "1970-01-01T00:00", "2001-09-09T01:46:45", "2001-09-09T01:46:45.000"]
+)
+def test_times_are_utc_as_their_fields_have_them_or_epoch_milliseconds(browser, service, since):
+    with_ids_of_their_time(service, 1_000_000_000_000, 1_000_000_010_000)
+    page = browser.open(f"/audit?since={since}&until=1000000010001")
+    early = since.startswith("1970")
+    assert actions(page) == ["test.10", "test.0"] if early else ["test.10"]
+    assert page.forms[0]["until"].value == "2001-09-09T01:46:50.001"
+    again = page.forms[0].submit()
+    assert actions(again) == actions(page)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("project=Not+A+Slug", "project"),
+        ("environment=-", "environment"),
+        ("since=yesterday", "since"),
+        ("since=2026-02-30T10:00", "since"),
+        ("until=-1", "until"),
+        ("outcome=maybe", "outcome"),
+        ("action=" + "x" * 65, "action"),
+        ("actor=%00", "actor"),
+        ("cursor=x", None),
+        ("after=x", None),
+        ("nonsense=1", None),
+    ],
+)
+def test_a_malformed_filter_is_kept_with_what_is_wrong_with_it(browser, query, field):
+    page = browser.open(f"/audit?{query}&reason=&actor2=", 422)
+    assert page.html.find(role="alert")
+    assert records(page) == []
+    if field:
+        typed = page.html.find(id=field)
+        assert typed["aria-invalid"] == "true"
+        assert page.html.find(id=typed["aria-describedby"]).find_parent() is not None
+    if field in ("project", "since", "until", "action"):
+        assert page.html.find(id=field)["value"] == parse_qs(query)[field][0]
+
+
+def test_blank_fields_are_no_filters(browser):
+    blank = "&".join(f"{name}=" for name in ("project", "actor", "action", "outcome", "since", "until"))
+    page = browser.open(f"/audit?{blank}")
+    assert len(records(page)) >= 3
+    assert not chips(page)
+
+
+def test_a_project_that_is_not_there_and_one_that_is_not_the_callers_look_the_same(service, admin):
+    arrange(service, "depot", "prod")
+    service.grant(ADA, "admin", "shop")
+    browser = Browser(service, ADA)
+    pages = [browser.open(f"/audit?project={slug}", 404) for slug in ("depot", "absent")]
+    bodies = [page.text.replace("depot", "absent") for page in pages]
+    assert bodies[0] == bodies[1]
+    assert "Project not found." in pages[0].html.find(role="alert").text
+    assert [row["action"] for row in service.denials()] == ["access.denied"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "seen", "denied"),
+    [("shop", {"shop", "shop/prod", "shop/dev"}, "depot"), ("shop/dev", {"shop/dev"}, "shop")],
+)
+def test_an_admin_reads_of_what_it_administers_alone(service, admin, scope, seen, denied):
+    arrange(service, "depot", "prod")
+    service.grant(ADA, "admin", scope)
+    browser = Browser(service, ADA)
+    page = browser.open("/audit")
+    assert {row[4] for row in records(page)} == seen
+    assert numbers(page) == (len(records(page)), 0)
+    browser.open(f"/audit?project={denied}", 404)
+
+
+@pytest.mark.parametrize("role", [None, "reader", "writer"])
+def test_who_administers_nothing_has_no_audit_page(service, admin, role):
+    if role:
+        service.grant(ADA, role)
+    browser = Browser(service, ADA)
+    browser.open("/audit", 403)
+    assert browser.open("/").html.find("a", href="/audit") is None
+    assert [row["action"] for row in service.denials()] == ["authz.global.admin"]
+
+
+def test_older_and_newer_pages_lead_through_everything_and_back(browser, service):
+    rows = [str(row) for row in range(23)]
+    for row in rows:
+        log(service, action="test.page", request_id=row)
+    page, seen = browser.open("/audit?action=test.page&limit=5"), []
+    while True:
+        seen.append([row[7] for row in records(page)])
+        if page.html.find("a", rel="next") is None:
+            break
+        page = page.click("^Older$")
+    assert [row for one in seen for row in one] == rows[::-1]
+    assert [len(one) for one in seen] == [5, 5, 5, 5, 3]
+    back = [seen.pop()]
+    while page.html.find("a", rel="prev") is not None:
+        page = page.click("^Newer$")
+        back.append([row[7] for row in records(page)])
+    assert back[1:] == seen[::-1]
+    assert page.html.find("a", rel="next")
+
+
+def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
+    log(service, 10, action="test.page", request_id="old")
+    page = browser.open("/audit?action=test.page&limit=5").click("^Older$")
+    log(service, 3, action="test.page", request_id="new")
+    page = page.click("^Newer$")
+    assert [row[7] for row in records(page)] == ["old"] * 5
+    page = page.click("^Newer$")
+    assert [row[7] for row in records(page)] == ["new"] * 3
+    assert page.html.find("a", rel="prev") is None
+    assert [row[7] for row in records(page.click("^Newest$"))] == ["new"] * 3 + ["old"] * 2
+
+
+def test_a_project_admins_pages_lead_both_ways_too(service, admin):
+    places = [service.scope(path) for path in ("shop", "shop/prod", "shop/dev")]
+    for number in range(12):
+        columns = {name: value for name, value in places[number % 3].items() if name != "scope_type"}
+        log(service, action="test.page", request_id=str(number), **columns)
+    service.grant(ADA, "admin", "shop")
+    first = Browser(service, ADA).open("/audit?action=test.page&limit=4")
+    last = first.click("^Older$").click("^Older$")
+    assert [row[7] for row in records(last)] == ["3", "2", "1", "0"]
+    assert records(last.click("^Newer$").click("^Newer$")) == records(first)
+
+
+def test_a_request_id_leads_to_all_that_its_request_left(browser, service, admin):
+    log(service, request_id="mine", created_at=now_ms())
+    log(service, request_id="mine", action="test.other", created_at=now_ms())
+    log(service, request_id="other", created_at=now_ms())
+    log(service, request_id="mine", action="test.old", created_at=1)
+    page = browser.open("/audit?action=test.other").click("mine")
+    assert actions(page) == ["test.other", "test.made"]
+    assert "Request id: mine" in chips(page)
+    assert actions(browser.open("/audit?request_id=mine")) == ["test.old", "test.other", "test.made"]
+
+
+def test_an_error_page_leads_to_its_denial(service, admin):
+    service.grant(ADA, "admin", "shop/dev")
+    service.grant(ADA, "reader", "shop/prod")
+    browser = Browser(service, ADA)
+    page = browser.post("/projects/shop/delete", status=403)
+    found = page.html.find("a", string="Find it in the audit log")
+    assert parse_qs(urlsplit(found["href"]).query).keys() == {"request_id", "since"}
+    page = Browser(service).open(found["href"])
+    assert actions(page) == ["authz.project.admin"]
+
+
+def test_the_chart_is_a_drawing_and_a_table_of_the_same_numbers(browser, service):
+    log(service, 7, action="test.now", created_at=now_ms())
+    log(service, 2, action="test.now", created_at=now_ms(), outcome="denied")
+    page = browser.open("/audit?action=test.now")
+    assert numbers(page) == (7, 2)
+    drawing = page.html.find("svg")
+    assert drawing["role"] == "img"
+    assert page.html.find(id=drawing["aria-labelledby"]).text.startswith("9 records")
+    done, denied = drawing.find_all("g")[-1].find_all("rect")
+    assert (float(done["height"]), float(denied["height"])) == (77.78, 22.22)
+    assert not drawing.find_all(style=True)
+    stretch = page.html.find("caption", string=re.compile("^Records over")).parent.tbody.find_all("a")[-1]
+    assert len(records(browser.open(stretch["href"]))) == 9
+
+
+@pytest.mark.parametrize("place", ["/projects/shop", "/projects/shop/environments/prod"])
+def test_a_place_leads_to_its_own_part_of_the_log(service, admin, place):
+    scope = "shop/prod" if "environments" in place else "shop"
+    service.grant(ADA, "admin", scope)
+    service.grant("writer@example.com", "writer", scope)
+    page = Browser(service, ADA).open(f"{place}/settings").click("^Audit$", index=1)
+    assert {row[4] for row in records(page)} <= {"shop", "shop/prod", "shop/dev"}
+    assert ("shop/dev" in {row[4] for row in records(page)}) is (scope == "shop")
+    page = Browser(service, "writer@example.com").open(f"{place}/settings")
+    assert page.html.find("a", string="Audit") is None
+
+
+def test_the_entry_of_the_navigation_is_marked(browser):
+    links = browser.open("/audit").html.find("nav", {"aria-label": "Main"}).find_all("a")
+    assert [link.text for link in links if link.get("aria-current")] == ["Audit"]
+
+
+def test_everything_in_the_log_is_shown_as_text(browser, service):
+    log(
+        service,
+        action=EVIL[:30],
+        actor_subject=EVIL,
+        reason=EVIL,
+        request_id=EVIL,
+        detail=json.dumps({EVIL: EVIL, "changes": [{"key": EVIL, "kind": EVIL}]}),
+    )
+    page = browser.open("/audit")
+    assert page.html.text.count(EVIL) >= 6
+    assert all(script["src"].startswith("/static/") for script in page.html.find_all("script"))
+    assert not page.html.find_all(style=True)
+    page = browser.open("/audit", params={"actor": EVIL})
+    assert len(records(page)) == 1
+    assert page.html.find(id="actor")["value"] == EVIL
+
+
+@pytest.mark.parametrize("count", [1, 120])
+def test_the_page_takes_as_many_statements_however_much_there_is(make_service, count):
+    service = make_service(LAST_SEEN_RESOLUTION="3600000")
+    arrange(service)
+    columns = {name: value for name, value in service.scope("shop/prod").items() if name != "scope_type"}
+    log(service, count, created_at=now_ms(), **columns)
+    service.grant(ADA, "admin", "shop")
+    for subject, path, expected in (
+        ("root@example.com", "/audit", 5),
+        ("root@example.com", "/audit?project=shop&request_id=made-by-a-test", 7),
+        (ADA, "/audit", 6),
+    ):
+        browser = Browser(service, subject)
+        browser.open(path)
+        with recorded(service) as statements:
+            browser.open(path)
+        assert len(statements) == expected, (subject, path)
+
+
+def test_the_known_actions_are_those_that_are_recorded(here):
+    sources = "".join(path.read_text() for path in (here / "secretsvc").rglob("*.py"))
+    said = set(re.findall(r"\"((?:project|environment|secret|identity|keyring|group)\.[a-z.]+)\"", sources))
+    columns = {name for name in said if name.endswith(".id")}
+    assert said - columns - {"group.grant"} <= set(ACTIONS)
