@@ -86,3 +86,13 @@ class Visitor:
         # A download answers a navigation, and a navigation that is left for another is no failure either.
         if request.failure != "net::ERR_ABORTED":
             self.problems.append(f"failed: {request.url} {request.failure}")
+
+
+@contextmanager
+def visit(browser: Browser, service: Service, port: int) -> Iterator[Visitor]:
+    """The administrator's browser, in which nothing may go wrong."""
+    visitor = Visitor(browser, service, f"http://127.0.0.1:{port}")
+    yield visitor
+    for context in browser.contexts:
+        context.close()
+    assert visitor.problems == []

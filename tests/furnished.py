@@ -21,6 +21,12 @@ PATHS = (
     f"{PROD}/secrets/API_KEY",
     f"{PROD}/secrets/BROKEN",
     f"{PROD}/secrets/GONE",
+    "/",
+    "/?q=key",
+    "/audit",
+    "/audit?project=shop&outcome=denied",
+    "/audit?since=long+ago",
+    "/admin/keyring",
     "/projects/absent",
 )
 

@@ -7,13 +7,13 @@ tests ask for every page and form on both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
-from chromium import Visitor, chromium
+from chromium import Visitor, chromium, visit
 from databases import SqliteDatabases
 from furnished import furnish
 from playwright.sync_api import Browser, Page
+from rotation import rotated
 from server import served
 from service import Service
 from tokens import TestIssuer
@@ -32,16 +32,6 @@ def browser() -> Iterator[Browser]:
     """One Chromium for the tests of a module: outside of them no event loop is left running."""
     with chromium() as started:
         yield started
-
-
-@contextmanager
-def visit(browser: Browser, service: Service, port: int) -> Iterator[Visitor]:
-    """The administrator's browser, in which nothing may go wrong."""
-    visitor = Visitor(browser, service, f"http://127.0.0.1:{port}")
-    yield visitor
-    for context in browser.contexts:
-        context.close()
-    assert visitor.problems == []
 
 
 @pytest.fixture
@@ -64,8 +54,10 @@ def organisation(sqlite_databases: SqliteDatabases, issuer: TestIssuer) -> Itera
     url = sqlite_databases.create()
     service = Service(url, issuer)
     furnish(service)
-    with served(service.app) as port:
-        yield service, port
+    # As it is while the master key is being changed, when there is most to say.
+    turned = rotated(service)
+    with served(turned.app) as port:
+        yield turned, port
     service.close()
     sqlite_databases.drop(url)
 
