@@ -74,8 +74,8 @@ class Visitor:
         # An error page's own status is no problem of the page.
         own = message.page is not None and message.location["url"] == message.page.url
         expected = own and message.text.startswith("Failed to load resource")
-        if message.type in ("error", "warning") and not expected:
-            self.problems.append(f"{message.type}: {message.text}")
+        if message.type == "error" and not expected:
+            self.problems.append(f"error: {message.text}")
 
     def _request(self, request: Request) -> None:
         self.requests.append(request)

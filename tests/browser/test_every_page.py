@@ -52,13 +52,16 @@ def test_a_narrow_page_does_not_scroll_sideways(onlooker: Visitor, path: str) ->
 def test_the_tab_key_reaches_everything_and_shows_where_it_is(onlooker: Visitor, path: str) -> None:
     page = onlooker.page(path)
     expected = page.evaluate(TAB_STOPS)
-    reached, outlines = [], set()
-    for _ in range(2 * len(expected) + 10):
+    reached: list[str] = []
+    outlines = set()
+    for _ in range(2 * len(expected) + 40):
         page.keyboard.press("Tab")
         focused = page.evaluate(FOCUSED)
         if focused is None:
             break
-        reached.append(focused[0])
+        # A field of a date has parts, each a stop of its own.
+        if focused[0] not in reached[-1:]:
+            reached.append(focused[0])
         outlines.add(focused[1])
     assert [one for one in reached if one in expected] == expected
     assert "none" not in outlines
