@@ -34,3 +34,23 @@ def submit(page: TestResponse, action: str, status: int = 303, **fields: str) ->
         form[name] = value
     answer = form.submit(status=status)
     return answer.follow() if status == 303 else answer
+
+
+def press(page: TestResponse, form: str, button: str, value: str, status: int = 303) -> TestResponse:
+    """Presses one of the buttons of the form whose action ends so; a redirection is followed."""
+    answer = form_of(page, form).submit(button, value=value, status=status)
+    return answer.follow() if status == 303 else answer
+
+
+def words(page: TestResponse, selector: str = "main") -> str:
+    """What is to be read in a part of a page, with single spaces."""
+    return _read(page.html.select_one(selector))
+
+
+def rows(page: TestResponse, selector: str = "main") -> list[str]:
+    """The same of each row of the tables in a part of a page."""
+    return [_read(row) for row in page.html.select(f"{selector} tbody tr")]
+
+
+def _read(element: Any) -> str:
+    return " ".join(element.get_text(" ").split()).replace(" ,", ",")

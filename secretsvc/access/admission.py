@@ -12,13 +12,13 @@ from sqlalchemy import Connection, Engine, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.access.models import grant
-from secretsvc.access.rules import KnownIdentity, Standing, load_standing
+from secretsvc.access.rules import KnownIdentity, Standing, has_own_global_admin, load_standing
 from secretsvc.audit import rules as audit
 from secretsvc.db.engine import read_once, write_transaction
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
-from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, Role, ScopeType
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, HeldGrant, Role, ScopeType
 from secretsvc.kernel.errors import Internal, NoAdminsConfigured
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Settings
@@ -27,6 +27,11 @@ from secretsvc.kernel.settings import Settings
 def is_listed(settings: Settings, principal: Principal) -> bool:
     """Whether `BOOTSTRAP_ADMINS` names the principal; it names people only (contract 3.6)."""
     return principal.kind is Kind.USER and principal.subject in settings.bootstrap_admins
+
+
+def with_listing(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]:
+    """The grants of somebody listed, who is an admin also before there is a row that says so."""
+    return grants if has_own_global_admin(grants) else (ADMIN_EVERYWHERE, *grants)
 
 
 class Admission:

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import exists, func, select
 
-from secretsvc.access.admission import is_listed
-from secretsvc.access.explanation import Explained, explain, scope_of
+from secretsvc.access.admission import is_listed, with_listing
+from secretsvc.access.explanation import Explained, GroupRef, Source, explain, source_of
 from secretsvc.access.grants import (
     Grant,
     Terms,
@@ -27,30 +27,8 @@ from secretsvc.audit.narrowing import auditable
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.directory import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
-from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, HeldGrant, Role, ScopeType, decide
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRef:
-    """The group that a grant came through."""
-
-    id: UUID
-    slug: str
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A grant that confers a role; `grant_id` is None for a listing that has no row yet."""
-
-    grant_id: UUID | None
-    group: GroupRef | None
-    role: Role
-    scope_type: ScopeType
-    project: str | None
-    environment: str | None
-    expires_at: int | None
-    decisive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +85,16 @@ def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions
     """Each scope that a live grant names, with every source (specification, "Access")."""
     assert_admin_somewhere(call)
     found = find_identity(call, identity_id)
-    principal = Principal(Kind(found.kind), found.subject)
-    standing = load_standing(call.connection, principal, call.now)
-    grants = standing.grants
-    if is_listed(call.settings, principal) and not standing.has_own_global_admin:
-        grants = (ADMIN_EVERYWHERE, *grants)
-    explained = explain(GrantSnapshot(grants, found.disabled))
+    explained, groups = _explanation(call, found)
     visible = [one for one in explained if decide(call.snapshot, one.at) is Role.ADMIN]
-    groups = _groups(call, grants)
     return EffectivePermissions(found, [_entry(one, groups) for one in visible])
+
+
+def own_permissions(call: Call) -> EffectivePermissions:
+    """The same of the caller itself, at every scope; open to any identity, the disabled too."""
+    found = find_identity(call, call.actor.identity_id)
+    explained, groups = _explanation(call, found)
+    return EffectivePermissions(found, [_entry(one, groups) for one in explained])
 
 
 def unknown_identities(call: Call) -> list[UnknownIdentity]:
@@ -149,6 +128,14 @@ def _holds_anything(identity_id: Any) -> Any:
     return direct | shared
 
 
+def _explanation(call: Call, found: Identity) -> tuple[list[Explained], dict[UUID, GroupRef]]:
+    principal = Principal(Kind(found.kind), found.subject)
+    grants = load_standing(call.connection, principal, call.now).grants
+    if is_listed(call.settings, principal):
+        grants = with_listing(grants)
+    return explain(GrantSnapshot(grants, found.disabled)), _groups(call, grants)
+
+
 def _groups(call: Call, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
     ids = {held.group_id for held in grants if held.group_id is not None}
     if not ids:
@@ -159,17 +146,5 @@ def _groups(call: Call, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
 
 def _entry(explained: Explained, groups: dict[UUID, GroupRef]) -> Entry:
     at = explained.at
-    sources = [
-        Source(
-            held.grant_id,
-            groups.get(held.group_id) if held.group_id is not None else None,
-            held.role,
-            held.scope_type,
-            scope_of(held).project,
-            scope_of(held).environment,
-            held.expires_at,
-            held is explained.decisive,
-        )
-        for held in explained.sources
-    ]
+    sources = [source_of(held, groups, decisive=held is explained.decisive) for held in explained.sources]
     return Entry(at.scope_type, at.project, at.environment, explained.role, sources)

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from uuid import UUID
 
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
 
 _WIDTH = {ScopeType.GLOBAL: 0, ScopeType.PROJECT: 1, ScopeType.ENVIRONMENT: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRef:
+    """The group that a grant came through."""
+
+    id: UUID
+    slug: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A grant that confers a role; `grant_id` is None for a listing that has no row yet."""
+
+    grant_id: UUID | None
+    group: GroupRef | None
+    role: Role
+    scope_type: ScopeType
+    project: str | None
+    environment: str | None
+    expires_at: int | None
+    decisive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +49,30 @@ def explain(snapshot: GrantSnapshot) -> list[Explained]:
     A disabled identity has its sources and no role (specification, "Access"). What it says equals what
     `decide` enforces.
     """
-    return [_explained(snapshot, at) for at in _named_scopes(snapshot.grants)]
+    return [explain_at(snapshot, at) for at in _named_scopes(snapshot.grants)]
+
+
+def explain_at(snapshot: GrantSnapshot, at: Address) -> Explained:
+    """What the grants amount to at one address."""
+    sources = tuple(sorted((held for held in snapshot.grants if held.covers(at)), key=_precedence))
+    if snapshot.disabled or not sources:
+        return Explained(at, None, sources, None)
+    return Explained(at, sources[0].role, sources, sources[0])
+
+
+def source_of(held: HeldGrant, groups: Mapping[UUID, GroupRef], *, decisive: bool) -> Source:
+    """A grant as clients see it; `groups` has the group that it came through."""
+    scope = scope_of(held)
+    return Source(
+        held.grant_id,
+        groups.get(held.group_id) if held.group_id is not None else None,
+        held.role,
+        held.scope_type,
+        scope.project,
+        scope.environment,
+        held.expires_at,
+        decisive,
+    )
 
 
 def scope_of(held: HeldGrant) -> Address:
@@ -37,13 +83,6 @@ def scope_of(held: HeldGrant) -> Address:
 def _named_scopes(grants: Iterable[HeldGrant]) -> list[Address]:
     scopes = {scope_of(held) for held in grants}
     return sorted(scopes, key=lambda at: (at.project or "", at.environment or ""))
-
-
-def _explained(snapshot: GrantSnapshot, at: Address) -> Explained:
-    sources = tuple(sorted((held for held in snapshot.grants if held.covers(at)), key=_precedence))
-    if snapshot.disabled:
-        return Explained(at, None, sources, None)
-    return Explained(at, sources[0].role, sources, sources[0])
 
 
 def _precedence(held: HeldGrant) -> tuple[int, int, bool, str]:

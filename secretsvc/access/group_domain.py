@@ -21,6 +21,7 @@ from secretsvc.access.grants import (
     within_administered,
 )
 from secretsvc.access.guard import keeping_an_admin
+from secretsvc.access.holders import Holder, find_holder
 from secretsvc.access.models import grant, group, group_member
 from secretsvc.access.rules import assert_admin_somewhere, assert_can
 from secretsvc.audit.rules import record
@@ -30,7 +31,7 @@ from secretsvc.identity.directory import Identity, find_identity
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.errors import Conflict, NotFound, ValidationFailed
 from secretsvc.kernel.ids import new_id
 
 GROUP_NOT_FOUND = "Group not found."
@@ -97,6 +98,14 @@ def delete_group(call: Call, group_id: UUID) -> None:
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
 
 
+def delete_confirmed_group(call: Call, group_id: UUID, slug: str) -> None:
+    """As above, if the slug is the group's. Raises `ValidationFailed` where it is not."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    if _find_group(call, group_id).slug != slug:
+        raise ValidationFailed.at("confirm", "Type the slug as it stands above.")
+    delete_group(call, group_id)
+
+
 def list_members(call: Call, group_id: UUID) -> list[Identity]:
     """The identities in a group, oldest first."""
     assert_admin_somewhere(call)
@@ -120,6 +129,24 @@ def add_member(call: Call, group_id: UUID, identity_id: UUID) -> Identity:
         raise Conflict("The identity is a member already.")
     record(call, "group.member.add", detail={"group_id": group_id, "identity_id": identity_id})
     return member
+
+
+def add_member_by_name(call: Call, group_id: UUID, member: Holder) -> None:
+    """Adds whoever bears a name to a group. Raises `ValidationFailed` where nobody does, and as above."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    add_member(call, group_id, find_holder(call, member))
+
+
+def groups_of(call: Call, identity_id: UUID) -> list[Group]:
+    """The groups that an identity is in, by their slugs."""
+    assert_admin_somewhere(call)
+    statement = (
+        select(group)
+        .join_from(group, group_member)
+        .where(group_member.c.identity_id == identity_id)
+        .order_by(group.c.slug)
+    )
+    return [Group(**row) for row in call.connection.execute(statement).mappings()]
 
 
 def remove_member(call: Call, group_id: UUID, identity_id: UUID) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from uuid import UUID
@@ -156,10 +157,15 @@ class Standing:
     @property
     def has_own_global_admin(self) -> bool:
         """Whether a live global admin grant is held directly."""
-        return any(
-            held.group_id is None and held.scope_type is ScopeType.GLOBAL and held.role is Role.ADMIN
-            for held in self.grants
-        )
+        return has_own_global_admin(self.grants)
+
+
+def has_own_global_admin(grants: Iterable[HeldGrant]) -> bool:
+    """Whether a global admin grant is among them that came through no group."""
+    return any(
+        held.group_id is None and held.scope_type is ScopeType.GLOBAL and held.role is Role.ADMIN
+        for held in grants
+    )
 
 
 def load_standing(connection: Connection, principal: Principal, now: int) -> Standing:

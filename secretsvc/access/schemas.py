@@ -85,6 +85,25 @@ def create_group_grant_body() -> Variants:
     )
 
 
+class MemberForm(Body):
+    """Whom a form names: a person or a service token."""
+
+    holder_kind = required(Choice("user", "service"))
+    holder = required(Text(minimum=1, maximum=320, strip=True))
+
+
+class HolderForm(MemberForm):
+    """The same, or a group."""
+
+    holder_kind = required(Choice("user", "service", "group"))
+
+
+class ChosenForm(Body):
+    """The row of a table whose button was pressed."""
+
+    chosen = required(Identifier())
+
+
 class Grant(Body):
     """A grant."""
 

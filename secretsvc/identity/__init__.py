@@ -7,3 +7,4 @@ def includeme(config: Any) -> None:
     """Announces the wing's rooms."""
     config.include(".tweens")
     config.include(".api")
+    config.include(".ui")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 
 from secretsvc.access.guard import keeping_an_admin
 from secretsvc.access.rules import assert_admin_somewhere, assert_can
@@ -34,10 +34,19 @@ def who_am_i(call: Call) -> WhoAmI:
     return WhoAmI(find_identity(call, call.actor.identity_id), call.snapshot.global_role)
 
 
-def list_identities(call: Call, window: Window) -> Page[Identity]:
-    """Everyone who ever came with a valid assertion, the first first."""
+def list_identities(call: Call, window: Window, containing: str = "") -> Page[Identity]:
+    """Everyone who ever came with a valid assertion, the first first.
+
+    With a text, those whose subject or display name contains it, in capitals or not.
+    """
     assert_admin_somewhere(call)
-    return page_of(call.connection, select(identity), identity.c.id, window, Identity)
+    statement = select(identity)
+    if containing:
+        columns = (identity.c.subject, identity.c.display_name)
+        statement = statement.where(
+            or_(*(column.icontains(containing, autoescape=True) for column in columns))
+        )
+    return page_of(call.connection, statement, identity.c.id, window, Identity)
 
 
 def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -> Identity:

@@ -23,6 +23,12 @@ class UpdateIdentityBody(Body):
     disabled = optional(Boolean())
 
 
+class IdentityFilter(Body):
+    """The filter of the list."""
+
+    q = required(Text(maximum=320, strip=True))
+
+
 class Identity(Body):
     """An identity."""
 

@@ -14,6 +14,7 @@ EXCEPTIONS = {
     ("projects/domain", "environments_of"): "open to any identity; its visibility is scoped in the query",
     ("identity/domain", "who_am_i"): "open to any identity; it tells the caller of itself alone",
     ("secrets/search_domain", "search"): "open to any identity; its visibility is scoped in the query",
+    ("access/domain", "own_permissions"): "open to any identity; it tells the caller of itself alone",
 }
 DOMAINS = {
     f"{path.parent.name}/{path.stem}": path.read_text(encoding="utf-8")
