@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, sync_playwright
 from alembic import command
 from demo.caller import Caller, load
 from demo.organisation import Organisation
-from demo.people import ADMIN
+from demo.people import ADMIN, WRITERS
 from secretsvc.kernel.crypto import generate_master_key
 
 ROOT = Path(__file__).parent.parent
@@ -43,7 +43,7 @@ def pictures_of(app: Any) -> dict[str, str]:
     return {
         "editor": "/projects/webshop/environments/production",
         "matrix": "/projects/webshop",
-        # "permissions": f"/identities/{ids[WRITERS[0]]}",
+        "permissions": f"/identities/{ids[WRITERS[0]]}",
     }
 
 

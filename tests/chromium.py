@@ -39,19 +39,22 @@ def chromium() -> Iterator[Browser]:
 
 
 class Visitor:
-    """One person's browser, signed in; `pages` that it opens note their problems in `problems`.
+    """The administrator's browser, signed in; `pages` that it opens note their problems in `problems`.
 
     The assertion comes as the access proxy's cookie: a browser sends no header of a proxy's.
     """
 
-    def __init__(self, browser: Browser, service: Service, origin: str, subject: str = ADMIN) -> None:
-        self.browser, self.origin = browser, origin
-        self.cookie = {"name": COOKIE, "value": service.issuer.sign(subject), "url": origin}
+    def __init__(self, browser: Browser, service: Service, origin: str, **ids: str) -> None:
+        self.browser, self.origin, self.ids = browser, origin, ids
+        self.cookie = {"name": COOKIE, "value": service.issuer.sign(ADMIN), "url": origin}
         self.problems: list[str] = []
         self.requests: list[Request] = []
 
     def page(self, path: str | None = None, **options: Any) -> Page:
-        """A page with a context of its own, at a path if one is given; `options` are the context's."""
+        """A page with a context of its own, at a path if one is given, in which ids go by name.
+
+        `options` are the context's.
+        """
         context = self.browser.new_context(base_url=self.origin, **options)
         context.set_default_timeout(20_000)
         context.add_cookies([self.cookie])
@@ -62,7 +65,7 @@ class Visitor:
         context.on("requestfailed", self._failed)
         page = context.new_page()
         if path is not None:
-            page.goto(path)
+            page.goto(path.format(**self.ids))
         return page
 
     def paths(self, *, method: str = "GET") -> list[str]:
@@ -89,9 +92,9 @@ class Visitor:
 
 
 @contextmanager
-def visit(browser: Browser, service: Service, port: int) -> Iterator[Visitor]:
+def visit(browser: Browser, service: Service, port: int, **ids: str) -> Iterator[Visitor]:
     """The administrator's browser, in which nothing may go wrong."""
-    visitor = Visitor(browser, service, f"http://127.0.0.1:{port}")
+    visitor = Visitor(browser, service, f"http://127.0.0.1:{port}", **ids)
     yield visitor
     for context in browser.contexts:
         context.close()

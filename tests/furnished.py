@@ -7,7 +7,7 @@ from vault import Vault, tamper
 
 SHOP = "/projects/shop"
 PROD = f"{SHOP}/environments/prod"
-#: Every page there is, with its own address and its tabs; what is made of an id stands as its name.
+#: Every page there is; `{wendy}` and `{crew}` stand for ids.
 PATHS = (
     "/projects",
     SHOP,
@@ -27,12 +27,22 @@ PATHS = (
     "/audit?project=shop&outcome=denied",
     "/audit?since=long+ago",
     "/admin/keyring",
+    "/identities",
+    "/identities/{wendy}",
+    "/groups",
+    "/groups/{crew}",
+    "/grants",
+    "/grants?subject=unknown.access",
+    "/access/unknown-identities",
+    f"{SHOP}/access",
+    f"{PROD}/access",
+    "/whoami",
     "/projects/absent",
 )
 
 
-def furnish(service: Service) -> None:
-    """A project with two environments, secrets in every state, and people with grants."""
+def furnish(service: Service) -> dict[str, str]:
+    """A project with two environments, secrets in every state, and people with grants; the ids in `PATHS`."""
     admin = arrange(service, "shop", "prod", "dev")
     prod, dev = Vault(admin), Vault(admin, f"{SHOP}/environments/dev")
     prod.batch(
@@ -48,3 +58,4 @@ def furnish(service: Service) -> None:
     service.grant(crew, "writer", "shop", group=True)
     service.grant("rita@example.com", "reader", "shop/prod")
     service.robot("unknown.access").get(SHOP, 404)
+    return {"wendy": str(service.identity_id("wendy@example.com")), "crew": str(crew)}

@@ -49,21 +49,24 @@ def page(visitor: Visitor) -> Page:
 
 
 @pytest.fixture(scope="module")
-def organisation(sqlite_databases: SqliteDatabases, issuer: TestIssuer) -> Iterator[tuple[Service, int]]:
-    """A service with something on every page, and its port, for the tests of a module that change nothing."""
+def organisation(
+    sqlite_databases: SqliteDatabases, issuer: TestIssuer
+) -> Iterator[tuple[Service, int, dict[str, str]]]:
+    """A service with something on every page, its port and ids, for a module's tests that change nothing."""
     url = sqlite_databases.create()
     service = Service(url, issuer)
-    furnish(service)
+    ids = furnish(service)
     # As it is while the master key is being changed, when there is most to say.
     turned = rotated(service)
     with served(turned.app) as port:
-        yield turned, port
+        yield turned, port, ids
     service.close()
     sqlite_databases.drop(url)
 
 
 @pytest.fixture
-def onlooker(browser: Browser, organisation: tuple[Service, int]) -> Iterator[Visitor]:
+def onlooker(browser: Browser, organisation: tuple[Service, int, dict[str, str]]) -> Iterator[Visitor]:
     """The administrator's browser before that organisation."""
-    with visit(browser, *organisation) as visitor:
+    service, port, ids = organisation
+    with visit(browser, service, port, **ids) as visitor:
         yield visitor
