@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from secretsvc.kernel.authorization import Role
+from secretsvc.access.readers_domain import readers
+from secretsvc.kernel.authorization import Role, decide
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.secrets import domain, editing_domain, matrix_domain, schemas
 from secretsvc.secrets.formats import write_env
@@ -46,9 +47,11 @@ def editor_of(context: Secrets, _request: Any) -> Any:
 
 
 def secret(context: Secret, request: Any) -> Any:
-    """A secret's versions, and what can be done with it."""
-    history = editing_domain.key_history(request.call, context.address, context.__name__)
-    return {"history": history, "value": None}
+    """A secret's versions, what can be done with it, and, for administrators, who can read it."""
+    call, at = request.call, context.address
+    history = editing_domain.key_history(call, at, context.__name__)
+    who = readers(call, at) if decide(call.snapshot, at) is Role.ADMIN else None
+    return {"history": history, "value": None, "readers": who}
 
 
 def reveal(context: Secret, request: Any) -> Any:

@@ -235,7 +235,8 @@ def test_pages_of_access_are_for_whoever_administers_something(admin, service, p
     assert service.denials()[-1]["action"] == "authz.global.admin"
     service.grant(ADA, "admin", "shop/prod")
     page = browser.open(path)
-    assert [link.text for link in page.html.select("header nav a")][-3:] == ["Identities", "Groups", "Grants"]
+    shown = [link.text for link in page.html.select("header nav a")]
+    assert {"Identities", "Groups", "Grants"} <= {*shown}
 
 
 @pytest.mark.parametrize("path", ["/grants", *PLACES])
