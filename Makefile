@@ -12,7 +12,7 @@ OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIEN
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz bench bench-compare check format pins clean
+.PHONY: help run demo test fuzz bench bench-compare screenshots check format pins clean
 
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -22,11 +22,15 @@ run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development 
 	@echo "secretsvc serves http://$(LISTEN)/ (choose who you are at http://$(LISTEN)/.devproxy/)"
 	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
 
+demo: $(VENV)/run.done .dev/master-key ## fill the development database with a believable organisation
+	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
+	@MASTER_KEY="$$(cat .dev/master-key)" $(DEVELOPMENT) $(BIN)/python -W ignore -m demo development.ini
+
 test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # Some 15 minutes on two cores; more examples take longer.
-FUZZ_EXAMPLES ?= 30
+FUZZ_EXAMPLES ?= 60
 
 fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz
@@ -42,6 +46,9 @@ bench: $(VENV)/dev.done ## measure against the floor of the same run; never part
 
 bench-compare: $(VENV)/dev.done ## two runs beside each other: BEFORE=before.json RESULTS=after.json
 	@$(BIN)/python benchmarks/compare.py $(BEFORE) $(RESULTS)
+
+screenshots: $(VENV)/dev.done ## take the README's pictures of the demo, with Chromium
+	@$(DEVELOPMENT) $(BIN)/python -W ignore -m demo.screenshots docs/images
 
 check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/ruff format --check .

@@ -22,13 +22,21 @@ async function read(button, reason) {
   return document_.value;
 }
 
+// The label that is heard says the same as the text that is seen.
+function name(button, text) {
+  if (button.hasAttribute("aria-label")) {
+    button.setAttribute("aria-label", button.getAttribute("aria-label").replace(button.textContent, text));
+  }
+  button.textContent = text;
+}
+
 function hide(cell) {
   const { button, mask, timer } = shown.get(cell);
   clearTimeout(timer);
   shown.delete(cell);
   cell.querySelector(".mask").textContent = mask;
   cell.querySelector(".mask").classList.remove("shown");
-  button.textContent = "Reveal";
+  name(button, "Reveal");
 }
 
 function hideAll() {
@@ -46,11 +54,11 @@ async function toggle(button) {
     return;
   }
   const mask = cell.querySelector(".mask");
-  const timer = setTimeout(() => hide(cell), cell.dataset.shownMs || SHOWN_MS);
+  const timer = setTimeout(() => hide(cell), SHOWN_MS);
   shown.set(cell, { button, mask: mask.textContent, timer });
   mask.textContent = value;
   mask.classList.add("shown");
-  button.textContent = "Mask";
+  name(button, "Mask");
   say(`${cell.dataset.key} is shown for 30 seconds.`);
 }
 
@@ -58,8 +66,8 @@ async function copy(button) {
   const cell = button.closest(".value");
   await navigator.clipboard.writeText(await read(button, "copy"));
   say(`${cell.dataset.key} was copied.`);
-  button.textContent = "Copied";
-  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  name(button, "Copied");
+  setTimeout(() => name(button, "Copy"), 2000);
 }
 
 document.documentElement.classList.add("scripted");

@@ -1,0 +1,1 @@
+"""A believable organisation for a development database, made through the application itself."""

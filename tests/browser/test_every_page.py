@@ -1,0 +1,76 @@
+"""What holds for every page: accessible, no wider than its window, within reach of the keyboard.
+
+Each test visits by a browser in which nothing may go wrong either: no error in the console, no violation
+of the policy, no failed request, none to another host.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from chromium import Visitor
+from furnished import PATHS
+from playwright.sync_api import Page
+
+EVERY_PAGE = pytest.mark.parametrize("path", PATHS)
+NARROW = {"width": 320, "height": 640}
+#: What can be used, and what has the focus: its place in the document, and how it starts.
+TAB_STOPS = """() => [...document.querySelectorAll("*")]
+    .map((one, place) => [one, place])
+    .filter(([one]) => one.matches(`a[href], button:enabled, input:enabled:not([type=hidden]), select:enabled,
+        textarea:enabled, summary`) && one.checkVisibility({visibilityProperty: true}))
+    .map(([one, place]) => [place, one.outerHTML.slice(0, 80)])"""
+FOCUSED = """() => {
+    const one = document.activeElement;
+    return one === document.body ? null
+        : [[...document.querySelectorAll("*")].indexOf(one), one.outerHTML.slice(0, 80)];
+}"""
+OUTLINED = "() => getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+
+
+def violations(page: Page) -> list[Any]:
+    """What axe finds, in so far as it is needed to find the place again."""
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], node["html"], node["failureSummary"]) for one in found for node in one["nodes"]]
+
+
+@EVERY_PAGE
+def test_axe_finds_no_violation_be_it_light_or_dark(onlooker: Visitor, path: str) -> None:
+    page = onlooker.page(path)
+    page.wait_for_load_state("networkidle")
+    assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page) == []
+
+
+@EVERY_PAGE
+def test_a_narrow_page_does_not_scroll_sideways(onlooker: Visitor, path: str) -> None:
+    page = onlooker.page(path, viewport=NARROW)
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= NARROW["width"]
+
+
+@EVERY_PAGE
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(onlooker: Visitor, path: str) -> None:
+    page = onlooker.page(path)
+    expected = page.evaluate(TAB_STOPS)
+    reached: list[Any] = []
+    unseen = []
+    for _ in range(2 * len(expected) + 40):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        if focused is None:
+            break
+        # A field of a date has parts, each a stop of its own.
+        if focused not in reached[-1:]:
+            reached.append(focused)
+            unseen += [] if page.evaluate(OUTLINED) else [focused]
+    assert [one for one in reached if one in expected] == expected
+    assert unseen == []
+
+
+def test_axe_sees_what_is_wrong(onlooker: Visitor) -> None:
+    page = onlooker.page("/projects")
+    page.evaluate("document.querySelector('label').remove()")
+    assert "label" in {name for name, *_ in violations(page)}

@@ -1,0 +1,101 @@
+"""The system's Chromium, and pages in it that remember whatever went wrong on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from service import ADMIN, Service
+
+EXECUTABLE = shutil.which("chromium")
+COOKIE = "Proxy_Authorization"
+#: Where it is `required`, a machine without Chromium fails what it cannot run.
+VARIABLE = "SECRETSVC_BROWSER"
+#: Told to the console, where all else that goes wrong is told too.
+TELL_VIOLATIONS = """document.addEventListener("securitypolicyviolation", (event) =>
+    console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI}`))"""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser without a window; skips the test where there is none."""
+    if EXECUTABLE is None:
+        give_up = pytest.fail if os.environ.get(VARIABLE) == "required" else pytest.skip
+        give_up("Chromium is missing; on Debian: apt-get install chromium")
+    # Chromium refuses its own sandbox to root.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=EXECUTABLE, args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visitor:
+    """The administrator's browser, signed in; `pages` that it opens note their problems in `problems`.
+
+    The assertion comes as the access proxy's cookie: a browser sends no header of a proxy's.
+    """
+
+    def __init__(self, browser: Browser, service: Service, origin: str, **ids: str) -> None:
+        self.browser, self.origin, self.ids = browser, origin, ids
+        self.cookie = {"name": COOKIE, "value": service.issuer.sign(ADMIN), "url": origin}
+        self.problems: list[str] = []
+        self.requests: list[Request] = []
+
+    def page(self, path: str | None = None, **options: Any) -> Page:
+        """A page with a context of its own, at a path if one is given, in which ids go by name.
+
+        `options` are the context's.
+        """
+        context = self.browser.new_context(base_url=self.origin, **options)
+        context.set_default_timeout(20_000)
+        context.add_cookies([self.cookie])
+        context.add_init_script(TELL_VIOLATIONS)
+        context.on("console", self._console)
+        context.on("weberror", lambda error: self.problems.append(f"error: {error.error}"))
+        context.on("request", self._request)
+        context.on("requestfailed", self._failed)
+        page = context.new_page()
+        if path is not None:
+            page.goto(path.format(**self.ids))
+        return page
+
+    def paths(self, *, method: str = "GET") -> list[str]:
+        """What was requested so far, with its query."""
+        urls = [urlsplit(one.url) for one in self.requests if one.method == method]
+        return [f"{url.path}?{url.query}" if url.query else url.path for url in urls]
+
+    def _console(self, message: ConsoleMessage) -> None:
+        # An error page's own status is no problem of the page.
+        own = message.page is not None and message.location["url"] == message.page.url
+        expected = own and message.text.startswith("Failed to load resource")
+        if message.type == "error" and not expected:
+            self.problems.append(f"error: {message.text}")
+
+    def _request(self, request: Request) -> None:
+        self.requests.append(request)
+        if not request.url.startswith((f"{self.origin}/", "blob:", "data:")):
+            self.problems.append(f"another host: {request.url}")
+
+    def _failed(self, request: Request) -> None:
+        # A download answers a navigation, and a navigation that is left for another is no failure either.
+        if request.failure != "net::ERR_ABORTED":
+            self.problems.append(f"failed: {request.url} {request.failure}")
+
+
+@contextmanager
+def visit(browser: Browser, service: Service, port: int, **ids: str) -> Iterator[Visitor]:
+    """The administrator's browser, in which nothing may go wrong."""
+    visitor = Visitor(browser, service, f"http://127.0.0.1:{port}", **ids)
+    yield visitor
+    for context in browser.contexts:
+        context.close()
+    assert visitor.problems == []

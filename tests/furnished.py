@@ -1,0 +1,61 @@
+"""A small organisation that has something to show on every page."""
+
+from __future__ import annotations
+
+from service import Service, arrange
+from vault import Vault, tamper
+
+SHOP = "/projects/shop"
+PROD = f"{SHOP}/environments/prod"
+#: Every page there is; `{wendy}` and `{crew}` stand for ids.
+PATHS = (
+    "/projects",
+    SHOP,
+    f"{SHOP}?q=key&missing=1",
+    f"{SHOP}/settings",
+    f"{SHOP}/environments",
+    PROD,
+    f"{PROD}/settings",
+    f"{PROD}/import",
+    f"{PROD}/text",
+    f"{PROD}/secrets/API_KEY",
+    f"{PROD}/secrets/BROKEN",
+    f"{PROD}/secrets/GONE",
+    "/",
+    "/?q=key",
+    "/audit",
+    "/audit?project=shop&outcome=denied",
+    "/audit?since=long+ago",
+    "/admin/keyring",
+    "/identities",
+    "/identities/{wendy}",
+    "/groups",
+    "/groups/{crew}",
+    "/grants",
+    "/grants?subject=unknown.access",
+    "/access/unknown-identities",
+    f"{SHOP}/access",
+    f"{PROD}/access",
+    "/whoami",
+    "/projects/absent",
+)
+
+
+def furnish(service: Service) -> dict[str, str]:
+    """A project with two environments, secrets in every state, and people with grants; the ids in `PATHS`."""
+    admin = arrange(service, "shop", "prod", "dev")
+    prod, dev = Vault(admin), Vault(admin, f"{SHOP}/environments/dev")
+    prod.batch(
+        set={"API_KEY": "one", "BROKEN": "two", "GONE": "three", "A_KEY_WITH_QUITE_A_LONG_NAME_" * 3: "four"},
+        descriptions={"API_KEY": "For the payments, of which there are many. " * 4},
+        reason="The first ones",
+    )
+    prod.set(API_KEY="another")
+    prod.batch(delete=["GONE"])
+    dev.batch(set={"API_KEY": "five", "ONLY_HERE": "six"})
+    tamper(service, "BROKEN")
+    crew = service.group("crew", "wendy@example.com", "rita@example.com")
+    service.grant(crew, "writer", "shop", group=True)
+    service.grant("rita@example.com", "reader", "shop/prod")
+    service.robot("unknown.access").get(SHOP, 404)
+    return {"wendy": str(service.identity_id("wendy@example.com")), "crew": str(crew)}
