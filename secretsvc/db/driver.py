@@ -22,6 +22,17 @@ def driver_errors(connection: Connection) -> Iterator[None]:
         connection._handle_dbapi_exception(error, None, None, None, None)
 
 
+@contextmanager
+def announced(connection: Connection, cursor: Any, text: str, values: Any) -> Iterator[None]:
+    """Tells whoever listens for statements of one that goes past SQLAlchemy."""
+    listeners = connection.dispatch
+    if listeners.before_cursor_execute:
+        listeners.before_cursor_execute(connection, cursor, text, values, None, False)
+    yield
+    if listeners.after_cursor_execute:
+        listeners.after_cursor_execute(connection, cursor, text, values, None, False)
+
+
 def execute(connection: Connection, text: str, values: Any) -> Any:
     """Executes a statement in the transaction of the connection's mode; its cursor is that of the next, too.
 
@@ -29,23 +40,21 @@ def execute(connection: Connection, text: str, values: Any) -> Any:
     """
     with driver_errors(connection):
         cursor = _cursor(connection)
-        announce(connection, cursor, text, values)
-        if connection.in_transaction() or mode_of(connection) is Mode.ONCE:
-            cursor.execute(text, values)
-        elif connection.dialect.name == "sqlite":
-            connection.begin()
-            cursor.execute(text, values)
-        else:
-            with cursor.connection.pipeline():
-                connection.begin()
-                cursor.execute(text, values)
+        with announced(connection, cursor, text, values):
+            _execute(connection, cursor, text, values)
         return cursor
 
 
-def announce(connection: Connection, cursor: Any, text: str, values: Any) -> None:
-    """Tells whoever listens for statements of one that goes past SQLAlchemy."""
-    if connection.dispatch.before_cursor_execute:
-        connection.dispatch.before_cursor_execute(connection, cursor, text, values, None, False)
+def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> None:
+    if connection.in_transaction() or mode_of(connection) is Mode.ONCE:
+        cursor.execute(text, values)
+    elif connection.dialect.name == "sqlite":
+        connection.begin()
+        cursor.execute(text, values)
+    else:
+        with cursor.connection.pipeline():
+            connection.begin()
+            cursor.execute(text, values)
 
 
 def _cursor(connection: Connection) -> Any:

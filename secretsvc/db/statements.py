@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from secretsvc.db.driver import announce, driver_errors
+from secretsvc.db.driver import announced, driver_errors
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -63,8 +63,7 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
         return
     names = tuple(rows[0])
     text, cursor = _copy_text(table, names), connection.connection.cursor()
-    announce(connection, cursor, text, rows)
-    with driver_errors(connection), cursor.copy(text) as copy:
+    with driver_errors(connection), announced(connection, cursor, text, rows), cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
             copy.write_row([row[name] for name in names])
