@@ -60,7 +60,7 @@ def test_a_first_burst_causes_one_fetch_and_all_wait_for_it(
 def test_known_kids_never_wait_for_a_fetch_under_way(
     issuer: TestIssuer, server: KeyServer, clock: Clock
 ) -> None:
-    keys = cache(server.url, clock, deadline=1.0)
+    keys = cache(server.url, clock, deadline=3.0)
     keys.find("rsa-1", "RS256")
     server.answer = slow(5, b"")
     clock.advance(jwks.SOFT_LIFE)
