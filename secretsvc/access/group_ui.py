@@ -31,8 +31,10 @@ def create_group(context: Groups, request: Any) -> Any:
 def group_page(context: Group, request: Any) -> Any:
     """A group with its members and its grants."""
     call = request.call
+    group = domain.get_group(call, context.id)
     return {
-        "group": domain.get_group(call, context.id),
+        "here": group.slug,
+        "group": group,
         "members": domain.list_members(call, context.id),
         "grants": grant_domain.grants_of_group(call, context.id),
         "scopes": grant_domain.grantable_scopes(call),

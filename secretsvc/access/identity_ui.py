@@ -21,8 +21,10 @@ SWITCH = {"yes": True, "no": False}
 def identity_page(context: Identity, request: Any) -> Any:
     """An identity with its effective permissions, its grants and its groups."""
     call = request.call
+    effective = domain.effective_permissions(call, context.id)
     return {
-        "effective": domain.effective_permissions(call, context.id),
+        "here": effective.identity.subject,
+        "effective": effective,
         "grants": grant_domain.grants_of_identity(call, context.id),
         "groups": group_domain.groups_of(call, context.id),
         "scopes": grant_domain.grantable_scopes(call),

@@ -30,6 +30,16 @@ def test_breadcrumbs_follow_the_tree_and_name_the_present_place(vault, service):
     assert [link["href"] for link in crumbs.find_all("a")][2] == "/projects/shop"
 
 
+def test_a_place_that_an_id_names_is_called_by_what_people_know_it_by(admin, service):
+    paths = {
+        f"/identities/{service.identity_id('rita@example.com')}": "rita@example.com",
+        f"/groups/{service.group('crew')}": "crew",
+    }
+    for path, name in paths.items():
+        crumbs = Browser(service).open(path).html.find("nav", {"aria-label": "Breadcrumb"})
+        assert crumbs.find(attrs={"aria-current": "page"}).text == name
+
+
 def test_every_page_has_a_title_a_skip_link_one_heading_and_a_live_region(vault, service):
     browser = Browser(service)
     for path in ("/projects", "/projects/shop", PROD, f"{PROD}/import", "/nothing"):
