@@ -15,7 +15,7 @@ from processes import Deployment
 KILLS = 10
 # The writers leave the machine some room, in which the killed process can come back.
 PAUSE = 0.05
-RETURN_SECONDS = 5.0
+RETURN_SECONDS = 15.0
 
 
 def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(deployment: Deployment) -> None:
