@@ -24,12 +24,13 @@ from uuid import UUID
 import psycopg
 from bench import ENGINES, Service, databases, service_over
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from envelopes import Context, associated_data, sealed
 from rotation import NEW_KEY
 from service import MASTER_KEY, arrange
 from sqlalchemy import insert, select
 
 from secretsvc import commands
-from secretsvc.kernel.crypto import Context, KeyRing, associated_data
+from secretsvc.kernel.crypto import KeyRing
 from secretsvc.keyring import domain
 from secretsvc.projects.models import environment
 from secretsvc.secrets.models import secret, secret_version
@@ -53,7 +54,7 @@ def fill(service: Service, rows: int) -> None:
         columns = {"environment_id": place, "key": key, "version": VERSIONS, "deleted": False}
         secrets.append({"id": number + 1, **columns, "created_at": 1, "updated_at": 1})
         for version in range(1, VERSIONS + 1):
-            envelope, kid = OLD.seal(VALUE, Context(place, key, version))
+            envelope, kid = sealed(OLD, VALUE, Context(place, key, version))
             row = {"secret_id": number + 1, "version": version, "rev": 1, "created_at": 1}
             versions.append({**row, "envelope": envelope, "kid": kid})
     service.execute(insert(secret), secrets)

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from service import Service
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 
 @contextmanager
-def recorded(service: Service) -> Iterator[list[str]]:
-    """The statements that are executed meanwhile, beside BEGIN and COMMIT."""
+def recorded(engine: Engine) -> Iterator[list[str]]:
+    """The statements that are executed meanwhile, beside those that begin and end transactions."""
     statements: list[str] = []
 
     def note(_connection, _cursor, statement, *_rest) -> None:
-        if not statement.startswith("BEGIN"):
+        if not statement.startswith(("BEGIN", "PRAGMA")):
             statements.append(statement)
 
-    event.listen(service.engine, "before_cursor_execute", note)
+    event.listen(engine, "before_cursor_execute", note)
     try:
         yield statements
     finally:
-        event.remove(service.engine, "before_cursor_execute", note)
+        event.remove(engine, "before_cursor_execute", note)

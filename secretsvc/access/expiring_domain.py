@@ -18,6 +18,9 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.projects.models import environment, project
 
+#: Grants that end sooner than this, in milliseconds, wait for somebody to renew them.
+SOON_MS = 7 * 86_400_000
+
 
 @dataclass(frozen=True, slots=True)
 class ExpiringGrant:

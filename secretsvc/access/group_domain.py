@@ -31,7 +31,7 @@ from secretsvc.identity.directory import Identity, find_identity
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Conflict, NotFound, ValidationFailed
+from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.ids import new_id
 
 GROUP_NOT_FOUND = "Group not found."
@@ -96,14 +96,6 @@ def delete_group(call: Call, group_id: UUID) -> None:
         if not delete_one(call.connection, delete(group).where(group.c.id == group_id)):
             raise NotFound(GROUP_NOT_FOUND)
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
-
-
-def delete_confirmed_group(call: Call, group_id: UUID, slug: str) -> None:
-    """As above, if the slug is the group's. Raises `ValidationFailed` where it is not."""
-    assert_can(call, Role.ADMIN, GLOBAL)
-    if _find_group(call, group_id).slug != slug:
-        raise ValidationFailed.at("confirm", "Type the slug as it stands above.")
-    delete_group(call, group_id)
 
 
 def list_members(call: Call, group_id: UUID) -> list[Identity]:

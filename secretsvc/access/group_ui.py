@@ -51,7 +51,8 @@ def update_group(context: Group, request: Any) -> Any:
 
 def delete_group(context: Group, request: Any) -> Any:
     """Deletes a group whose slug was typed to confirm it."""
-    domain.delete_confirmed_group(request.call, context.id, request.form["confirm"].strip())
+    request.form.confirm(domain.get_group(request.call, context.id).slug)
+    domain.delete_group(request.call, context.id)
     return see_other("/groups", "deleted")
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.access import domain, grant_domain, readers_domain
-from secretsvc.access.ui import chosen
+from secretsvc.access import grant_domain, readers_domain
+from secretsvc.access.ui import remove_chosen
 from secretsvc.kernel.authorization import Role
 from secretsvc.projects.resources import Environment, Project
-from secretsvc.web.pages import see_other
 from secretsvc.web.tree import PAGES
 
 NAME = "access"
@@ -25,8 +24,7 @@ def access_page(context: Any, request: Any) -> Any:
 
 def remove_grant(context: Any, request: Any) -> Any:
     """Removes the chosen grant."""
-    domain.delete_grant(request.call, chosen(request.form))
-    return see_other(f"{context.path(PAGES)}/{NAME}", "removed")
+    return remove_chosen(request, f"{context.path(PAGES)}/{NAME}")
 
 
 def includeme(config: Any) -> None:

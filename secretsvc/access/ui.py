@@ -11,6 +11,7 @@ from pyramid.renderers import get_renderer
 
 from secretsvc.access import domain, grant_domain, schemas
 from secretsvc.access.api import terms_of
+from secretsvc.access.expiring_domain import SOON_MS
 from secretsvc.access.grants import Terms
 from secretsvc.access.holders import Holder
 from secretsvc.access.resources import Access, Grants
@@ -48,14 +49,18 @@ def create_grant(_context: Grants, request: Any) -> Any:
 
 def remove_grant(context: Any, request: Any) -> Any:
     """Removes the chosen grant and leads back to where it was chosen."""
-    domain.delete_grant(request.call, chosen(request.form))
-    return see_other(context.path(PAGES), "removed")
+    return remove_chosen(request, context.path(PAGES))
 
 
 def remove_listed_grant(_context: Access, request: Any) -> Any:
     """The same in the list, below which a name would be a grant's id."""
+    return remove_chosen(request, "/grants")
+
+
+def remove_chosen(request: Any, back: str) -> Any:
+    """Removes the chosen grant and leads back to a path."""
     domain.delete_grant(request.call, chosen(request.form))
-    return see_other("/grants", "removed")
+    return see_other(back, "removed")
 
 
 def unknown_page(_context: Access, request: Any) -> Any:
@@ -108,6 +113,7 @@ def _moment(text: str) -> int | None:
 def add_macros(event: Any) -> None:
     """Gives every template the wing's macros, as `access`: other wings' pages tell of access too."""
     if event["renderer_name"].endswith(".pt"):
+        event["soon"] = SOON_MS
         event["access"] = get_renderer("secretsvc.access:templates/access.pt").implementation().macros
 
 

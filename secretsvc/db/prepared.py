@@ -54,7 +54,7 @@ class _Form:
             for name in (compiled.positiontup if compiled.positional else compiled.params)
         ]
         columns = [] if isinstance(statement, Insert) else list(statement.selected_columns)
-        row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]
+        row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self._make_row: Callable[[Sequence[Any]], Any] = row_type._make
         readers = [_reader(one.type, dialect) for one in columns]
         self._readers = [(index, reader) for index, reader in enumerate(readers) if reader is not None]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
@@ -36,20 +35,6 @@ KNOWN_ANSWER = bytes.fromhex("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf026
 
 STORED_VALUE = "secret-value/1"
 _LENGTH, _VERSION = Struct(">I"), Struct(">IQ")
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a ciphertext is bound to; the same bytes open under exactly the same context.
-
-    `version` is from 0 to 2^64-1. `purpose` carries a version of its own: a change of what a context
-    means takes a new one.
-    """
-
-    environment_id: UUID
-    key: str
-    version: int
-    purpose: str = STORED_VALUE
 
 
 class Envelope(NamedTuple):
@@ -101,16 +86,6 @@ class KeyRing:
         """The ring's part in one environment, for those who seal or open many values of it."""
         return self._compartment(environment_id, purpose)
 
-    def seal(self, plaintext: bytes, context: Context) -> Envelope:
-        """As `Compartment.seal`, in the context's own."""
-        inside = self.within(context.environment_id, context.purpose)
-        return inside.seal(plaintext, context.key, context.version)
-
-    def open(self, envelope: bytes, kid: str, context: Context) -> bytes:
-        """As `Compartment.open`, in the context's own."""
-        inside = self.within(context.environment_id, context.purpose)
-        return inside.open(envelope, kid, context.key, context.version)
-
     def subkey(self, label: bytes, length: int = 32) -> bytes:
         """`length` bytes for another use than sealing, from the active key: one label for each use.
 
@@ -123,7 +98,7 @@ class KeyRing:
         for kid, master in self._masters.items():
             head = FORMAT + bytes.fromhex(kid)
             cipher = AESGCM(_derive(master, b"enc/" + environment_id.bytes, KEY_BYTES))
-            locks[kid] = Lock(head, cipher, _outer_data(head, purpose, environment_id))
+            locks[kid] = Lock(head, cipher, outer_data(head, purpose, environment_id))
         return Compartment(locks, self.active_kid)
 
 
@@ -147,9 +122,9 @@ class Compartment:
 
     def seal_under(self, kid: str, plaintext: bytes, key: str, version: int) -> bytes:
         """As `seal`, under any key of the ring."""
-        head, cipher, outer_data = self._locks[kid]
+        head, cipher, outer = self._locks[kid]
         nonce = os.urandom(NONCE_BYTES)
-        return head + nonce + cipher.encrypt(nonce, plaintext, outer_data + _inner_data(key, version))
+        return head + nonce + cipher.encrypt(nonce, plaintext, outer + inner_data(key, version))
 
     def open(self, envelope: bytes | None, kid: str | None, key: str, version: int) -> bytes:
         """The plaintext of an envelope whose row names `kid`.
@@ -163,7 +138,7 @@ class Compartment:
             raise self._refusal(envelope, kid)
         nonce, sealed = envelope[HEAD_BYTES:NONCE_END], envelope[NONCE_END:]
         try:
-            return lock.cipher.decrypt(nonce, sealed, lock.outer_data + _inner_data(key, version))
+            return lock.cipher.decrypt(nonce, sealed, lock.outer_data + inner_data(key, version))
         except InvalidTag:
             raise DecryptFailed() from None
 
@@ -176,21 +151,18 @@ class Compartment:
         return UnknownKid(kid, tuple(self._locks))
 
 
-def associated_data(head: bytes, context: Context) -> bytes:
-    """What GCM authenticates beside the ciphertext: the head, then purpose, environment, key, version.
+def outer_data(head: bytes, purpose: str, environment_id: UUID) -> bytes:
+    """What every value of a compartment is bound to: the head, then purpose and environment.
 
-    Each has its length before it, so that two contexts never share one encoding, whatever they hold.
+    With `inner_data` behind it, it is all that GCM authenticates beside the ciphertext. Each part has its
+    length before it, so that two contexts never share one encoding, whatever they hold.
     """
-    outer = _outer_data(head, context.purpose, context.environment_id)
-    return outer + _inner_data(context.key, context.version)
-
-
-def _outer_data(head: bytes, purpose: str, environment_id: UUID) -> bytes:
     parts = purpose.encode(), environment_id.bytes
     return head + b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
-def _inner_data(key: str, version: int) -> bytes:
+def inner_data(key: str, version: int) -> bytes:
+    """What one value is bound to beyond that: its key and its version, which is from 0 to 2^64-1."""
     name = key.encode()
     return _LENGTH.pack(len(name)) + name + _VERSION.pack(VERSION_BYTES, version)
 

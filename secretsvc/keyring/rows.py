@@ -80,16 +80,19 @@ def _row(row: Any) -> Row:
     return Row(row.secret_id, Sealed(environment_id, row.key, row.version, row.envelope, row.kid))
 
 
+_SEALED = (
+    secret_version.c.secret_id,
+    secret_version.c.version,
+    secret_version.c.envelope,
+    secret_version.c.kid,
+    secret.c.environment_id,
+    secret.c.key,
+)
+
+
 def _others(condition: ColumnElement[bool]) -> Select[Any]:
     return (
-        select(
-            secret_version.c.secret_id,
-            secret_version.c.version,
-            secret_version.c.envelope,
-            secret_version.c.kid,
-            secret.c.environment_id,
-            secret.c.key,
-        )
+        select(*_SEALED)
         .join_from(secret_version, secret)
         .where(condition)
         .order_by(secret_version.c.kid, secret_version.c.secret_id, secret_version.c.version)
@@ -124,12 +127,7 @@ _PUT = (
 )
 _EVERY = (
     select(
-        secret_version.c.secret_id,
-        secret_version.c.version,
-        secret_version.c.envelope,
-        secret_version.c.kid,
-        secret.c.environment_id,
-        secret.c.key,
+        *_SEALED,
         environment.c.slug.label("environment"),
         project.c.slug.label("project"),
     )

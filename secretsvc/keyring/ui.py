@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.release import VERSION
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.pages import see_other
@@ -13,7 +13,6 @@ from secretsvc.web.tree import PAGES
 
 #: How many rows a page of rekeying may move; the first is the usual one.
 PAGE_SIZES = (500, 100, 1000)
-VERSION = version("secretsvc")
 DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 import orjson
 
+from secretsvc.kernel.release import VERSION
 from secretsvc.meta import schemas
 from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, PAGE
 from secretsvc.web.openapi import document
 from secretsvc.web.schema import Document
 from secretsvc.web.tree import Root
 from secretsvc.web.views import PUBLIC
-
-VERSION = version("secretsvc")
 
 
 def health(_context: Root, request: Any) -> Any:

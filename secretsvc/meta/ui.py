@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.access.expiring_domain import count_denied_in_vain, expiring_grants
+from secretsvc.access.expiring_domain import SOON_MS, count_denied_in_vain, expiring_grants
 from secretsvc.kernel.authorization import Role, administered
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.keyring.domain import key_ring
@@ -18,8 +18,6 @@ from secretsvc.web.schema import validate
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ANY_IDENTITY
 
-#: Grants that end sooner than this, in milliseconds, wait for somebody to renew them.
-SOON = 7 * 86_400_000
 #: Denials of the last days, in milliseconds, wait for somebody to grant something.
 LATELY = 7 * 86_400_000
 #: How many of the former stand on the page.
@@ -45,7 +43,7 @@ def _waiting(call: Any) -> dict[str, Any] | None:
     """What waits for the caller where it may see it; None for those who administer nothing."""
     if next(administered(call.snapshot), None) is None:
         return None
-    expiring = expiring_grants(call, SOON, SHOWN + 1)
+    expiring = expiring_grants(call, SOON_MS, SHOWN + 1)
     waiting = {
         "unknown": count_denied_in_vain(call, call.now - LATELY),
         "expiring": expiring[:SHOWN],

@@ -6,7 +6,6 @@ from typing import Any
 
 from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.projects import domain, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
 from secretsvc.web.pages import cursor_of, see_other
@@ -51,7 +50,7 @@ def update_project(context: Project, request: Any) -> Any:
 
 def delete_project(context: Project, request: Any) -> Any:
     """Deletes a project whose slug was typed to confirm it."""
-    _confirmed(context, request)
+    request.form.confirm(context.__name__)
     domain.delete_project(request.call, context.address)
     return see_other("/", "deleted")
 
@@ -75,15 +74,10 @@ def environment_settings(context: Environment, request: Any) -> Any:
 
 def delete_environment(context: Environment, request: Any) -> Any:
     """Deletes an environment whose slug was typed to confirm it."""
-    _confirmed(context, request)
+    request.form.confirm(context.__name__)
     domain.delete_environment(request.call, context.address)
     parent = next(node for node in context.lineage() if isinstance(node, Project))
     return see_other(parent.path(PAGES), "deleted")
-
-
-def _confirmed(context: Any, request: Any) -> None:
-    if request.form["confirm"].strip() != context.__name__:
-        raise ValidationFailed.at("confirm", "Type the slug as it stands above.")
 
 
 def includeme(config: Any) -> None:

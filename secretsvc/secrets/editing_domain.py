@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,7 @@ from secretsvc.access.rules import assert_can
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.kernel.errors import DecryptFailed, UnknownKid, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.formats import read_env
 from secretsvc.secrets.models import secret, secret_version
@@ -22,9 +23,9 @@ from secretsvc.secrets.rules import (
     Sealed,
     find_secret,
     listed,
-    live_secrets,
     open_value,
     problem_with,
+    secrets_inside,
 )
 from secretsvc.secrets.writing import Known, Plan, Written, check_edits, check_values, write
 
@@ -129,11 +130,11 @@ def rewrite_as_text(
     check_values(call, values)
 
     def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
-        present = {
-            row.key: open_value(call, Sealed.of(row))
-            for row in live_secrets(call, [place.id])
-            if not problem_with(call, Sealed.of(row))
-        }
+        present = {}
+        for row in secrets_inside(call, place.id):
+            # What cannot be read differs from whatever the text says.
+            with suppress(DecryptFailed, UnknownKid):
+                present[row.key] = open_value(call, Sealed.of(row))
         changed = {key: value for key, value in values.items() if present.get(key) != value}
         return Plan(changed, known.keys() - values.keys())
 
@@ -154,7 +155,7 @@ def sheet(call: Call, at: Address) -> Sheet:
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    items = [listed(inside, row) for row in live_secrets(call, [place.id])]
+    items = [listed(inside, row) for row in secrets_inside(call, place.id)]
     return Sheet(place, items, {one.key: one for one in _authored(call, _CURRENT, place.id)})
 
 
@@ -177,7 +178,7 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
 
 
 def _present_values(call: Call, place: Environment, keys: Collection[str]) -> dict[str, str]:
-    rows = {row.key: row for row in live_secrets(call, [place.id]) if row.key in keys}
+    rows = {row.key: row for row in secrets_inside(call, place.id) if row.key in keys}
     for key in sorted(keys - rows.keys()):
         raise ValidationFailed.at(f"description.{key}", "The secret is not there any more.")
     return {key: open_value(call, Sealed.of(row)) for key, row in rows.items()}

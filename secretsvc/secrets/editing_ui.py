@@ -152,8 +152,9 @@ def review(draft: Draft, context: Environment, request: Any) -> Any:
 def apply(draft: Draft, context: Environment, request: Any) -> Any:
     """Writes a reviewed draft, or nothing where the environment has moved on."""
     form = request.form
-    options = form.read(schemas.ReasonBody(), "reason") | {"expected_rev": _revision(form)}
-    draft.write(request.call, context.address, form, **options)
+    read = form.read(schemas.ApplyForm(), "rev", "reason")
+    expected, reason = read["rev"], read.get("reason")
+    draft.write(request.call, context.address, form, expected_rev=expected, reason=reason)
     return see_other(context.path(PAGES), "written")
 
 
@@ -181,13 +182,9 @@ def _reviewed(draft: Draft, form: Form, rev: int, mine: Mapping[str, str]) -> di
 
 
 def _revision(form: Form) -> int | None:
-    """The revision that a form was drawn from. Raises `ValidationFailed`."""
-    text = form["rev"]
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 17):
-        raise ValidationFailed.at("rev", "Must be a revision.")
-    return int(text)
+    """The revision that a form was drawn from, None for one that takes any. Raises `ValidationFailed`."""
+    rev: int | None = form.read(schemas.ApplyForm(), "rev")["rev"]
+    return rev
 
 
 def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:

@@ -62,11 +62,7 @@ class Listed:
 def listed(inside: Compartment, row: Any) -> Listed:
     """A row of `live_secrets` as clients see it; it is opened to know that it could be."""
     _, key, version, description, envelope, kid, created_at, updated_at = row
-    error = None
-    try:
-        inside.open(envelope, kid, key, version)
-    except (DecryptFailed, UnknownKid) as failure:
-        error = failure.code
+    error = _problem(inside, envelope, kid, key, version)
     return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
@@ -78,8 +74,15 @@ def open_value(call: Call, sealed: Sealed) -> str:
 
 def problem_with(call: Call, sealed: Sealed) -> str | None:
     """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
+    inside = call.ring.within(sealed.environment_id)
+    return _problem(inside, sealed.envelope, sealed.kid, sealed.key, sealed.version)
+
+
+def _problem(
+    inside: Compartment, envelope: bytes | None, kid: str | None, key: str, version: int
+) -> str | None:
     try:
-        open_value(call, sealed)
+        inside.open(envelope, kid, key, version)
     except (DecryptFailed, UnknownKid) as error:
         return error.code
     return None

@@ -9,6 +9,7 @@ from secretsvc.web.schema import (
     Choice,
     Identifier,
     Integer,
+    IntegerText,
     Items,
     ListOf,
     SecretKey,
@@ -76,10 +77,17 @@ class RollbackBody(Body):
     reason = optional(REASON)
 
 
-class ReasonBody(Body):
-    """Why something is written, where a form asks for nothing else."""
+class ApplyForm(Body):
+    """The form that writes a draft: why, and the revision that it was drawn from."""
 
+    rev = optional(IntegerText(), missing=None)
     reason = optional(REASON)
+
+
+class RollbackForm(RollbackBody):
+    """As the API's, by a form, where all is text."""
+
+    to_version = required(IntegerText(minimum=1))
 
 
 class ListedSecret(Body):

@@ -88,13 +88,7 @@ def rename(context: Secret, request: Any) -> Any:
 
 def rollback(context: Secret, request: Any) -> Any:
     """Writes an older version again."""
-    typed = request.form["to_version"]
-    body = request.form.read(
-        schemas.RollbackBody(),
-        "reason",
-        key=context.__name__,
-        to_version=int(typed) if typed.isdecimal() and len(typed) < 17 else None,
-    )
+    body = request.form.read(schemas.RollbackForm(), "to_version", "reason", key=context.__name__)
     domain.rollback_secret(request.call, context.address, **body)
     return see_other(context.path(PAGES), "rolled-back")
 

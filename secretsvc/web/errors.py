@@ -52,7 +52,7 @@ def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
     return body
 
 
-class RelativeResponse(Response):  # type: ignore[misc]
+class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own
     """A response whose `Location` stays relative: made absolute, it would repeat the client's `Host`."""
 
     @staticmethod

@@ -13,7 +13,7 @@ from multipart import MultipartError, MultipartParser, MultipartPart, parse_opti
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.kernel.errors import BadRequest, Forbidden, SecretsvcError
+from secretsvc.kernel.errors import BadRequest, Forbidden, SecretsvcError, ValidationFailed
 from secretsvc.web.query import once, parse_urlencoded
 from secretsvc.web.schema import validate
 
@@ -49,6 +49,11 @@ class Form:
         for name, value in self.values.items():
             if name.startswith(prefix):
                 yield name.removeprefix(prefix), value
+
+    def confirm(self, slug: str) -> None:
+        """Passes where the slug of what is to be deleted was typed. Raises `ValidationFailed`."""
+        if self["confirm"].strip() != slug:
+            raise ValidationFailed.at("confirm", "Type the slug as it stands above.")
 
     def read(self, schema: Any, *fields: str, **known: Any) -> dict[str, Any]:
         """The named fields as the API's schema has them; a field left blank is null where null is allowed.

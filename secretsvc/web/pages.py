@@ -176,7 +176,7 @@ def page_view(view: View, info: Any) -> View:
     return wrapper
 
 
-page_view.options = ("page",)  # type: ignore[attr-defined]
+page_view.options = ("page",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def form_view(view: View, info: Any) -> View:

@@ -21,7 +21,7 @@ KEY_GRAMMAR = "Must be the name of an environment variable."
 NUL = "\x00"
 
 
-class Body(colander.MappingSchema):  # type: ignore[misc]
+class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of its own
     """A JSON object or a query string; an unknown field is an issue."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -32,7 +32,7 @@ class Body(colander.MappingSchema):  # type: ignore[misc]
         return colander.Mapping(unknown="raise")
 
 
-class Type(colander.SchemaType):  # type: ignore[misc]
+class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its own
     """The base: `null` is refused unless the type is nullable. `example` is for the documentation."""
 
     example: Any = None

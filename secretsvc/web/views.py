@@ -151,7 +151,7 @@ def _before_values(request: Any) -> None:
     _ = request.registry.service_settings.edge_cache_header
 
 
-declared_view.options = ("operation",)  # type: ignore[attr-defined]
+declared_view.options = ("operation",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
@@ -193,7 +193,7 @@ def is_cross_site(environ: dict[str, Any]) -> bool:
     return not named or named.lower() != environ.get("HTTP_HOST", "").lower()
 
 
-class MemoryRequest(Request):  # type: ignore[misc]
+class MemoryRequest(Request):  # type: ignore[misc]  # it has no types of its own
     """A request whose body stays in memory: WebOb lays a larger one down on disk, with the values in it."""
 
     request_body_tempfile_limit = sys.maxsize

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_grants import NOW, SUBJECTS, subject, worlds, write
 from service import ADMIN, Service, arrange
-from sqlalchemy import Connection, event, select
+from sqlalchemy import Connection, select
+from statements import recorded
 
 from secretsvc.access.domain import effective_permissions
 from secretsvc.access.models import grant
@@ -67,14 +68,11 @@ def expected(connection: Connection, at: Address, *, listed: bool) -> dict[str, 
 @given(world=worlds, at=st.sampled_from(PLACES), listed=st.booleans())
 def test_the_readers_are_those_whom_the_decision_lets_in(engine, world, at, listed):
     own = Settings({}, {"BOOTSTRAP_ADMINS": ",".join(LISTED) if listed else ""})
-    statements: list[str] = []
     with engine.connect() as connection, connection.begin() as transaction:
         write(connection, world)
         call = call_of(own, connection, ADMIN_EVERYWHERE)
-        count = lambda _c, _cursor, sql, *_: statements.append(sql)  # noqa: E731
-        event.listen(engine, "before_cursor_execute", count)
-        found = readers(call, at)
-        event.remove(engine, "before_cursor_execute", count)
+        with recorded(engine) as statements:
+            found = readers(call, at)
         assert {one.identity.subject: one.role for one in found} == expected(connection, at, listed=listed)
         assert_explained(call, found, at)
         transaction.rollback()

@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from random_grants import NOW, RANK, SCOPES, SUBJECTS, subject, worlds, write
-from sqlalchemy import event, text
+from sqlalchemy import text
+from statements import recorded
 
 from secretsvc.access.rules import load_standing
 from secretsvc.kernel.actors import Kind, Principal
@@ -33,13 +34,10 @@ def reference(world: dict[str, Any], number: int, scope: str) -> int:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds)
 def test_the_snapshot_says_what_plain_python_says_in_one_statement(engine, world):
-    statements: list[str] = []
     with engine.connect() as connection, connection.begin() as transaction:
         write(connection, world)
-        count = lambda _c, _cursor, sql, *_: statements.append(sql)  # noqa: E731
-        event.listen(engine, "before_cursor_execute", count)
-        standings = [load_standing(connection, subject(number), NOW) for number in SUBJECTS]
-        event.remove(engine, "before_cursor_execute", count)
+        with recorded(engine) as statements:
+            standings = [load_standing(connection, subject(number), NOW) for number in SUBJECTS]
         transaction.rollback()
     assert len(statements) == len(SUBJECTS)
     usable = any(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from pages import Browser
+from service import Client, Service
 
 CANONICAL = "/projects/{p}/environments/{e}"
 ALIAS = "/p/{p}/e/{e}"
@@ -18,3 +20,9 @@ def place(request: pytest.FixtureRequest) -> str:
 def base(place: str) -> str:
     """The path of `shop`'s `prod`, in both spellings."""
     return place.format(p="shop", e="prod")
+
+
+@pytest.fixture
+def browser(admin: Client, service: Service) -> Browser:
+    """The administrator's, whom `admin` has made known."""
+    return Browser(service)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
 import pytest
 from service import Client, Service
 from shapes import log
-from sqlalchemy import event, insert
+from sqlalchemy import insert
+from statements import recorded
 
 from secretsvc.access.models import grant, group, group_member
 from secretsvc.identity.models import identity
@@ -58,22 +57,6 @@ NARROW_COSTS = [
     ("GET", "/audit", None, 2, 2),
     ("GET", "/audit?project=shop", None, 3, 3),
 ]
-
-
-@contextmanager
-def recorded(service: Service) -> Iterator[list[str]]:
-    """The statements that a request sends, without those that begin and end transactions."""
-    found: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        if not statement.startswith(("BEGIN", "PRAGMA")):
-            found.append(statement)
-
-    event.listen(service.engine, "before_cursor_execute", note)
-    try:
-        yield found
-    finally:
-        event.remove(service.engine, "before_cursor_execute", note)
 
 
 def fill(service: Service, count: int) -> dict[str, str]:
@@ -125,7 +108,7 @@ def costs(client: Client, service: Service, names: dict[str, str], table: list[A
     for method, path, body, *_ in table:
         target = path.format(**names)
         filled = body and {k: v.format(**names) if isinstance(v, str) else v for k, v in body.items()}
-        with recorded(service) as statements:
+        with recorded(service.engine) as statements:
             answer = client.request(method, target, filled)
         assert answer.status_int < 300, (method, path, answer.json)
         # One is authentication's.

@@ -22,11 +22,6 @@ ADA = "ada@example.com"
 EVIL = "<script>alert(1)</script>\"'${1+1}"
 
 
-@pytest.fixture
-def browser(admin, service) -> Browser:
-    return Browser(service)
-
-
 def records(page):
     """The rows of the log as words, newest first; its table is the last one."""
     table = page.html.find("caption", string="Records, newest first")
@@ -341,7 +336,7 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
     ):
         browser = Browser(service, subject)
         browser.open(path)
-        with recorded(service) as statements:
+        with recorded(service.engine) as statements:
             browser.open(path)
         assert len(statements) == expected, (subject, path)
 

@@ -116,6 +116,7 @@ def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_wa
         ({"new.0.key": "BIG", "new.0.value": "x" * 65537}, 413, None),
         ({"description.A": "d" * 1025}, 422, "descriptions.A"),
         ({"rev": "x"}, 422, "rev"),
+        ({"rev": "٣"}, 422, "rev"),
     ],
 )
 def test_a_refused_edit_comes_back_as_it_was_typed(browser, vault, fields, status, issue):

@@ -14,11 +14,6 @@ ADA, EVE = "ada@example.com", "eve@example.com"
 MEMBERS = "section[aria-labelledby=members]"
 
 
-@pytest.fixture
-def browser(admin, service) -> Browser:
-    return Browser(service)
-
-
 def test_a_group_is_created_changed_and_deleted_by_forms(browser, service):
     page = submit(browser.open("/groups"), "/groups", name="Team", slug="team", description="Ours")
     [made] = service.rows(group)

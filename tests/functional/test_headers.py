@@ -6,24 +6,12 @@ import re
 from uuid import UUID
 
 import pytest
+from answer_headers import PLAINTEXT_HEADERS, SECURITY_HEADERS
 from service import API, HEADER, arrange
 from wsgi import call
 
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 
-SECURITY = {
-    "x-frame-options": "DENY",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "strict-transport-security": "max-age=63072000; includeSubDomains; preload",
-}
-PLAINTEXT = {
-    "cache-control": "no-store, no-cache, must-revalidate, private",
-    "edge-cdn-cache-control": "no-store",
-    "vary": "Proxy-Access-Jwt-Assertion",
-}
 UNDER = f"{API}/projects/shop/environments/prod"
 CROSS = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example.com"}
 NOBODY = {HEADER: ""}
@@ -68,7 +56,7 @@ def send(make_service):
 
 def assert_dressed(answer):
     names = [name.lower() for name, _ in answer.header_list]
-    for name, value in SECURITY.items():
+    for name, value in SECURITY_HEADERS.items():
         assert names.count(name) == 1, name
         assert answer.headers[name] == value
     assert names.count("x-request-id") == 1
@@ -205,11 +193,11 @@ def test_routes_that_return_values_say_so_to_every_cache(send, place, rest):
     base = API + place.format(p="shop", e="prod")
     for query, headers, status in VALUE_OUTCOMES:
         answered = send("GET", base + rest + query, headers=headers)
-        assert (answered.status, answered.headers | PLAINTEXT) == (status, answered.headers)
+        assert (answered.status, answered.headers | PLAINTEXT_HEADERS) == (status, answered.headers)
         names = [name.lower() for name, _ in answered.header_list]
-        assert all(names.count(name) == 1 for name in PLAINTEXT)
+        assert all(names.count(name) == 1 for name in PLAINTEXT_HEADERS)
     absent = send("GET", API + place.format(p="shop", e="nope") + rest)
-    assert (absent.status, absent.headers | PLAINTEXT) == (404, absent.headers)
+    assert (absent.status, absent.headers | PLAINTEXT_HEADERS) == (404, absent.headers)
 
 
 def test_no_other_route_says_so(send):

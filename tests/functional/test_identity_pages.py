@@ -15,11 +15,6 @@ ADA, EVE = "ada@example.com", "eve@example.com"
 EFFECTIVE = "section[aria-labelledby=effective]"
 
 
-@pytest.fixture
-def browser(admin, service) -> Browser:
-    return Browser(service)
-
-
 def test_everyone_sees_who_they_are_and_what_they_may_do_by_which_grant(admin, service):
     service.grant(ADA, "reader", "shop")
     service.grant(service.group("team", ADA), "writer", "shop/prod", group=True)

@@ -6,11 +6,6 @@ import pytest
 from pages import Browser, submit
 
 
-@pytest.fixture
-def browser(admin, service) -> Browser:
-    return Browser(service)
-
-
 def test_a_project_is_created_changed_and_deleted_by_forms(browser, service):
     page = submit(browser.open("/projects"), "/projects", name="Till", slug="till", description="Pays")
     assert page.request.path == "/projects/till"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envelopes import Context, opened
 from history import violations
 from load.workload import Broken, Workload
 from processes import Deployment
@@ -24,7 +25,7 @@ from rotation import NEW_KEY, NEXT_KEY, Operator
 from service import MASTER_KEY, Client, Service
 from sqlalchemy import select, text
 
-from secretsvc.kernel.crypto import Context, KeyRing
+from secretsvc.kernel.crypto import KeyRing
 from secretsvc.projects.models import environment
 from secretsvc.secrets.models import secret, secret_version
 
@@ -88,7 +89,7 @@ class Staged:
             kept = {name: value for name, value in row.items() if name not in ("envelope", "kid")}
             place = places[row["secret_id"]]
             context = Context(place["environment_id"], place["key"], row["version"])
-            plain = row["kid"] and RINGS[row["kid"]].open(row["envelope"], row["kid"], context)
+            plain = row["kid"] and opened(RINGS[row["kid"]], row["envelope"], row["kid"], context)
             versions[row["secret_id"], row["version"]] = kept, plain
         environments = self.service.rows(environment, environment.c.slug.in_(QUIET))
         return {"secrets": places, "versions": versions, "environments": environments}

@@ -7,21 +7,9 @@ from itertools import cycle
 from typing import Any
 
 import pytest
+from answer_headers import PLAINTEXT_HEADERS, SECURITY_HEADERS
 from processes import Answer, Deployment
 
-SECURITY_HEADERS = {
-    "x-frame-options": "DENY",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "strict-transport-security": "max-age=63072000; includeSubDomains; preload",
-}
-PLAINTEXT_HEADERS = {
-    "cache-control": "no-store, no-cache, must-revalidate, private",
-    "edge-cdn-cache-control": "no-store",
-    "vary": "Proxy-Access-Jwt-Assertion",
-}
 DOTENV = "API_KEY='s3cret value'\nDATABASE_URL=postgres://db/shop\nEMPTY=\n"
 VALUES = {"API_KEY": "s3cret value", "DATABASE_URL": "postgres://db/shop", "EMPTY": ""}
 

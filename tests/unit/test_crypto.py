@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from envelopes import Context, associated_data, opened, sealed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from secretsvc.kernel import crypto
-from secretsvc.kernel.crypto import Context, KeyRing, associated_data, generate_master_key
+from secretsvc.kernel.crypto import KeyRing, generate_master_key
 from secretsvc.kernel.errors import DecryptFailed, ServerMisconfigured, UnknownKid
 from secretsvc.kernel.settings import master_key
 
@@ -42,7 +43,7 @@ def hkdf(master: bytes, info: bytes, length: int) -> bytes:
 
 def opens(blob: bytes, kid: str, context: Context = CONTEXT, ring: KeyRing = RING) -> bool:
     try:
-        ring.open(blob, kid, context)
+        opened(ring, blob, kid, context)
     except (DecryptFailed, UnknownKid):
         return False
     return True
@@ -50,8 +51,8 @@ def opens(blob: bytes, kid: str, context: Context = CONTEXT, ring: KeyRing = RIN
 
 @given(st.binary(max_size=300), contexts)
 def test_what_was_sealed_opens_again_to_the_same_bytes(plaintext: bytes, context: Context) -> None:
-    blob, kid = RING.seal(plaintext, context)
-    assert RING.open(blob, kid, context) == plaintext
+    blob, kid = sealed(RING, plaintext, context)
+    assert opened(RING, blob, kid, context) == plaintext
     assert len(blob) == 1 + 8 + 12 + len(plaintext) + 16
 
 
@@ -64,26 +65,26 @@ def test_the_format_is_the_one_that_rows_were_written_in() -> None:
         for part in (b"secret-value/1", ENVIRONMENT.bytes, b"API_KEY", (7).to_bytes(8, "big"))
     )
     blob = head + nonce + AESGCM(key).encrypt(nonce, PLAIN, aad)
-    assert RING.open(blob, kid.hex(), CONTEXT) == PLAIN
+    assert opened(RING, blob, kid.hex(), CONTEXT) == PLAIN
 
 
 @pytest.mark.parametrize("pattern", [0x01, 0x80, 0xFF])
 def test_a_change_of_any_byte_is_noticed(pattern: int) -> None:
-    blob, kid = RING.seal(PLAIN, CONTEXT)
+    blob, kid = sealed(RING, PLAIN, CONTEXT)
     for position in range(len(blob)):
         changed = bytearray(blob)
         changed[position] ^= pattern
         with pytest.raises(DecryptFailed):
-            RING.open(bytes(changed), kid, CONTEXT)
+            opened(RING, bytes(changed), kid, CONTEXT)
         # Even where the row's own column was changed along with the envelope.
         assert not opens(bytes(changed), bytes(changed[1:9]).hex())
 
 
 def test_every_truncation_and_every_addition_is_noticed() -> None:
-    blob, kid = RING.seal(PLAIN, CONTEXT)
+    blob, kid = sealed(RING, PLAIN, CONTEXT)
     for length in range(len(blob)):
         with pytest.raises(DecryptFailed):
-            RING.open(blob[:length], kid, CONTEXT)
+            opened(RING, blob[:length], kid, CONTEXT)
     assert not opens(blob + b"\0", kid)
     assert not opens(b"\0" + blob, kid)
 
@@ -100,13 +101,13 @@ def test_every_truncation_and_every_addition_is_noticed() -> None:
 )
 def test_a_value_moved_to_another_place_does_not_open(change: dict[str, object]) -> None:
     elsewhere = dataclasses.replace(CONTEXT, **change)  # type: ignore[arg-type]
-    here, there = RING.seal(PLAIN, CONTEXT), RING.seal(PLAIN, elsewhere)
+    here, there = sealed(RING, PLAIN, CONTEXT), sealed(RING, PLAIN, elsewhere)
     assert not opens(here.blob, here.kid, elsewhere)
     assert not opens(there.blob, there.kid, CONTEXT)
 
 
 def test_another_held_key_id_in_the_envelope_or_its_row_is_a_decrypt_failure() -> None:
-    blob, kid = RING.seal(PLAIN, CONTEXT)
+    blob, kid = sealed(RING, PLAIN, CONTEXT)
     other = RING.kids[1]
     swapped = blob[:1] + bytes.fromhex(other) + blob[9:]
     for envelope, column in (
@@ -117,40 +118,40 @@ def test_another_held_key_id_in_the_envelope_or_its_row_is_a_decrypt_failure() -
         (blob, kid.upper()),
     ):
         with pytest.raises(DecryptFailed):
-            RING.open(envelope, column, CONTEXT)
+            opened(RING, envelope, column, CONTEXT)
 
 
 def test_an_envelope_of_another_format_is_refused_even_when_it_authenticates() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crypto, "FORMAT", b"\x02")
-        blob, kid = KeyRing(ONE, TWO).seal(PLAIN, CONTEXT)
+        blob, kid = sealed(KeyRing(ONE, TWO), PLAIN, CONTEXT)
     with pytest.raises(DecryptFailed):
-        RING.open(blob, kid, CONTEXT)
+        opened(RING, blob, kid, CONTEXT)
 
 
 def test_a_key_the_ring_lacks_is_named_beside_those_it_holds() -> None:
     stranger = KeyRing(THREE, None)
-    blob, kid = stranger.seal(PLAIN, CONTEXT)
+    blob, kid = sealed(stranger, PLAIN, CONTEXT)
     with pytest.raises(UnknownKid) as caught:
-        RING.open(blob, kid, CONTEXT)
+        opened(RING, blob, kid, CONTEXT)
     assert kid in caught.value.message
     assert all(held in caught.value.message for held in RING.kids)
     with pytest.raises(DecryptFailed):
-        RING.open(blob, RING.active_kid, CONTEXT)
+        opened(RING, blob, RING.active_kid, CONTEXT)
 
 
 def test_the_active_key_seals_and_the_retired_one_still_opens() -> None:
     before, after = KeyRing(ONE, None), KeyRing(TWO, ONE)
-    old = before.seal(PLAIN, CONTEXT)
-    assert after.open(old.blob, old.kid, CONTEXT) == PLAIN
-    new = after.seal(PLAIN, CONTEXT)
+    old = sealed(before, PLAIN, CONTEXT)
+    assert opened(after, old.blob, old.kid, CONTEXT) == PLAIN
+    new = sealed(after, PLAIN, CONTEXT)
     assert new.kid == after.active_kid != old.kid
     assert new.blob[1:9].hex() == new.kid
     assert not opens(new.blob, new.kid, ring=before)
 
 
 def test_the_same_plaintext_twice_gives_two_unlike_envelopes() -> None:
-    first, second = RING.seal(PLAIN, CONTEXT).blob, RING.seal(PLAIN, CONTEXT).blob
+    first, second = sealed(RING, PLAIN, CONTEXT).blob, sealed(RING, PLAIN, CONTEXT).blob
     assert first[:9] == second[:9]
     assert first[9:21] != second[9:21]
     assert first[21:] != second[21:]
@@ -159,9 +160,9 @@ def test_the_same_plaintext_twice_gives_two_unlike_envelopes() -> None:
 
 def test_nonces_do_not_repeat_also_when_threads_share_the_ring() -> None:
     with ThreadPoolExecutor(8) as pool:
-        blobs = list(pool.map(lambda _: RING.seal(b"", CONTEXT).blob, range(20_000)))
+        blobs = list(pool.map(lambda _: sealed(RING, b"", CONTEXT).blob, range(20_000)))
     assert len({blob[9:21] for blob in blobs}) == len(blobs)
-    assert all(RING.open(blob, RING.active_kid, CONTEXT) == b"" for blob in blobs[::100])
+    assert all(opened(RING, blob, RING.active_kid, CONTEXT) == b"" for blob in blobs[::100])
 
 
 @given(contexts, contexts)
@@ -242,10 +243,9 @@ def test_a_cipher_that_computes_something_else_fails_the_check(monkeypatch: pyte
 def test_compartments_are_kept_but_not_without_bound() -> None:
     ring = KeyRing(ONE, None)
     for n in range(crypto.CACHED_COMPARTMENTS + 10):
-        ring.seal(b"", Context(uuid.UUID(int=n), "K", 1))
+        sealed(ring, b"", Context(uuid.UUID(int=n), "K", 1))
     assert ring._compartment.cache_info().currsize == crypto.CACHED_COMPARTMENTS
-    sealed = ring.seal(PLAIN, CONTEXT)
-    assert ring.open(*sealed, CONTEXT) == PLAIN
+    assert opened(ring, *sealed(ring, PLAIN, CONTEXT), CONTEXT) == PLAIN
     assert ring._compartment.cache_info().hits >= 1
 
 
