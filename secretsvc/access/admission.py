@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, update
+from sqlalchemy import Connection, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.access.models import grant
 from secretsvc.access.rules import KnownIdentity, Standing, has_own_global_admin, load_standing
 from secretsvc.audit import rules as audit
-from secretsvc.db.engine import read_once, write_transaction
+from secretsvc.db.engine import Mode, write_transaction
+from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
@@ -35,10 +36,10 @@ def with_listing(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]:
 
 
 class Admission:
-    """Admits principals to one database under one set of settings."""
+    """Admits principals over the connection of a request, under one set of settings."""
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
-        self.engine, self.settings = engine, settings
+    def __init__(self, session: Session, settings: Settings) -> None:
+        self.session, self.settings = session, settings
 
     def admit(self, principal: Principal, now: int, request_id: str) -> tuple[Actor, GrantSnapshot]:
         """Steps 2 and 3 of each request; `now` in epoch milliseconds.
@@ -50,7 +51,9 @@ class Admission:
         if not standing.admin_exists and not self.settings.bootstrap_admins:
             raise NoAdminsConfigured()
         if self._is_due(standing, listed, now):
-            with write_transaction(self.engine) as connection:
+            # Given back first: were each request to hold two, those at once could all wait for a second.
+            self.session.restart()
+            with write_transaction(self.session.engine) as connection:
                 self._settle(connection, principal, standing.identity, listed, now, request_id)
             standing = self._standing(principal, now)
         known = standing.identity
@@ -62,14 +65,13 @@ class Admission:
 
     def _standing(self, principal: Principal, now: int) -> Standing:
         try:
-            with read_once(self.engine) as connection:
-                return load_standing(connection, principal, now)
+            return load_standing(self.session.connection(Mode.ONCE), principal, now)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
         # The server was restarted; the pool has let go of its connections, so a second try has a new one.
-        with read_once(self.engine) as connection:
-            return load_standing(connection, principal, now)
+        self.session.restart()
+        return load_standing(self.session.connection(Mode.ONCE), principal, now)
 
     def _is_due(self, standing: Standing, listed: bool, now: int) -> bool:
         known = standing.identity

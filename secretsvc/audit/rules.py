@@ -61,8 +61,8 @@ def write(
     reason: str | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    """Inserts one record; `now` is in epoch milliseconds."""
-    _INSERT.run(
+    """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds."""
+    _INSERT.run_last(
         connection,
         {
             "id": new_id(),

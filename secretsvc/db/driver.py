@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import Connection
 
-from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of
 
-_CURSOR = "secretsvc_cursor"
+#: Statements with their values.
+Kept = list[tuple[str, Any]]
 
 
 @contextmanager
@@ -39,7 +40,7 @@ def execute(connection: Connection, text: str, values: Any) -> Any:
     On PostgreSQL a transaction that begins here does so in the same round trip.
     """
     with driver_errors(connection):
-        cursor = _cursor(connection)
+        cursor = cursor_of(connection)
         with announced(connection, cursor, text, values):
             _execute(connection, cursor, text, values)
         return cursor
@@ -48,7 +49,7 @@ def execute(connection: Connection, text: str, values: Any) -> Any:
 def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> None:
     if connection.in_transaction() or mode_of(connection) is Mode.ONCE:
         cursor.execute(text, values)
-    elif connection.dialect.name == "sqlite":
+    elif connection.dialect.name == "sqlite" or mode_of(connection) is Mode.WRITE_ONCE:
         connection.begin()
         cursor.execute(text, values)
     else:
@@ -57,14 +58,25 @@ def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> Non
             cursor.execute(text, values)
 
 
-def _cursor(connection: Connection) -> Any:
-    """Kept for as long as the connection lives: psycopg takes its time to make one.
+def execute_last(connection: Connection, text: str, values: Any) -> None:
+    """Executes a statement that nothing after it reads; where it can be kept for the commit, with that."""
+    kept = connection.info.get(KEPT)
+    if kept is None:
+        execute(connection, text, values)
+    else:
+        kept.append((text, values))
 
-    PostgreSQL sends binary through it, which takes half the time to read.
-    """
-    cursor = connection.info.get(_CURSOR)
-    if cursor is None:
-        driver: Any = connection.connection.dbapi_connection
-        cursor = driver.cursor() if connection.dialect.name == "sqlite" else driver.cursor(binary=True)
-        connection.info[_CURSOR] = cursor
-    return cursor
+
+def commit(connection: Connection, kept: Kept) -> None:
+    """Commits, after what was kept for it: on PostgreSQL in one round trip. If that fails, nothing is."""
+    if kept and mode_of(connection) is Mode.ONCE:
+        for_mode(connection, Mode.WRITE if len(kept) > 1 else Mode.WRITE_ONCE)
+    with _one_round_trip(connection) if kept and connection.in_transaction() else nullcontext():
+        for text, values in kept:
+            execute(connection, text, values)
+        connection.commit()
+
+
+def _one_round_trip(connection: Connection) -> AbstractContextManager[Any]:
+    driver: Any = connection.connection.dbapi_connection
+    return nullcontext() if connection.dialect.name == "sqlite" else driver.pipeline()

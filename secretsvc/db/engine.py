@@ -34,31 +34,42 @@ POSTGRESQL_OPTIONS = {
 }
 
 
+# What a connection knows of its use beside what SQLAlchemy keeps: by its `info`, which costs least.
+_MODE = "secretsvc_mode"
+_CURSOR = "secretsvc_cursor"
+_HELD = "secretsvc_write_lock_held"
+KEPT = "secretsvc_kept_for_commit"
+
+
 class Mode(Enum):
-    """What a connection is for, as the statements that begin its transaction on SQLite and PostgreSQL.
+    """What a connection is for: the statements that begin its transaction, and whether it writes.
 
     What is read under `SNAPSHOT` is of one moment, so that an export's values are those of its revision; on
-    SQLite it always is. `REVEAL` is that, and writes down what was read. `ONCE` is for one statement.
+    SQLite it always is. `REVEAL` is that, and writes down what was read. `ONCE` and `WRITE_ONCE` are for one
+    statement, which is a transaction by itself.
     """
 
-    ONCE = ("", "")
-    READ = ("BEGIN", "BEGIN ISOLATION LEVEL READ COMMITTED")
-    SNAPSHOT = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ")
-    REVEAL = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL REPEATABLE READ")
-    WRITE = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED")
+    ONCE = ("", "", False)
+    WRITE_ONCE = ("", "", True)
+    READ = ("BEGIN", "BEGIN ISOLATION LEVEL READ COMMITTED", False)
+    SNAPSHOT = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", False)
+    REVEAL = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL REPEATABLE READ", True)
+    WRITE = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED", True)
+
+    def __init__(self, sqlite: str, postgresql: str, writes: bool) -> None:
+        self.beginnings = {"sqlite": sqlite, "postgresql": postgresql}
+        self.writes = writes
 
 
 def for_mode(connection: Connection, mode: Mode) -> Connection:
     """The connection, whose next transaction will be begun in that mode."""
-    return connection.execution_options(secretsvc_mode=mode)
-
-
-_HELD = "secretsvc_write_lock_held"
+    connection.info[_MODE] = mode
+    return connection
 
 
 def mode_of(connection: Connection) -> Mode:
     """The mode that the connection was given; one that was given none reads."""
-    mode: Mode = connection.get_execution_options().get("secretsvc_mode", Mode.READ)
+    mode: Mode = connection.info.get(_MODE, Mode.READ)
     return mode
 
 
@@ -78,14 +89,34 @@ def make_engine(url: str) -> Engine:
     if sqlite:
         _keep_sqlite_in_order(engine, WriteLock(make_url(url).database))
     event.listen(engine, "begin", _begin)
+    event.listen(engine, "checkin", _forget)
     return engine
 
 
 def _begin(connection: Connection) -> None:
-    statement = mode_of(connection).value[connection.dialect.name == "postgresql"]
+    statement = mode_of(connection).beginnings[connection.dialect.name]
     if statement:
         # By the driver: what SQLAlchemy does for a statement takes longer than beginning.
-        connection.connection.cursor().execute(statement)
+        cursor_of(connection).execute(statement)
+
+
+def _forget(_connection: Any, record: Any) -> None:
+    """What one use of a connection was for is not the next one's."""
+    record.info.pop(_MODE, None)
+    record.info.pop(KEPT, None)
+
+
+def cursor_of(connection: Connection) -> Any:
+    """The driver's, kept for as long as the connection lives: psycopg takes its time to make one.
+
+    PostgreSQL sends binary through it, which takes half the time to read.
+    """
+    cursor = connection.info.get(_CURSOR)
+    if cursor is None:
+        driver: Any = connection.connection.dbapi_connection
+        cursor = driver.cursor() if connection.dialect.name == "sqlite" else driver.cursor(binary=True)
+        connection.info[_CURSOR] = cursor
+    return cursor
 
 
 def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
@@ -98,7 +129,7 @@ def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
 
     @event.listens_for(engine, "begin")
     def queue(connection: Connection) -> None:
-        if mode_of(connection) in (Mode.REVEAL, Mode.WRITE):
+        if mode_of(connection).writes:
             lock.acquire()
             connection.info[_HELD] = True
 

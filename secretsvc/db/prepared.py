@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select
 from sqlalchemy.types import TypeEngine
 
-from secretsvc.db.driver import execute
+from secretsvc.db.driver import execute, execute_last
 
 Processor = Callable[[Any], Any]
 
@@ -33,6 +33,11 @@ class Prepared:
         """Executes what has no rows to return."""
         form = self._form(connection.dialect)
         execute(connection, form.text, form.values(parameters))
+
+    def run_last(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
+        """As `run`, where nothing that follows reads it: a request may then send it with its COMMIT."""
+        form = self._form(connection.dialect)
+        execute_last(connection, form.text, form.values(parameters))
 
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)
@@ -75,7 +80,8 @@ class _Form:
     def _converted(self, row: Sequence[Any]) -> Sequence[Any]:
         values = list(row)
         for index, read in self._readers:
-            values[index] = read(values[index])
+            if values[index] is not None:
+                values[index] = read(values[index])
         return values
 
 

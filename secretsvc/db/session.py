@@ -1,4 +1,4 @@
-"""The main transaction of a request: pyramid_tm decides its end, zope.sqlalchemy carries it out."""
+"""A request's connection: pyramid_tm decides how its transaction ends, zope.sqlalchemy carries it out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.engine import Mode, for_mode, make_engine
+from secretsvc.db.driver import Kept, commit
+from secretsvc.db.engine import KEPT, Mode, for_mode, make_engine
 from secretsvc.kernel.settings import Settings
 
 
@@ -23,24 +24,40 @@ class Database:
         """Raises `ServerMisconfigured` where the URL is missing or malformed."""
         return make_engine(self._settings.database_url)
 
-    def join(self, manager: Any, mode: Mode) -> Connection:
-        """A connection whose transaction begins in that mode and ends as the transaction manager decides."""
-        connection = for_mode(self.engine.connect(), mode)
-        # Core statements do not pass any bookkeeping: unmarked, they would be rolled back.
-        mark_changed(ConnectionSession(connection), manager)
-        return connection
+    def session(self, manager: Any) -> Session:
+        """One for a request, whose end that transaction manager decides."""
+        return Session(self.engine, manager)
 
 
-class ConnectionSession:
-    """As much of a session, and of its transaction, as zope.sqlalchemy needs (decision 0022)."""
+class Session:
+    """The one connection of a request, and as much of a session as zope.sqlalchemy needs (decision 0022).
+
+    The snapshot is read over it by itself; the main transaction begins with the next statement.
+    """
 
     twophase = expire_on_commit = False
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, engine: Engine, manager: Any) -> None:
+        self.engine, self._manager = engine, manager
+        self._connection: Connection | None = None
+        self._kept: Kept = []
 
-    def get_transaction(self) -> ConnectionSession:
-        """Itself: the connection's transaction begins with the first statement."""
+    def connection(self, mode: Mode) -> Connection:
+        """The connection, whose next transaction will be begun in that mode."""
+        if self._connection is None:
+            self._connection, self._kept = self.engine.connect(), []
+            self._connection.info[KEPT] = self._kept
+            # Core statements do not pass any bookkeeping: unmarked, they would be rolled back.
+            mark_changed(self, self._manager)
+        return for_mode(self._connection, mode)
+
+    def restart(self) -> None:
+        """Undoes what was begun and gives the connection back; the next use takes another."""
+        self._manager.abort()
+        self._manager.begin()
+
+    def get_transaction(self) -> Session:
+        """Itself: the connection's transaction begins with a statement."""
         return self
 
     def flush(self) -> None:
@@ -48,8 +65,11 @@ class ConnectionSession:
 
     def commit(self) -> None:
         """Commits what was begun."""
-        self._connection.commit()
+        if self._connection is not None:
+            commit(self._connection, self._kept)
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -26,15 +26,16 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
             return handler(request)
         now = now_ms()
         principal = authenticator.authenticate(request.environ, now)
-        actor, snapshot = Admission(database.engine, settings).admit(principal, now, request.request_id)
+        session = database.session(request.tm)
+        actor, snapshot = Admission(session, settings).admit(principal, now, request.request_id)
         request.call = Call(
             actor,
             snapshot,
             now,
             request.request_id,
             settings,
-            connect=lambda: database.join(request.tm, _mode(request)),
-            abandon=lambda: _begin_again(request.tm),
+            connect=lambda: session.connection(_mode(request)),
+            abandon=session.restart,
             load_ring=registry.load_ring,
         )
         _check_body(request, settings.body_max_bytes)
@@ -48,6 +49,8 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
 def _mode(request: Any) -> Mode:
     if request.method not in SAFE_METHODS:
         return Mode.WRITE
+    if request.operation.reads_at_once:
+        return Mode.ONCE
     return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
 
 
@@ -57,11 +60,6 @@ def _check_body(request: Any, limit: int) -> None:
         request.body = request.body_file_raw.read(limit + 1)
     if (request.content_length or 0) > limit:
         raise PayloadTooLarge(f"The body is over {limit} bytes.")
-
-
-def _begin_again(manager: Any) -> None:
-    manager.abort()
-    manager.begin()
 
 
 def includeme(config: Any) -> None:

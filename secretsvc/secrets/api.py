@@ -101,6 +101,7 @@ def includeme(config: Any) -> None:
             query=schemas.RevealQuery(),
             response=schemas.Secret(),
             reveals=True,
+            reads_at_once=True,
         )
     config.add_api_view(
         export_secrets,

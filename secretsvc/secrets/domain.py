@@ -29,6 +29,7 @@ from secretsvc.secrets.rules import (
     find_secret,
     listed,
     open_value,
+    opened,
     secrets_inside,
 )
 from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_edits, check_values, write
@@ -119,10 +120,7 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    values = {
-        row.key: inside.open(row.envelope, row.kid, row.key, row.version).decode("utf-8")
-        for row in secrets_inside(call, place.id)
-    }
+    values = {row.key: opened(inside, row) for row in secrets_inside(call, place.id)}
     record(
         call,
         "secret.export",

@@ -60,10 +60,15 @@ class Listed:
 
 
 def listed(inside: Compartment, row: Any) -> Listed:
-    """A row of `live_secrets` as clients see it; it is opened to know that it could be."""
-    _, key, version, description, envelope, kid, created_at, updated_at = row
+    """A row of `secrets_inside` as clients see it; it is opened to know that it could be."""
+    key, version, description, envelope, kid, created_at, updated_at = row
     error = _problem(inside, envelope, kid, key, version)
     return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
+
+
+def opened(inside: Compartment, row: Any) -> str:
+    """The plaintext of a row of `secrets_inside`. Raises `DecryptFailed` or `UnknownKid`."""
+    return inside.open(row.envelope, row.kid, row.key, row.version).decode("utf-8")
 
 
 def open_value(call: Call, sealed: Sealed) -> str:
@@ -118,7 +123,7 @@ def live_secrets(call: Call, environments: Iterable[UUID]) -> Sequence[Any]:
 
 
 def secrets_inside(call: Call, environment_id: UUID) -> Sequence[Any]:
-    """As `live_secrets`, of one environment."""
+    """As `live_secrets`, of one environment, which the rows do not name."""
     return _INSIDE.rows(call.connection, {"environment_id": environment_id})
 
 
@@ -146,7 +151,6 @@ _SECRET = Prepared(
 )
 _EACH = (
     select(
-        secret.c.environment_id,
         secret.c.key,
         secret.c.version,
         secret.c.description,
@@ -164,5 +168,7 @@ _EACH = (
     .where(~secret.c.deleted)
     .order_by(secret.c.key)
 )
-_LIVE = _EACH.where(secret.c.environment_id.in_(bindparam("environments", expanding=True)))
+_LIVE = _EACH.add_columns(secret.c.environment_id).where(
+    secret.c.environment_id.in_(bindparam("environments", expanding=True))
+)
 _INSIDE = Prepared(_EACH.where(secret.c.environment_id == bindparam("environment_id")))

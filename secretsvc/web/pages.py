@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from pyramid.events import BeforeRender
@@ -54,6 +54,7 @@ class Page:
     role: Role | str
     method: str
     redraw: View | None
+    reads_at_once: ClassVar[bool] = False
 
     @property
     def writes(self) -> bool:

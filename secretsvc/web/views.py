@@ -50,6 +50,8 @@ class Operation:
     query: Any
     response: Any
     reveals: bool
+    #: Whether all that it reads of secrets is of one statement, which needs no transaction for that.
+    reads_at_once: bool
     #: Statuses of errors that not every operation can give.
     errors: tuple[int, ...]
     #: What can be asked next with what a creation answered: operation id -> parameter -> field.
@@ -79,6 +81,7 @@ def add_api_view(
     body: Any = None,
     query: Any = NOTHING,
     reveals: bool = False,
+    reads_at_once: bool = False,
     errors: tuple[int, ...] = (),
     links: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     media: tuple[str, ...] = ("application/json",),
@@ -102,6 +105,7 @@ def add_api_view(
         query=query,
         response=response,
         reveals=reveals,
+        reads_at_once=reads_at_once,
         errors=errors,
         links=links,
         media=media,
@@ -226,7 +230,8 @@ class JsonRenderer:
         if response.status_int == 204:
             response.content_type = None
             return b""
-        response.content_type, response.charset = "application/json", "utf-8"
+        # At once: WebOb takes a header apart to set either half of it.
+        response.headers["Content-Type"] = "application/json; charset=utf-8"
         return orjson.dumps(value)
 
 
