@@ -120,7 +120,7 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    values = {row.key: opened(inside, row) for row in secrets_inside(call, place.id)}
+    values = dict([opened(inside, row) for row in secrets_inside(call, place.id)])
     record(
         call,
         "secret.export",

@@ -23,7 +23,8 @@ from secretsvc.secrets.rules import (
     Sealed,
     find_secret,
     listed,
-    opened,
+    live_secrets,
+    open_value,
     problem_with,
     secrets_inside,
 )
@@ -130,11 +131,11 @@ def rewrite_as_text(
     check_values(call, values)
 
     def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
-        present, inside = {}, call.ring.within(place.id)
-        for row in secrets_inside(call, place.id):
+        present = {}
+        for row in live_secrets(call, [place.id]):
             # What cannot be read differs from whatever the text says.
             with suppress(DecryptFailed, UnknownKid):
-                present[row.key] = opened(inside, row)
+                present[row.key] = open_value(call, Sealed.of(row))
         changed = {key: value for key, value in values.items() if present.get(key) != value}
         return Plan(changed, known.keys() - values.keys())
 
@@ -178,11 +179,10 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
 
 
 def _present_values(call: Call, place: Environment, keys: Collection[str]) -> dict[str, str]:
-    inside = call.ring.within(place.id)
-    rows = {row.key: row for row in secrets_inside(call, place.id) if row.key in keys}
+    rows = {row.key: row for row in live_secrets(call, [place.id]) if row.key in keys}
     for key in sorted(keys - rows.keys()):
         raise ValidationFailed.at(f"description.{key}", "The secret is not there any more.")
-    return {key: opened(inside, row) for key, row in rows.items()}
+    return {key: open_value(call, Sealed.of(row)) for key, row in rows.items()}
 
 
 def _authored(call: Call, statement: Select[Any], environment_id: UUID, **more: Any) -> list[Authored]:

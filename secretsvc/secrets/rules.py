@@ -66,9 +66,10 @@ def listed(inside: Compartment, row: Any) -> Listed:
     return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
-def opened(inside: Compartment, row: Any) -> str:
-    """The plaintext of a row of `secrets_inside`. Raises `DecryptFailed` or `UnknownKid`."""
-    return inside.open(row.envelope, row.kid, row.key, row.version).decode("utf-8")
+def opened(inside: Compartment, row: Any) -> tuple[str, str]:
+    """The key and the plaintext of a row of `secrets_inside`. Raises `DecryptFailed` or `UnknownKid`."""
+    key, version, _, envelope, kid, _, _ = row
+    return key, inside.open(envelope, kid, key, version).decode("utf-8")
 
 
 def open_value(call: Call, sealed: Sealed) -> str:
@@ -123,8 +124,8 @@ def live_secrets(call: Call, environments: Iterable[UUID]) -> Sequence[Any]:
 
 
 def secrets_inside(call: Call, environment_id: UUID) -> Sequence[Any]:
-    """As `live_secrets`, of one environment, which the rows do not name."""
-    return _INSIDE.rows(call.connection, {"environment_id": environment_id})
+    """As `live_secrets`, of one environment, and plain tuples without it, for `listed` and `opened`."""
+    return _INSIDE.tuples(call.connection, {"environment_id": environment_id})
 
 
 _SECRET = Prepared(
