@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from service import ADMIN, Service
+from transaction import TransactionManager
 
 from secretsvc.access.admission import Admission
 from secretsvc.kernel.actors import Kind, Principal
@@ -14,12 +15,24 @@ from secretsvc.kernel.clock import now_ms
 
 
 @contextmanager
+def manager_of_requests() -> Iterator[TransactionManager]:
+    """As pyramid_tm has one for each request; what was not committed is undone."""
+    manager = TransactionManager(explicit=True)
+    manager.begin()
+    try:
+        yield manager
+    finally:
+        manager.abort()
+
+
+@contextmanager
 def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> Iterator[Call]:
     """A call of a person that only reads; `now` in epoch milliseconds."""
     registry = service.app.registry
     moment = now_ms() if now is None else now
-    admission = Admission(service.engine, registry.service_settings)
-    actor, snapshot = admission.admit(Principal(Kind.USER, subject), moment, "a-test")
+    with manager_of_requests() as manager:
+        admission = Admission(registry.database.session(manager), registry.service_settings)
+        actor, snapshot = admission.admit(Principal(Kind.USER, subject), moment, "a-test")
     with service.engine.connect() as connection:
         yield Call(
             actor,

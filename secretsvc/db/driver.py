@@ -8,30 +8,28 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of
+from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of, take_turn
 
 #: Statements with their values.
 Kept = list[tuple[str, Any]]
 
 
 @contextmanager
-def driver_errors(connection: Connection) -> Iterator[None]:
-    """What the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of."""
+def beside_sqlalchemy(connection: Connection, text: str, values: Any) -> Iterator[Any]:
+    """The driver's cursor, for a statement that is told to whoever listens for statements.
+
+    What the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
+    """
+    listeners = connection.dispatch
     try:
-        yield
+        cursor = cursor_of(connection)
+        if listeners.before_cursor_execute:
+            listeners.before_cursor_execute(connection, cursor, text, values, None, False)
+        yield cursor
+        if listeners.after_cursor_execute:
+            listeners.after_cursor_execute(connection, cursor, text, values, None, False)
     except connection.dialect.loaded_dbapi.Error as error:
         connection._handle_dbapi_exception(error, None, None, None, None)
-
-
-@contextmanager
-def announced(connection: Connection, cursor: Any, text: str, values: Any) -> Iterator[None]:
-    """Tells whoever listens for statements of one that goes past SQLAlchemy."""
-    listeners = connection.dispatch
-    if listeners.before_cursor_execute:
-        listeners.before_cursor_execute(connection, cursor, text, values, None, False)
-    yield
-    if listeners.after_cursor_execute:
-        listeners.after_cursor_execute(connection, cursor, text, values, None, False)
 
 
 def execute(connection: Connection, text: str, values: Any) -> Any:
@@ -39,17 +37,15 @@ def execute(connection: Connection, text: str, values: Any) -> Any:
 
     On PostgreSQL a transaction that begins here does so in the same round trip.
     """
-    with driver_errors(connection):
-        cursor = cursor_of(connection)
-        with announced(connection, cursor, text, values):
-            _execute(connection, cursor, text, values)
-        return cursor
+    with beside_sqlalchemy(connection, text, values) as cursor:
+        _execute(connection, cursor, text, values)
+    return cursor
 
 
 def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> None:
     if connection.in_transaction() or mode_of(connection) is Mode.ONCE:
         cursor.execute(text, values)
-    elif connection.dialect.name == "sqlite" or mode_of(connection) is Mode.WRITE_ONCE:
+    elif connection.dialect.name == "sqlite":
         connection.begin()
         cursor.execute(text, values)
     else:
@@ -68,9 +64,16 @@ def execute_last(connection: Connection, text: str, values: Any) -> None:
 
 
 def commit(connection: Connection, kept: Kept) -> None:
-    """Commits, after what was kept for it: on PostgreSQL in one round trip. If that fails, nothing is."""
-    if kept and mode_of(connection) is Mode.ONCE:
-        for_mode(connection, Mode.WRITE if len(kept) > 1 else Mode.WRITE_ONCE)
+    """Commits, after what was kept for it: on PostgreSQL in one round trip. If that fails, nothing is.
+
+    Where nothing was begun, a single statement is a transaction by itself.
+    """
+    if mode_of(connection) is Mode.ONCE:
+        if len(kept) == 1:
+            take_turn(connection)
+            execute(connection, *kept[0])
+            return
+        for_mode(connection, Mode.WRITE)
     with _one_round_trip(connection) if kept and connection.in_transaction() else nullcontext():
         for text, values in kept:
             execute(connection, text, values)

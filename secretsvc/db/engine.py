@@ -37,6 +37,7 @@ POSTGRESQL_OPTIONS = {
 # What a connection knows of its use beside what SQLAlchemy keeps: by its `info`, which costs least.
 _MODE = "secretsvc_mode"
 _CURSOR = "secretsvc_cursor"
+_LOCK = "secretsvc_write_lock"
 _HELD = "secretsvc_write_lock_held"
 KEPT = "secretsvc_kept_for_commit"
 
@@ -45,12 +46,11 @@ class Mode(Enum):
     """What a connection is for: the statements that begin its transaction, and whether it writes.
 
     What is read under `SNAPSHOT` is of one moment, so that an export's values are those of its revision; on
-    SQLite it always is. `REVEAL` is that, and writes down what was read. `ONCE` and `WRITE_ONCE` are for one
-    statement, which is a transaction by itself.
+    SQLite it always is. `REVEAL` is that, and writes down what was read. `ONCE` is for one statement, which
+    is a transaction by itself.
     """
 
     ONCE = ("", "", False)
-    WRITE_ONCE = ("", "", True)
     READ = ("BEGIN", "BEGIN ISOLATION LEVEL READ COMMITTED", False)
     SNAPSHOT = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", False)
     REVEAL = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL REPEATABLE READ", True)
@@ -84,11 +84,13 @@ def make_engine(url: str) -> Engine:
         pool_size=8,
         max_overflow=8,
         pool_use_lifo=True,
+        pool_reset_on_return=None,
         connect_args={"check_same_thread": False} if sqlite else POSTGRESQL_OPTIONS,
     )
     if sqlite:
         _keep_sqlite_in_order(engine, WriteLock(make_url(url).database))
     event.listen(engine, "begin", _begin)
+    event.listen(engine, "reset", _undo)
     event.listen(engine, "checkin", _forget)
     return engine
 
@@ -98,6 +100,11 @@ def _begin(connection: Connection) -> None:
     if statement:
         # By the driver: what SQLAlchemy does for a statement takes longer than beginning.
         cursor_of(connection).execute(statement)
+
+
+def _undo(dbapi_connection: Any, _record: Any, _state: Any) -> None:
+    """Undoes what is left: SQLAlchemy would hand a transaction whose COMMIT failed to the next request."""
+    dbapi_connection.rollback()
 
 
 def _forget(_connection: Any, record: Any) -> None:
@@ -123,24 +130,32 @@ def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
     """Configures every connection, and lets one writer in at a time."""
 
     @event.listens_for(engine, "connect")
-    def configure(dbapi_connection: Any, _record: Any) -> None:
+    def configure(dbapi_connection: Any, record: Any) -> None:
         for pragma in SQLITE_PRAGMAS:
             dbapi_connection.execute(pragma)
+        record.info[_LOCK] = lock
 
     @event.listens_for(engine, "begin")
     def queue(connection: Connection) -> None:
         if mode_of(connection).writes:
-            lock.acquire()
-            connection.info[_HELD] = True
+            take_turn(connection)
 
     @event.listens_for(engine, "checkin")
-    def release(dbapi_connection: Any, record: Any) -> None:
-        # A COMMIT that failed leaves its transaction open, and SQLAlchemy hands it to the next request.
-        if dbapi_connection is not None and dbapi_connection.in_transaction:
-            dbapi_connection.rollback()
+    def release(_connection: Any, record: Any) -> None:
         # Only once the connection is back is the transaction surely over, however it ended.
         if record.info.pop(_HELD, False):
             lock.release()
+
+
+def take_turn(connection: Connection) -> None:
+    """Waits until no other connection writes to the SQLite file, and keeps others out until it is given back.
+
+    PostgreSQL has no need of it. Raises `TimeoutError`.
+    """
+    lock = connection.info.get(_LOCK)
+    if lock is not None:
+        lock.acquire()
+        connection.info[_HELD] = True
 
 
 class WriteLock:

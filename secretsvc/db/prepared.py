@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select
+from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, Uuid
 from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.driver import execute, execute_last
@@ -92,4 +93,11 @@ def _reader(type_: TypeEngine[Any], dialect: Dialect) -> Processor | None:
     # Both drivers give bytes, of which SQLAlchemy would make bytes.
     if isinstance(type_, LargeBinary):
         return None
+    # SQLite has the digits, and SQLAlchemy looks for braces and hyphens among them.
+    if isinstance(type_, Uuid) and dialect.name == "sqlite":
+        return _uuid_of_digits
     return type_.dialect_impl(dialect).result_processor(dialect, None)
+
+
+def _uuid_of_digits(digits: str) -> UUID:
+    return UUID(int=int(digits, 16))

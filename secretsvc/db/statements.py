@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from secretsvc.db.driver import announced, driver_errors
+from secretsvc.db.driver import beside_sqlalchemy
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -62,8 +62,8 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
         connection.execute(insert(table), rows)
         return
     names = tuple(rows[0])
-    text, cursor = _copy_text(table, names), connection.connection.cursor()
-    with driver_errors(connection), announced(connection, cursor, text, rows), cursor.copy(text) as copy:
+    text = _copy_text(table, names)
+    with beside_sqlalchemy(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
             copy.write_row([row[name] for name in names])

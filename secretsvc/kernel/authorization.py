@@ -119,7 +119,7 @@ SYSTEM_GRANTS = GrantSnapshot((ADMIN_EVERYWHERE,))
 
 def greatest(roles: Iterable[Role]) -> Role | None:
     """The role of highest rank, None of none."""
-    return max(roles, key=lambda role: role.rank, default=None)
+    return max(roles, key=_RANKS.__getitem__, default=None)
 
 
 def decide(snapshot: GrantSnapshot, at: Address) -> Role | None:

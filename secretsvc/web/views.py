@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -37,28 +36,32 @@ ADMIN_SOMEWHERE = "admin somewhere"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """What a view declares of itself; the API's documentation and every check read it here."""
 
     operation_id: str
     summary: str
+    #: What the node's scope must grant, or one of this module's names.
     role: Role | str
-    method: str
-    status: int
-    body: Any
-    query: Any
     response: Any
-    reveals: bool
+    method: str = "GET"
+    status: int = 200
+    body: Any = None
+    query: Any = NOTHING
+    #: A read of values: it writes an audit record, takes the plaintext headers, is refused across sites.
+    reveals: bool = False
     #: Whether all that it reads of secrets is of one statement, which needs no transaction for that.
-    reads_at_once: bool
+    reads_at_once: bool = False
     #: Statuses of errors that not every operation can give.
-    errors: tuple[int, ...]
+    errors: tuple[int, ...] = ()
     #: What can be asked next with what a creation answered: operation id -> parameter -> field.
-    links: Mapping[str, Mapping[str, str]]
-    media: tuple[str, ...]
-    tagged: bool
-    expects_revision: bool
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    media: tuple[str, ...] = ("application/json",)
+    #: Whether answers carry an `ETag`.
+    tagged: bool = False
+    #: Whether `If-Match` is evaluated.
+    expects_revision: bool = False
 
     @property
     def writes(self) -> bool:
@@ -66,65 +69,26 @@ class Operation:
         return self.reveals or self.method not in SAFE_METHODS
 
 
-def add_api_view(
-    config: Any,
-    view: Any,
-    *,
-    context: Any,
-    operation_id: str,
-    summary: str,
-    role: Role | str,
-    response: Any,
-    method: str = "GET",
-    name: str = "",
-    status: int = 200,
-    body: Any = None,
-    query: Any = NOTHING,
-    reveals: bool = False,
-    reads_at_once: bool = False,
-    errors: tuple[int, ...] = (),
-    links: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-    media: tuple[str, ...] = ("application/json",),
-    tagged: bool = False,
-    expects_revision: bool = False,
-) -> None:
+def add_api_view(config: Any, view: Any, *, context: Any, name: str = "", **declared: Any) -> None:
     """Directive: one operation of the API, on a node class, under a view or `:verb` name.
 
-    `role` is what the node's scope must grant, or one of this module's names. `reveals` marks a read of
-    values: it writes an audit row, takes the plaintext headers and is refused across sites. `tagged` answers
-    carry an `ETag`; what `expects_revision` evaluates `If-Match`.
+    What it declares are the fields of `Operation`.
     """
     context = config.maybe_dotted(context)
-    operation = Operation(
-        operation_id=operation_id,
-        summary=summary,
-        role=role,
-        method=method,
-        status=status,
-        body=body,
-        query=query,
-        response=response,
-        reveals=reveals,
-        reads_at_once=reads_at_once,
-        errors=errors,
-        links=links,
-        media=media,
-        tagged=tagged,
-        expects_revision=expects_revision,
-    )
+    operation = Operation(**declared)
     if name.startswith(":"):
         config.registry.tree.verbs[context].add(name[1:])
-    if reveals:
+    if operation.reveals:
         config.registry.revealing.add((context, name))
-    if role is PUBLIC and context is Root:
+    if operation.role is PUBLIC and context is Root:
         config.registry.public_paths.add(MOUNTS[API] + name)
     config.add_view(
         view,
         context=context,
         name=name,
         route_name=API,
-        request_method=method,
-        permission=role,
+        request_method=operation.method,
+        permission=operation.role,
         renderer="json",
         operation=operation,
     )

@@ -144,6 +144,6 @@ def test_browsing_takes_as_many_statements_however_much_there_is(service, now, c
     log(service, count, created_at=now, **scope)
     service.grant(ADA, "admin", "shop")
     for subject, expected in (("root@example.com", 4), (ADA, 5)):
-        with call_of(service, subject, now) as call, recorded(service) as statements:
+        with call_of(service, subject, now) as call, recorded(service.engine) as statements:
             browse_audit(call, AuditFilter())
         assert len(statements) == expected

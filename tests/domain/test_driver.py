@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from calls import manager_of_requests
 from databases import ENGINES
 from sqlalchemy import Connection, Engine, bindparam, event, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from secretsvc.db.engine import Mode, for_mode, make_engine, read_once, write_transaction
 from secretsvc.db.prepared import Prepared
-from secretsvc.db.session import ConnectionSession
+from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_many, update_many
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.ids import new_id
@@ -70,18 +72,66 @@ def test_one_statement_by_itself_needs_no_transaction(engine: Engine) -> None:
         assert not connection.in_transaction()
 
 
+def written_last(engine: Engine, mode: Mode, rows: list[dict[str, Any]], *, committed: bool = True) -> None:
+    """A request that reads, and inserts rows as the last that it does."""
+    with manager_of_requests() as manager:
+        connection = Session(engine, manager).connection(mode)
+        assert FIND.rows(connection, {"slug": "shop"}) == []
+        for row in rows:
+            INSERT.run_last(connection, row)
+        assert FIND.rows(connection, {"slug": rows[0]["slug"]}) == []
+        if committed:
+            manager.commit()
+            manager.begin()
+
+
+@pytest.mark.parametrize("mode", [Mode.ONCE, Mode.REVEAL, Mode.WRITE])
+@pytest.mark.parametrize("names", [["shop"], ["depot", "shop"]], ids=["one", "two"])
 @pytest.mark.parametrize("committed", [True, False])
-def test_a_session_over_a_connection_keeps_what_was_committed_and_nothing_else(
-    engine: Engine, committed: bool
+def test_what_a_request_writes_last_is_there_when_it_is_committed_and_only_then(
+    engine: Engine, mode: Mode, names: list[str], committed: bool
 ) -> None:
-    connection = for_mode(engine.connect(), Mode.WRITE)
-    session = ConnectionSession(connection)
-    transaction = session.get_transaction()
-    INSERT.run(connection, a_project())
-    if committed:
-        transaction.commit()
-    session.close()
-    assert slugs(engine) == (["shop"] if committed else [])
+    written_last(engine, mode, [a_project(name) for name in names], committed=committed)
+    assert slugs(engine) == (names if committed else [])
+
+
+@pytest.mark.parametrize("mode", [Mode.ONCE, Mode.REVEAL, Mode.WRITE])
+def test_what_is_written_last_is_written_all_or_not_at_all(engine: Engine, mode: Mode) -> None:
+    with pytest.raises(IntegrityError) as caught:
+        written_last(engine, mode, [a_project("depot"), a_project(), a_project()])
+    assert violation(caught.value) is Violation.UNIQUE
+    assert slugs(engine) == []
+    # The connection that met it is the next to be used, and as good as new.
+    written_last(engine, mode, [a_project()])
+    assert slugs(engine) == ["shop"]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_one_statement_that_writes_waits_for_its_turn_as_a_transaction_does(engine: Engine) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with write_transaction(engine) as connection:
+            INSERT.run(connection, a_project("depot"))
+            second = pool.submit(written_last, engine, Mode.ONCE, [a_project()])
+            with pytest.raises(TimeoutError):
+                second.result(timeout=0.3)
+        second.result(timeout=10)
+    assert slugs(engine) == ["depot", "shop"]
+
+
+def test_a_request_has_one_connection_and_another_when_it_starts_again(engine: Engine) -> None:
+    taken: list[Any] = []
+    event.listen(engine, "checkout", lambda *given: taken.append(given))
+    with manager_of_requests() as manager:
+        session = Session(engine, manager)
+        first = session.connection(Mode.ONCE)
+        FIND.rows(first, {"slug": "shop"})
+        INSERT.run(session.connection(Mode.WRITE), a_project())
+        assert session.connection(Mode.WRITE) is first
+        assert len(taken) == 1
+        session.restart()
+        assert FIND.rows(session.connection(Mode.ONCE), {"slug": "shop"}) == []
+        assert len(taken) == 2
+    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of the pool that we have
 
 
 @pytest.mark.parametrize("many", [True, False])

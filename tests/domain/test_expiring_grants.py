@@ -64,7 +64,7 @@ def test_who_administers_nothing_is_refused(service, now):
 
 
 def test_it_takes_one_statement(service, now):
-    with call_of(service, now=now) as call, recorded(service) as statements:
+    with call_of(service, now=now) as call, recorded(service.engine) as statements:
         expiring_grants(call, 7 * DAY, 20)
     assert len(statements) == 1
 

@@ -96,6 +96,6 @@ def test_much_is_cut_and_said_to_be(names):
 @pytest.mark.parametrize("scope", ["global", "shop"])
 def test_a_search_takes_three_statements(names, scope):
     names.grant(ADA, "reader", scope)
-    with call_of(names, ADA) as call, recorded(names) as statements:
+    with call_of(names, ADA) as call, recorded(names.engine) as statements:
         search(call, "o")
     assert len(statements) == 3

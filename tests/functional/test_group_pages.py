@@ -160,7 +160,7 @@ def test_a_page_costs_the_same_however_much_is_listed(make_service, path):
             service.group(f"g-{count}-{number}")
         for role in ("reader", "writer", "admin")[: count // 2]:
             service.grant(team, role, "shop", group=True)
-        with recorded(service) as statements:
+        with recorded(service.engine) as statements:
             Browser(service).open(path.format(team=team))
         costs.append(len(statements))
     assert costs[0] == costs[1] <= 8

@@ -194,6 +194,6 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
     ):
         browser = Browser(service, subject)
         browser.open(path)
-        with recorded(service) as statements:
+        with recorded(service.engine) as statements:
             browser.open(path)
         assert len(statements) == expected, (subject, path)

@@ -180,7 +180,7 @@ def test_a_page_costs_the_same_however_much_is_listed(make_service, path):
         for number in range(count):
             team = service.group(f"t{count}-{number}", ADA, ADMIN, f"p{count}-{number}@example.com")
             service.grant(team, "writer", "shop/prod", group=True)
-        with recorded(service) as statements:
+        with recorded(service.engine) as statements:
             Browser(service).open(path.format(ada=ada))
         costs.append(len(statements))
     assert costs[0] == costs[1] <= 7

@@ -125,7 +125,7 @@ def test_a_page_takes_as_many_statements_whatever_its_size_and_how_many_are_left
     now.get("/admin/keyring")
     taken = []
     for limit in (1, 10, 1000, 1000):
-        with recorded(rotating) as statements:
+        with recorded(rotating.engine) as statements:
             now.post("/admin/rekey", {"limit": limit})
         taken.append(len(statements))
     # The snapshot, the page (in two parts where one does not fill it), the update, the count, the record.

@@ -126,6 +126,6 @@ def test_the_page_takes_two_statements(make_service):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     browser = Browser(service)
     browser.open("/admin/keyring")
-    with recorded(service) as statements:
+    with recorded(service.engine) as statements:
         browser.open("/admin/keyring")
     assert len(statements) == 2

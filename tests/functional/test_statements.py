@@ -30,7 +30,7 @@ READS = {"secrets/K0": 3, "secrets/K0:reveal": 3, "secrets/K0/versions": 3, "sec
 def test_a_read_takes_the_snapshot_and_two_or_three_more(vault, service, count):
     filled(vault, count)
     for path, most in READS.items():
-        with recorded(service) as statements:
+        with recorded(service.engine) as statements:
             vault.get(path)
         assert len(statements) <= most, statements
         assert " me AS " in statements[0]
@@ -45,13 +45,13 @@ def test_authentication_and_snapshot_of_a_known_identity_are_one_statement(vault
     service.grant("ada@example.com", "writer", "shop")
     client = service.user(subject)
     client.get("/nowhere", 404)
-    with recorded(service) as statements:
+    with recorded(service.engine) as statements:
         client.get("/nowhere", 404)
     assert len(statements) == 1, statements
 
 
 def test_a_request_that_is_not_authenticated_takes_none(service):
-    with recorded(service) as statements:
+    with recorded(service.engine) as statements:
         Vault(service.nobody()).get("secrets", 401)
     assert statements == []
 
@@ -83,7 +83,7 @@ def test_a_write_takes_a_bounded_number_of_statements_whatever_its_size(make_ser
     for slug, count in zip(("prod", "dev"), COUNTS, strict=True):
         vault = filled(Vault(admin, f"/projects/shop/environments/{slug}"), count)
         for name, write in writes(count).items():
-            with recorded(service) as statements:
+            with recorded(service.engine) as statements:
                 write(vault)
             taken[count][name] = len(statements)
             assert len(statements) <= 1 + (9 if name.startswith("rename") else 8), (name, statements)
@@ -108,7 +108,7 @@ def test_the_lists_take_as_many_statements_for_many_as_for_one(service, role):
         counts = []
         for path in ("/whoami", "/projects", "/projects/shop/environments", "/projects/shop"):
             client.get(path)
-            with recorded(service) as statements:
+            with recorded(service.engine) as statements:
                 client.get(path)
             counts.append(len(statements))
         taken.append(counts)
@@ -121,7 +121,7 @@ def test_a_hidden_and_an_absent_environment_take_the_same_statements(vault, serv
     absent.get("secrets", 404)
     counts = []
     for one in (stranger, absent):
-        with recorded(service) as statements:
+        with recorded(service.engine) as statements:
             one.get("secrets", 404)
         counts.append(len(statements))
     assert counts[0] == counts[1]
