@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -27,7 +27,17 @@ from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_
 from service import API, HEADER, Service  # noqa: E402
 from tokens import TestIssuer  # noqa: E402
 
-__all__ = ["ENGINES", "Report", "Request", "Service", "databases", "in_turn", "options_of", "service_over"]
+__all__ = [
+    "ENGINES",
+    "HEADER",
+    "Report",
+    "Request",
+    "Service",
+    "databases",
+    "in_turn",
+    "options_of",
+    "service_over",
+]
 
 
 @contextmanager
@@ -123,8 +133,16 @@ class Request:
         return took, body
 
 
+class Sent(Protocol):
+    """What can be asked again and again."""
+
+    def send(self) -> Any: ...
+    def timed(self) -> float:
+        """The seconds that it took."""
+
+
 def in_turn(
-    requests: tuple[Request, ...], *, rounds: int, seconds: float, least: int = 3, share: float = 0.5
+    requests: tuple[Sent, ...], *, rounds: int, seconds: float, least: int = 3, share: float = 0.5
 ) -> list[tuple[float, ...]]:
     """The median microseconds of each request in each round.
 

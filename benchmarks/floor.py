@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import orjson
+import waitress
+from bench import HEADER
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from floor_stores import STORES, Store
 from pyramid.config import Configurator
 from pyramid.security import Allowed, Denied
-from service import HEADER
 
 KID = "0123456789abcdef"
 ROLES = {"reader": 1, "writer": 2, "admin": 3}
@@ -206,3 +208,13 @@ def render(value: Any, system: dict[str, Any]) -> bytes:
 def make_floor(engine: str, url: str, tokens: dict[str, str]) -> Any:
     """A WSGI application over a database that the service migrated and filled."""
     return Floor(STORES[engine](url), tokens).app()
+
+
+def main() -> None:
+    """Serves the floor: `floor.py ENGINE URL PORT TOKEN SUBJECT`."""
+    engine, url, port, token, subject = sys.argv[1:]
+    waitress.serve(make_floor(engine, url, {token: subject}), host="127.0.0.1", port=int(port), threads=8)
+
+
+if __name__ == "__main__":
+    main()

@@ -23,27 +23,38 @@ VALUE = {"mode": "merge", "set": {"KEY_000": "value"}}
 
 @contextmanager
 def deployment(engine: str, processes: int) -> Iterator[Deployment]:
+    """As `deployment_over`, with databases of its own."""
+    with databases(engine) as made, deployment_over(made, processes) as deployed:
+        yield deployed
+
+
+@contextmanager
+def deployment_over(made: Any, processes: int) -> Iterator[Deployment]:
     """So many processes over one database with an environment of 500 secrets."""
-    with databases(engine) as made, tempfile.TemporaryDirectory(prefix="secretsvc-wire-") as directory:
-        issuer = TestIssuer(Path(directory))
-        with service_over(made) as service:
-            fill(service)
-            url = service.url
+    with tempfile.TemporaryDirectory(prefix="secretsvc-wire-") as directory:
+        issuer, url = TestIssuer(Path(directory)), filled(made)
         with Deployment(Path(directory), url, issuer, LAST_SEEN_RESOLUTION="3600000") as deployed:
             yield deployed.start(processes)
+
+
+def filled(made: Any) -> str:
+    """The URL of a fresh database with an environment of 500 secrets."""
+    with service_over(made) as service:
+        fill(service)
+        return service.url
 
 
 class Client:
     """One connection that is kept open; it sends a request that was made beforehand."""
 
-    def __init__(self, deployed: Deployment, process: int) -> None:
-        self.token = deployed.issuer.sign(ADA)
-        self.socket = socket.create_connection(("127.0.0.1", deployed.processes[process].port))
+    def __init__(self, port: int, token: str) -> None:
+        self.token = token
+        self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def request(self, method: str, path: str, body: Any = None) -> bytes:
-        """The bytes of a request below the environment."""
-        content = b"" if body is None else orjson.dumps(body)
+        """The bytes of a request below the environment; `body` is bytes already or becomes JSON."""
+        content = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         head = (
             f"{method} {API}{PLACE}{path} HTTP/1.1\r\nHost: localhost\r\n{HEADER}: {self.token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
@@ -68,7 +79,8 @@ class Client:
 
 def at_once(deployed: Deployment, count: int, work: Callable[[int, Client], None]) -> float:
     """The seconds until so many clients, spread over the processes, have done their work."""
-    clients = [Client(deployed, number % len(deployed.processes)) for number in range(count)]
+    ports = [one.port for one in deployed.processes]
+    clients = [Client(ports[number % len(ports)], deployed.issuer.sign(ADA)) for number in range(count)]
     threads = [threading.Thread(target=work, args=pair) for pair in enumerate(clients)]
     began = time.monotonic()
     for thread in threads:

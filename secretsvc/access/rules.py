@@ -64,7 +64,9 @@ def usable_global_admin() -> ColumnElement[bool]:
     everywhere = grant.c.scope_type == literal_column("'global'")
     as_admin = grant.c.role == literal_column("'admin'")
     enabled = identity.alias("enabled")
-    direct = join(grant, enabled, enabled.c.id == grant.c.identity_id)
+    # Said, though the join implies it: SQLite would look at the grants of all groups first.
+    held = and_(enabled.c.id == grant.c.identity_id, grant.c.identity_id.is_not(None))
+    direct = join(grant, enabled, held)
     shared = join(grant, group_member, group_member.c.group_id == grant.c.group_id)
     shared = shared.join(enabled, enabled.c.id == group_member.c.identity_id)
     return or_(
