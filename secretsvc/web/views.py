@@ -161,10 +161,21 @@ def is_cross_site(environ: dict[str, Any]) -> bool:
     return not named or named.lower() != environ.get("HTTP_HOST", "").lower()
 
 
-class MemoryRequest(Request):  # type: ignore[misc]  # it has no types of its own
-    """A request whose body stays in memory: WebOb lays a larger one down on disk, with the values in it."""
+class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its own
+    """A request with what tweens and derivers put there for those inside of them.
 
+    Declared, or WebOb would look for it everywhere else first.
+    """
+
+    # WebOb lays a larger body down on disk, with the values in it.
     request_body_tempfile_limit = sys.maxsize
+    request_id: str = ""
+    #: The `Call`, once the caller is admitted.
+    call: Any = None
+    #: The `Operation` of the view, or the `Page`.
+    operation: Any = None
+    query_values: Any = None
+    body_values: Any = None
 
 
 def settle_requests(config: Any) -> None:
@@ -175,7 +186,7 @@ def settle_requests(config: Any) -> None:
 
     def settle() -> None:
         added = config.registry.queryUtility(IRequestExtensions).descriptors
-        factory = type("Request", (MemoryRequest,), dict(added))
+        factory = type("Request", (ServiceRequest,), dict(added))
         added.clear()
         config.registry.registerUtility(factory, IRequestFactory)
 
