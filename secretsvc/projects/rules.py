@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, bindparam, or_, select, true
+from sqlalchemy import ColumnElement, Text, bindparam, func, or_, select, true
 
 from secretsvc.access.rules import at_environment, confirm, not_found
 from secretsvc.db.prepared import Prepared
@@ -54,11 +54,14 @@ def find_environment(call: Call, at: Address) -> Environment:
 
 
 def lock_environment(call: Call, at: Address) -> Environment:
-    """As `find_environment`; until the transaction ends, other writers of it wait.
+    """As `find_environment`; until the transaction ends, other writers of it wait, and each in its turn.
 
-    On SQLite the transaction holds the write lock already.
+    On SQLite the transaction holds the write lock already. On PostgreSQL they queue before they ask for the
+    row: who comes when one is let go of overtakes those who wait for it.
     """
-    return Environment(*environment_row(call, at, _LOCKED))
+    if call.connection.dialect.name == "sqlite":
+        return find_environment(call, at)
+    return Environment(*environment_row(call, at, _LOCKED, place=f"{at.project}/{at.environment}"))
 
 
 def environment_row(call: Call, at: Address, statement: Prepared, **parameters: Any) -> Any:
@@ -98,5 +101,11 @@ _INSIDE = (
     .where(at_environment())
 )
 _ENVIRONMENT = Prepared(_INSIDE)
+# Evaluated before the row is asked for, which is the last that a statement does.
+_TURN = select(
+    func.pg_advisory_xact_lock(func.hashtextextended(bindparam("place", type_=Text), 0)).label("turn")
+)
 # Only the environment's row, and not against those who merely refer to it.
-_LOCKED = Prepared(_INSIDE.with_for_update(of=environment, key_share=True))
+_LOCKED = Prepared(
+    _INSIDE.select_from(_TURN.subquery("queue")).with_for_update(of=environment, key_share=True)
+)

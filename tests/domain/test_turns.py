@@ -1,0 +1,54 @@
+"""Writers of one environment have their turns in the order in which they came, on PostgreSQL too."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from calls import call_of
+from service import ADMIN, Service, arrange
+from sqlalchemy import text
+
+from secretsvc.db.engine import Mode, for_mode
+from secretsvc.kernel.authorization import Address
+from secretsvc.projects.rules import lock_environment
+
+PROD = Address("shop", "prod")
+WAITING = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+
+
+def wait_for_waiting(service: Service, count: int) -> None:
+    deadline = time.monotonic() + 10
+    with service.engine.connect() as connection:
+        while connection.scalar(WAITING) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_who_lets_go_of_an_environment_does_not_overtake_who_waits_for_it(service: Service) -> None:
+    arrange(service, "shop", "prod")
+    came: list[str] = []
+
+    def have_a_turn(name: str) -> None:
+        with call_of(service, ADMIN) as call:
+            for_mode(call.connection, Mode.WRITE)
+            lock_environment(call, PROD)
+            came.append(name)
+            call.connection.commit()
+
+    waiting = [threading.Thread(target=have_a_turn, args=(name,)) for name in ("second", "third")]
+    with call_of(service, ADMIN) as call:
+        for_mode(call.connection, Mode.WRITE)
+        lock_environment(call, PROD)
+        for number, thread in enumerate(waiting):
+            thread.start()
+            wait_for_waiting(service, number + 1)
+        call.connection.commit()
+        lock_environment(call, PROD)
+        came.append("first again")
+        call.connection.commit()
+    for thread in waiting:
+        thread.join(10)
+    assert came == ["second", "third", "first again"]
