@@ -9,6 +9,7 @@ import argparse
 import io
 import json
 import logging
+import statistics
 import sys
 import tempfile
 import time
@@ -33,6 +34,7 @@ __all__ = [
     "Report",
     "Request",
     "Service",
+    "compared",
     "databases",
     "in_turn",
     "options_of",
@@ -162,6 +164,12 @@ def in_turn(
             medians.append(sorted(times)[int(share * len(times))])
         found.append(tuple(medians))
     return found
+
+
+def compared(rounds: list[tuple[float, ...]]) -> tuple[float, float, float]:
+    """The medians of both sides of all rounds, and that of the rounds' ratios, the second to the first."""
+    base, ours = (statistics.median(side) for side in zip(*rounds, strict=True))
+    return base, ours, statistics.median(second / first for first, second in rounds)
 
 
 @dataclass(frozen=True, slots=True)

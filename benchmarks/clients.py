@@ -5,10 +5,9 @@ The clients share the machine with what they measure.
 
 from __future__ import annotations
 
-import statistics
 import time
 
-from bench import Report, options_of
+from bench import Report, compared, options_of
 from processes import Deployment
 from wire import Client, at_once, deployment
 
@@ -43,8 +42,7 @@ def main() -> None:
             tuple(throughput(deployed, count, options.seconds) for count in (1, CLIENTS))
             for _ in range(options.rounds)
         ]
-    one, many = (statistics.median(found) for found in zip(*rounds, strict=True))
-    ratio = statistics.median(many / one for one, many in rounds)
+    one, many, ratio = compared(rounds)
     report.add(
         "postgresql", "read one, requests", one, many, ratio=ratio, goal=GOAL, at_least=True, unit="/s"
     )

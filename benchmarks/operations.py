@@ -8,13 +8,12 @@ the service spends its time instead.
 from __future__ import annotations
 
 import random
-import statistics
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
-from bench import ENGINES, Report, Request, Service, databases, in_turn, options_of, service_over
+from bench import ENGINES, Report, Request, Service, compared, databases, in_turn, options_of, service_over
 from floor import make_floor
 from service import arrange
 
@@ -32,6 +31,10 @@ class Operation(NamedTuple):
     floor: str
     goals: dict[str, float]
     body: bytes = b""
+
+
+#: Each operation with the medians of the floor and of the service, and their ratio.
+Measure = Callable[[str, Namespace], Iterator[tuple[Operation, float, float, float]]]
 
 
 def both(goal: float) -> dict[str, float]:
@@ -90,9 +93,7 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[Operation, float,
         for operation in chosen(options):
             pair = request_of(other, operation, floor), request_of(service, operation)
             rounds = in_turn(pair, rounds=options.rounds, seconds=options.seconds, share=options.share)
-            ratio = statistics.median(ours / base for base, ours in rounds)
-            base, ours = (statistics.median(times) for times in zip(*rounds, strict=True))
-            yield operation, base, ours, ratio
+            yield operation, *compared(rounds)
 
 
 def chosen(options: Namespace) -> list[Operation]:
@@ -124,14 +125,15 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     if not options.profile:
-        report(options)
+        report(__file__, measure, options)
         return
     for engine in options.engine or ENGINES:
         profile(engine, options)
 
 
-def report(options: Namespace) -> None:
-    table = Report(__file__, "floor", "ours")
+def report(script: str, measure: Measure, options: Namespace) -> None:
+    """The table of the operations that a script has measured."""
+    table = Report(script, "floor", "ours")
     for engine in options.engine or ENGINES:
         for operation, base, ours, ratio in measure(engine, options):
             table.add(engine, operation.name, base, ours, ratio=ratio, goal=operation.goals[engine])

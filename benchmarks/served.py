@@ -6,7 +6,6 @@ connection that stays open; a ratio is the median of the rounds' ratios.
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import time
@@ -16,8 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench import ENGINES, Report, databases, in_turn, options_of
-from operations import ADA, OPERATIONS, Operation
+from bench import compared, databases, in_turn, options_of
+from operations import ADA, OPERATIONS, Operation, report
 from processes import START_SECONDS, free_port
 from wire import Client, deployment_over, filled
 
@@ -85,20 +84,14 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[Operation, float,
                     Asked(ours, one.method, one.ours, one.body),
                 )
                 rounds = in_turn(pair, rounds=options.rounds, seconds=options.seconds)
-                medians = [statistics.median(times) for times in zip(*rounds, strict=True)]
-                yield one, *medians, statistics.median(own / bare for bare, own in rounds)
+                yield one, *compared(rounds)
 
 
 def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each side in each round")
-    options = parser.parse_args()
-    report = Report(__file__, "floor", "ours")
-    for engine in options.engine or ENGINES:
-        for one, base, ours, ratio in measure(engine, options):
-            report.add(engine, one.name, base, ours, ratio=ratio, goal=one.goals[engine])
-    report.save(options.json)
+    report(__file__, measure, parser.parse_args())
 
 
 if __name__ == "__main__":

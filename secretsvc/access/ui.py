@@ -111,7 +111,7 @@ def _moment(text: str) -> int | None:
 
 
 def add_macros(event: Any) -> None:
-    """Gives every template the wing's macros, as `access`: other wings' pages tell of access too."""
+    """Gives every template the wing's macros and what they need: other wings' pages tell of access too."""
     if event["renderer_name"].endswith(".pt"):
         event["soon"] = SOON_MS
         event["access"] = get_renderer("secretsvc.access:templates/access.pt").implementation().macros

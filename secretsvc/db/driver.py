@@ -45,13 +45,10 @@ def execute(connection: Connection, text: str, values: Any) -> Any:
 def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> None:
     if connection.in_transaction() or mode_of(connection) is Mode.ONCE:
         cursor.execute(text, values)
-    elif connection.dialect.name == "sqlite":
+        return
+    with _one_round_trip(connection):
         connection.begin()
         cursor.execute(text, values)
-    else:
-        with cursor.connection.pipeline():
-            connection.begin()
-            cursor.execute(text, values)
 
 
 def execute_last(connection: Connection, text: str, values: Any) -> None:

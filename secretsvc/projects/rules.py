@@ -54,10 +54,10 @@ def find_environment(call: Call, at: Address) -> Environment:
 
 
 def lock_environment(call: Call, at: Address) -> Environment:
-    """As `find_environment`; until the transaction ends, other writers of it wait, and each in its turn.
+    """As `find_environment`; until the transaction ends, other writers of it wait.
 
-    On SQLite the transaction holds the write lock already. On PostgreSQL they queue before they ask for the
-    row: who comes when one is let go of overtakes those who wait for it.
+    On SQLite the transaction holds the write lock already. On PostgreSQL they queue in order before they ask
+    for the row: who comes when one is let go of overtakes those who wait for it.
     """
     if call.connection.dialect.name == "sqlite":
         return find_environment(call, at)

@@ -1,4 +1,4 @@
-"""Writers of one environment have their turns in the order in which they came, on PostgreSQL too."""
+"""Writers of one environment have their turns in the order in which they came, on PostgreSQL."""
 
 from __future__ import annotations
 

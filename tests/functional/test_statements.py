@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from service import arrange
+from sqlalchemy import event
 from statements import recorded
 from vault import Vault
 
@@ -88,6 +89,17 @@ def test_a_write_takes_a_bounded_number_of_statements_whatever_its_size(make_ser
             taken[count][name] = len(statements)
             assert len(statements) <= 1 + (9 if name.startswith("rename") else 8), (name, statements)
     assert taken[COUNTS[0]] == taken[COUNTS[1]]
+
+
+def test_one_value_is_read_and_recorded_without_a_transaction_around_both(vault, service):
+    vault.set(A="x")
+    begun = []
+    event.listen(service.engine, "begin", begun.append)
+    with recorded(service.engine) as statements:
+        vault.get("secrets/A")
+    assert [one.split()[0] for one in statements] == ["WITH", "SELECT", "INSERT"]
+    assert begun == []
+    assert len(service.audit("secret.reveal")) == 1
 
 
 @pytest.mark.parametrize("role", [None, "reader"])
