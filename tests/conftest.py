@@ -8,6 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Chameleon reads this when it is imported. A page compiled once is there for every application of every run:
+# to compile one takes a hundred times as long as to draw it.
+TEMPLATES = Path(__file__).parent.parent / ".pytest_cache" / "templates"
+TEMPLATES.mkdir(parents=True, exist_ok=True)
+os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
+
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_server
 from service import Client, Maker, Service, arrange
 from tokens import TestIssuer
