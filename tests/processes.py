@@ -195,6 +195,7 @@ class Deployment:
             "MASTER_KEY": MASTER_KEY,
             "BOOTSTRAP_ADMINS": ADMIN,
             "RATE_LIMIT": "",
+            "DRAIN_SECONDS": "1",
             **issuer.environment(),
             **settings,
         }

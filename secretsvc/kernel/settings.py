@@ -215,6 +215,7 @@ class Settings:
     rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
+    drain_seconds = Setting(integer(0, 86_400), 30)
 
     def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:
         self.ini, self.environ = ini, environ

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
-from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask
 
@@ -21,9 +19,6 @@ from secretsvc.web.headers import (
     SECURITY_HEADERS,
     request_id,
 )
-
-if TYPE_CHECKING:
-    from pyramid.config import Configurator
 
 _NOT_IMPLEMENTED = ("NOT_IMPLEMENTED", "The request asks for a transfer coding that is not supported.")
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
@@ -76,9 +71,3 @@ class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no typ
         names = {line.partition(b":")[0].lower() for line in header_plus.split(b"\r\n")[1:]}
         if b"transfer-encoding" in names and (b"content-length" in names or self.version == "1.0"):
             raise ParsingError("ambiguous length")
-
-
-def includeme(config: Configurator) -> None:
-    """Installs both for every server of the process: waitress has no narrower place for them."""
-    HTTPChannel.error_task_class = EnvelopeErrorTask
-    HTTPChannel.parser_class = AnsweringParser
