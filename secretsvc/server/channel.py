@@ -23,6 +23,8 @@ from secretsvc.server.traffic import IDLE, Traffic
 
 #: Less than that waits for the end of the answer, so that a header goes in one packet with what it heads.
 AT_ONCE = 64 * 1024
+#: A chunked body takes long to parse where its chunks are short: so much of it, then the others have a turn.
+CHUNKED_TURN = 512
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # On, and for no second: the kernel forgets what it still has for the client.
 RESET = struct.pack("ii", 1, 0)
@@ -114,12 +116,15 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         # A worker that has just answered looks at both the requests and the one that is being received.
         with self.requests_lock:
             while self._unparsed and self.is_waiting and not (self.will_close or self.close_when_flushed):
-                self._parse(time.monotonic())
+                chunked = self.request is not None and self.request.chunked
+                self._parse(time.monotonic(), CHUNKED_TURN if chunked else len(self._unparsed))
+                if chunked:
+                    break
 
-    def _parse(self, now: float) -> None:
+    def _parse(self, now: float, size: int) -> None:
         if self.request is None:
             self.request, self._began, self._body_began = self.parser_class(self.adj), now, None
-        consumed = self.request.received(self._unparsed)
+        consumed = self.request.received(self._unparsed[:size])
         self._unparsed = self._unparsed[consumed:]
         if self.request.completed:
             self._complete(self.request)
@@ -187,7 +192,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         """Whether `handle_write` has something to do."""
         if self._outgoing.pending or self.will_close or self.close_when_flushed:
             return True
-        return bool(self._unparsed) and not self.requests
+        return bool(self._unparsed) and self.is_waiting
 
     def handle_write(self) -> None:
         """Sends on; once all has left, goes on with what was read ahead, or ends."""

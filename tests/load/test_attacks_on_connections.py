@@ -93,7 +93,7 @@ def probe(deployment: Deployment) -> None:
             1_100, {"first": POST + b"Content-Length: 1000000\r\n\r\n" + b"x" * 999_999}, id="1 MB of 1,100"
         ),
         pytest.param(
-            1_100, {"first": POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000}, id="frames"
+            200, {"first": POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000}, id="frames"
         ),
     ],
 )
@@ -107,7 +107,7 @@ def test_everybody_else_is_served_while_connections_are_abused(deployment, count
 
 def test_everybody_else_is_served_while_exports_are_not_read(deployment, issuer):
     client = deployment.client()
-    for first in range(0, 500, 10):
+    for first in range(0, 60, 10):
         batch = {f"BIG_{first + number:03}": "x" * 65_536 for number in range(10)}
         client.expect(200, "POST", f"{ENVIRONMENT}/secrets:batch", {"mode": "merge", "set": batch})
     client.close()
