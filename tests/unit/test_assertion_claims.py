@@ -142,6 +142,18 @@ def test_addresses_that_differ_in_case_alone_are_one_subject(scene: Scene) -> No
     assert scene.bearer(scene.issuer.sign("A@x")) == scene.bearer(scene.issuer.sign("a@X"))
 
 
+def test_a_service_token_may_have_a_name_with_spaces_which_is_kept_as_it_is(scene: Scene) -> None:
+    service = scene.bearer(scene.issuer.service("GitHub  Actions deploy"))
+    assert service == Principal(Kind.SERVICE, "GitHub  Actions deploy")
+
+
+@pytest.mark.parametrize(
+    "name", [" robot", "robot ", " ", "ro\tbot", "ro\nbot", "ro\u00a0bot", "ro\u3000bot"]
+)
+def test_a_service_token_with_other_white_space_in_its_name_is_refused(scene: Scene, name: str) -> None:
+    assert scene.refuses(scene.issuer.service(name))
+
+
 def test_an_administrators_address_as_a_service_name_is_still_a_service(scene: Scene) -> None:
     service = scene.bearer(scene.issuer.service("ada@example.com"))
     assert service == Principal(Kind.SERVICE, "ada@example.com")
