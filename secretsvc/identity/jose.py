@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
+from secretsvc.identity.roca import is_roca
+
 RSA_BITS = range(2048, 8193)
 RSA_LEAST_EXPONENT = 65_537
 # The longest member of a usable key is an 8192-bit modulus: 1366 characters.
@@ -122,5 +124,6 @@ def _algorithms_of(public: dict[str, str]) -> tuple[str, ...]:
 def _strong(key: jwt.PyJWK) -> bool:
     if not isinstance(key.key, RSAPublicKey):
         return True
-    exponent = key.key.public_numbers().e
-    return key.key.key_size in RSA_BITS and exponent >= RSA_LEAST_EXPONENT and exponent % 2 == 1
+    numbers = key.key.public_numbers()
+    good_exponent = numbers.e >= RSA_LEAST_EXPONENT and numbers.e % 2 == 1
+    return key.key.key_size in RSA_BITS and good_exponent and not is_roca(numbers.n)
