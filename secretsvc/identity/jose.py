@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -37,6 +38,11 @@ def strict_object(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("not an object")
     return value
+
+
+def segment_object(segment: str) -> dict[str, Any]:
+    """The object that a segment of a compact JWS encodes. Raises as `strict_object`."""
+    return strict_object(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

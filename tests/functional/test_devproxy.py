@@ -219,6 +219,8 @@ def test_a_form_of_an_unreasonable_length_is_not_read(proxy: Proxy, length: str)
         {"HTTP_ORIGIN": "null"},
         {"HTTP_ORIGIN": "http://localhost:8080"},
         {"HTTP_ORIGIN": "http://[evil"},
+        {"HTTP_ORIGIN": "gopher://localhost:6543"},
+        {"HTTP_ORIGIN": "http://localhost:6543/"},
     ],
 )
 def test_another_site_cannot_choose(proxy: Proxy, variables: dict[str, str]) -> None:

@@ -36,14 +36,14 @@ def weak_prime(bits: int, primes: int, chance: random.Random) -> int:
 @pytest.fixture(scope="module")
 def weak() -> int:
     """A modulus of 2048 bits as the weak generator made them."""
-    chance = random.Random(2017)
+    chance = random.Random(2017)  # noqa: S311 - a key that is to be weak
     p, q = (weak_prime(1024, 126, chance) for _ in range(2))
     return p * q
 
 
 @pytest.mark.parametrize(("bits", "primes"), WEAK)
 def test_a_modulus_of_the_weak_form_is_known_at_every_size(bits: int, primes: int) -> None:
-    chance = random.Random(bits)
+    chance = random.Random(bits)  # noqa: S311 - the same
     for _ in range(50):
         p, q = (weak_factor(bits // 2, primes, chance) for _ in range(2))
         assert is_roca(p * q)
@@ -52,8 +52,9 @@ def test_a_modulus_of_the_weak_form_is_known_at_every_size(bits: int, primes: in
 
 def test_ordinary_moduli_are_not_taken_for_weak_ones() -> None:
     for _ in range(300):
-        assert not is_roca(rsa.generate_private_key(65_537, 1024).public_key().public_numbers().n)
-    chance = random.Random(15361)
+        key = rsa.generate_private_key(65_537, 1024)  # noqa: S505 - the fingerprint is that of any size
+        assert not is_roca(key.public_key().public_numbers().n)
+    chance = random.Random(15361)  # noqa: S311 - numbers, not keys
     assert not any(is_roca(chance.getrandbits(2048) | 1) for _ in range(100_000))
 
 
