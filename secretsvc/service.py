@@ -11,6 +11,7 @@ from typing import Any
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ def includeme(config: Any) -> None:
     registry.service_settings = settings
     registry.database = Database(settings)
     registry.key_providers = {}
+    registry.refusals = Refusals()
     config.add_directive("add_key_provider", add_key_provider)
 
     @cache
