@@ -37,6 +37,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
     """
 
     task_class, error_task_class, parser_class = Task, ErrorTask, Parser
+    requests: list[Parser]
+    request: Any
 
     def __init__(self, server: Any, connection: socket.socket, address: Any, adj: Any, map: Any) -> None:
         self.traffic: Traffic = server.traffic
@@ -237,4 +239,3 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         self.traffic.closed(self)
         if self.socket is not None:
             wasyncore.dispatcher.close(self)
-

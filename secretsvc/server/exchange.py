@@ -25,6 +25,9 @@ class Parser(AnsweringParser):
     may be of any length. `adj.body_bytes` is the limit.
     """
 
+    error: Any
+    body_rcv: Any
+
     def received(self, data: bytes) -> int:
         """How many of the bytes belong to this request."""
         consumed: int = super().received(data)
@@ -37,7 +40,7 @@ class Parser(AnsweringParser):
         if not self.chunked:
             return bool(self.content_length > self.adj.body_bytes)
         between = len(self.body_rcv.control_line) + len(self.body_rcv.trailer)
-        return len(self.body_rcv) > self.adj.body_bytes or between > self.adj.max_request_header_size
+        return bool(len(self.body_rcv) > self.adj.body_bytes or between > self.adj.max_request_header_size)
 
     @property
     def is_receiving_body(self) -> bool:

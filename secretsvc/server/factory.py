@@ -21,6 +21,7 @@ from secretsvc.server.exchange import FRAMES
 from secretsvc.server.limits import KIB, MIB, Limits
 from secretsvc.server.listener import UNIX, listeners, notify
 from secretsvc.server.traffic import Traffic
+from secretsvc.server.watching import Watch
 
 log = logging.getLogger(__name__)
 
@@ -50,20 +51,31 @@ class Server:
         self.task_dispatcher.set_thread_count(self.adj.threads)
         self.effective_port = self.listeners[0].effective_port
         self._told_to_stop = threading.Event()
+        self._has_ended = False
         self._drain, self._ends_at = limits.drain_seconds, 0.0
+        #: The threads beside those that serve, if there is anything to look after.
+        self.watch: Watch | None = None
         #: When the loop last went round, by the monotonic clock.
         self.alive_at = time.monotonic()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._told_to_stop.is_set()
+
     def stop(self, drain: float | None = None) -> None:
-        """Begins the stop, with `drain` seconds instead of its own; for any thread, and a signal's handler."""
+        """Begins the stop, with `drain` seconds instead of its own; for any thread, and for signals."""
         self._drain = self._drain if drain is None else drain
         self._told_to_stop.set()
-        self.listeners[0].pull_trigger()
+        if not self._has_ended:
+            self.listeners[0].pull_trigger()
 
     def run(self) -> None:
         """Serves; returns when it was told to stop and everything under way is done, or out of time."""
         self._heed_signals()
         _allow_descriptors(self.adj.connection_limit + OTHER_DESCRIPTORS)
+        if self.watch is not None:
+            self.watch.start()
         notify("READY=1")
         try:
             while self._goes_on():
@@ -74,10 +86,13 @@ class Server:
                 self.traffic.sweep()
         finally:
             self.task_dispatcher.shutdown(timeout=THREADS_SECONDS)
+            self._has_ended = True
             wasyncore.close_all(self.map, ignore_all=True)
+            if self.watch is not None:
+                self.watch.stop()
 
     def _goes_on(self) -> bool:
-        if not self._told_to_stop.is_set():
+        if not self.is_stopping:
             return True
         if not self.traffic.stopping:
             self._begin_to_stop()
@@ -133,10 +148,13 @@ def server_of(application: Any, **options: Any) -> Server:
     registry = getattr(application, "registry", None)
     settings = registry.service_settings if registry is not None else Settings({}, {})
     try:
-        drain = settings.drain_seconds
+        drain, operations = settings.drain_seconds, settings.operations_listen
     except ServerMisconfigured:
         raise SystemExit("a setting of the server is malformed; the log names it") from None
-    return Server(application, _limits(settings, drain, options), **options)
+    server = Server(application, _limits(settings, drain, options), **options)
+    if registry is not None:
+        server.watch = Watch(server, registry, operations)
+    return server
 
 
 def _limits(settings: Settings, drain: float, options: dict[str, Any]) -> Limits:

@@ -157,6 +157,9 @@ def notify(state: str) -> None:
         return
     if address.startswith("@"):
         address = "\0" + address[1:]
-    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notifier:
+    with (
+        suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notifier,
+    ):
         notifier.connect(address)
         notifier.sendall(state.encode())

@@ -7,12 +7,9 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from secretsvc.server.limits import Limits
-
-if TYPE_CHECKING:
-    from secretsvc.server.channel import Channel
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +21,32 @@ CONNECTION_LIMIT = "connection_limit"
 REQUEST_BYTES = "request_bytes"
 ANSWER_BYTES = "answer_bytes"
 REFUSED = "refused"
+
+
+class Connection(Protocol):
+    """What is to be known of one, by the monotonic clock; a `Channel`."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no whole request is there, nor an answer that was not taken."""
+        ...
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether a request has begun to arrive and is not whole."""
+        ...
+
+    def unread_for(self, now: float) -> float:
+        """For how long a whole answer has been waiting for its client to take more of it, in seconds."""
+        ...
+
+    def overdue(self, now: float) -> str | None:
+        """Which of its deadlines has passed."""
+        ...
+
+    def abort(self) -> None:
+        """Closes it at once."""
+        ...
 
 
 class Traffic:
@@ -40,7 +63,7 @@ class Traffic:
         self.answer_bytes = 0
         #: How many connections were dropped since the start, by the reason.
         self.dropped: Counter[str] = Counter()
-        self._order: OrderedDict[Channel, None] = OrderedDict()
+        self._order: OrderedDict[Connection, None] = OrderedDict()
         self._lock = threading.Lock()
         self._swept = self._reported = time.monotonic()
         self._unreported: Counter[str] = Counter()
@@ -48,16 +71,16 @@ class Traffic:
     def __len__(self) -> int:
         return len(self._order)
 
-    def opened(self, channel: Channel) -> None:
+    def opened(self, channel: Connection) -> None:
         """A connection that was accepted."""
         self._order[channel] = None
 
-    def requested(self, channel: Channel) -> None:
+    def requested(self, channel: Connection) -> None:
         """A whole request has arrived over it."""
         if channel in self._order:
             self._order.move_to_end(channel)
 
-    def closed(self, channel: Channel) -> None:
+    def closed(self, channel: Connection) -> None:
         """Idempotent."""
         self._order.pop(channel, None)
 
@@ -72,7 +95,7 @@ class Traffic:
             self.answer_bytes += change
 
     def make_room(self, *, short: bool = False) -> bool:
-        """Whether one more connection may be had; at the limit, or `short` of it, another is dropped for it."""
+        """Whether one more may be had; at the limit, or `short` of descriptors, another is dropped for it."""
         if not short and len(self._order) < self.limits.connections:
             return True
         victim = next((channel for channel in self._order if channel.is_waiting), None)
@@ -101,7 +124,7 @@ class Traffic:
             if self.answer_bytes <= self.limits.answer_bytes:
                 return
 
-    def _stalled(self, now: float) -> Iterator[Channel]:
+    def _stalled(self, now: float) -> Iterator[Connection]:
         found = [(channel.unread_for(now), channel) for channel in self._order]
         found = [one for one in found if one[0] >= self.limits.stalled_seconds]
         return (channel for _, channel in sorted(found, key=lambda one: one[0], reverse=True))
@@ -122,7 +145,7 @@ class Traffic:
             self._unreported.clear()
             log.warning("connections were dropped: %s", counts)
 
-    def drop(self, channel: Channel, reason: str) -> None:
+    def drop(self, channel: Connection, reason: str) -> None:
         """Closes a connection that has no right to be waited for."""
         self.count(reason)
         channel.abort()

@@ -102,6 +102,18 @@ def seconds_until_closed(connection: socket.socket) -> float:
     return time.monotonic() - began
 
 
+def drip(connection: socket.socket, piece: bytes) -> None:
+    """Sends the piece again and again until the server has had enough."""
+    deadline = time.monotonic() + 2 * SOON
+    while True:
+        assert time.monotonic() < deadline
+        try:
+            connection.sendall(piece)
+        except ConnectionError:
+            return
+        time.sleep(0.05)
+
+
 def eventually(true: Callable[[], object]) -> None:
     deadline = time.monotonic() + SOON
     while not true():
@@ -119,10 +131,7 @@ def post(length: int, *lines: bytes) -> bytes:
 def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(server):
     with connected(server) as connection:
         began = time.monotonic()
-        with pytest.raises(OSError, match=r"reset|pipe|closed"):
-            while time.monotonic() - began < 2 * SOON:
-                connection.sendall(b"G")
-                time.sleep(0.05)
+        drip(connection, b"G")
     assert 0.4 < time.monotonic() - began < SOON
     assert server.traffic.dropped == {"header_slow": 1}
 
@@ -134,10 +143,7 @@ def test_a_body_below_the_least_rate_is_given_up(server, head):
     with connected(server) as connection:
         began = time.monotonic()
         connection.sendall(head)
-        with pytest.raises(OSError, match=r"reset|pipe|closed"):
-            while time.monotonic() - began < 2 * SOON:
-                connection.sendall(b"1\r\nx\r\n")
-                time.sleep(0.05)
+        drip(connection, b"1\r\nx\r\n")
     assert 0.4 < time.monotonic() - began < SOON
     assert server.traffic.dropped == {"body_slow": 1}
 
@@ -266,7 +272,9 @@ def test_of_what_is_sent_ahead_one_buffer_is_kept(server, application):
 
 def test_head_and_get_in_one_go_are_told_apart(server):
     with connected(server) as connection:
-        connection.sendall(GET.replace(b"GET", b"HEAD") + GET.replace(b"h\r\n", b"h\r\nConnection: close\r\n"))
+        connection.sendall(
+            GET.replace(b"GET", b"HEAD") + GET.replace(b"h\r\n", b"h\r\nConnection: close\r\n")
+        )
         found = received(connection)
     assert len(re.findall(rb"HTTP/1.1 200 OK", found)) == 2
 
@@ -373,11 +381,7 @@ def test_a_client_that_is_refused_while_it_sends_meets_the_answer_and_no_reset(s
 def test_a_client_that_never_ends_what_was_refused_is_left(server):
     with connected(server) as connection:
         connection.sendall(post(10**9))
-        began = time.monotonic()
-        with pytest.raises(OSError, match=r"reset|pipe"):
-            while time.monotonic() - began < 2 * SOON:
-                connection.sendall(b"x" * 10_000)
-                time.sleep(0.01)
+        drip(connection, b"x" * 10_000)
 
 
 @pytest.mark.parametrize("body", [b"", b"12345"])

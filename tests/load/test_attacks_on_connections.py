@@ -39,7 +39,7 @@ def deployment(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: 
 
 
 def seconds_for(deployment: Deployment) -> tuple[float, float]:
-    """How long a newcomer waits for `/health`, and a caller for a secret, each over a connection of its own."""
+    """How long a newcomer waits for `/health`, and a caller for a secret, each on its own connection."""
     found = []
     for path, expected in (("/health", b'"ok"'), (KEY, b'"value"')):
         client = deployment.client()
@@ -88,12 +88,16 @@ def probe(deployment: Deployment) -> None:
         pytest.param(8, {"first": DESCRIPTION * 200_000}, id="requests without end and answers not read"),
         pytest.param(1_100, {"first": b"GET / HTTP/1.1\r\nA: ", "drip": b"a", "pause": 1.0}, id="dripping"),
         pytest.param(1_100, {}, id="silent"),
-        pytest.param(60, {"first": POST + b"Content-Length: 16000000\r\n\r\n" + b"x" * 15_999_999}, id="16 MB"),
+        pytest.param(
+            60, {"first": POST + b"Content-Length: 16000000\r\n\r\n" + b"x" * 15_999_999}, id="16 MB"
+        ),
         pytest.param(
             1_100, {"first": POST + b"Content-Length: 1000000\r\n\r\n" + b"x" * 999_999}, id="1 MB of 1,100"
         ),
         pytest.param(
-            200, {"first": POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000}, id="frames"
+            200,
+            {"first": POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000},
+            id="frames",
         ),
     ],
 )
@@ -128,5 +132,3 @@ def test_both_files_that_we_ship_have_the_same_server(here):
         found.append(text[text.index("[server:main]") : text.index("[DEFAULT]")])
     assert found[0] == found[1]
     assert "egg:secretsvc#server" in found[0]
-
-

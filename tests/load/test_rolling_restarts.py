@@ -30,9 +30,7 @@ STOP_SECONDS = 45.0
 
 
 @pytest.fixture
-def deployment(
-    sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path
-) -> Iterator[Deployment]:
+def deployment(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> Iterator[Deployment]:
     settings = {"DRAIN_SECONDS": "30"}
     with Deployment(tmp_path, sqlite_databases.create(), issuer, **settings) as made:
         arrange(made.start(2, ini="pyramid.includes = load.dawdler"))

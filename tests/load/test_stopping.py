@@ -185,7 +185,11 @@ def test_it_listens_on_a_unix_socket_and_tells_the_service_manager(unstarted, tm
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
 def test_it_takes_over_a_socket_on_which_clients_wait_already(unstarted, tmp_path, family):
     address: Any = ("127.0.0.1", 0) if family == socket.AF_INET else str(tmp_path / "s")
-    with socket.socket(family) as listener, socket.socket(family) as client, socket.socket(family) as next_one:
+    with (
+        socket.socket(family) as listener,
+        socket.socket(family) as client,
+        socket.socket(family) as next_one,
+    ):
         listener.bind(address)
         listener.listen()
         client.connect(listener.getsockname())

@@ -35,6 +35,8 @@ DEFAULTS = {
     "body_max_bytes": 1_048_576,
     "rate_limit_storage": "memory://",
     "last_seen_resolution": 1_000,
+    "operations_listen": None,
+    "drain_seconds": 30,
 }
 REQUIRED = {"database_url", "master_key", "access_issuer", "access_audience", "access_jwks_url"}
 
@@ -94,6 +96,11 @@ PARSED = [
     ("RATE_LIMIT", "", None),
     ("RATE_LIMIT", " ", None),
     ("LAST_SEEN_RESOLUTION", "0", 0),
+    ("OPERATIONS_LISTEN", "", None),
+    ("OPERATIONS_LISTEN", "127.0.0.1:9000", "127.0.0.1:9000"),
+    ("OPERATIONS_LISTEN", " [::1]:9000\n", "[::1]:9000"),
+    ("OPERATIONS_LISTEN", "unix:/run/secretsvc/operations", "unix:/run/secretsvc/operations"),
+    ("DRAIN_SECONDS", "0", 0),
 ]
 
 
@@ -140,6 +147,11 @@ MALFORMED = [
     *[("BODY_MAX_BYTES", raw) for raw in ("", "0", "1MB")],
     *[("RATE_LIMIT", raw) for raw in ("lots", "1", "/minute", "1/day;2/hour", "0/minute")],
     *[("RATE_LIMIT_STORAGE", raw) for raw in ("", "  ")],
+    *[
+        ("OPERATIONS_LISTEN", raw)
+        for raw in ("9000", ":9000", "host", "host:", "host:http", "h:65536", "unix:")
+    ],
+    *[("DRAIN_SECONDS", raw) for raw in ("", "-1", "1.5", "soon")],
     *[("LAST_SEEN_RESOLUTION", raw) for raw in ("", "-1", str(2**53))],
 ]
 
