@@ -21,6 +21,7 @@ import limits
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from secretsvc.kernel.addresses import Network, networks
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.subjects import email_subject
 
@@ -215,6 +216,7 @@ class Settings:
     rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
+    trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())
 
     def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:
         self.ini, self.environ = ini, environ
