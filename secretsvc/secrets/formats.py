@@ -36,8 +36,9 @@ _ESCAPES = str.maketrans(
 def read_env(content: str, limit: int | None = None) -> dict[str, str]:
     """Dotenv as python-dotenv reads it, with no interpolation (contract 3.5).
 
-    It stops at the first value over the limit, which tells that there are more. Raises ValidationFailed with an issue at `content` for each line that cannot be used, up to 100:
-    its number is that of the line on which the binding itself starts.
+    It stops at the first value over the limit, which is among those returned, so that it is seen that
+    there are too many. Raises ValidationFailed with an issue at `content` for each line that cannot be
+    used, up to 100: its number is that of the line on which the binding itself starts.
     """
     values: dict[str, str] = {}
     issues: list[Issue] = []
@@ -58,8 +59,9 @@ def read_env(content: str, limit: int | None = None) -> dict[str, str]:
 def read_json(content: str, limit: int | None = None) -> dict[str, str]:
     """One JSON object of strings, with no member twice (contract 3.5).
 
-    It stops as `read_env` does. Raises ValidationFailed with an issue for each problem, up to 100: at `content.KEY` for a key's
-    value or repetition, at `content` for a text that is not JSON or a key that cannot be named.
+    It stops as `read_env` does. Raises ValidationFailed with an issue for each problem, up to 100: at
+    `content.KEY` for a key's value or repetition, at `content` for a text that is not JSON or a key that
+    cannot be named.
     """
     members = _members(content)
     values: dict[str, str] = {}

@@ -102,7 +102,7 @@ class _Readable:
 
     def __str__(self) -> str:
         told = {name: value for name, value in self._fields.items() if value is not None}
-        head = [str(told.pop(name)) for name in ("method", "route", "status") if name in told]
+        head = [str(told.pop(name, "-")) for name in ("method", "route", "status")]
         return " ".join([*head, *(f"{name}={value}" for name, value in told.items())])
 
 
@@ -116,6 +116,4 @@ def _tell(observe: Observer, request: Any, seen: tuple[str | None, str, int, flo
 def includeme(config: Any) -> None:
     """Installs the tween outermost."""
     config.registry.request_observers = []
-    config.add_tween(
-        f"{__name__}.access_log_tween", under=INGRESS, over="secretsvc.web.tweens.ingress_tween"
-    )
+    config.add_tween(f"{__name__}.access_log_tween", under=INGRESS, over="secretsvc.web.tweens.ingress_tween")

@@ -104,7 +104,9 @@ def cause_of(error: BaseException) -> str:
 
 def place_of(error: BaseException) -> str:
     """File and line of the innermost frame of this package, or of any where it has none."""
-    frames = [(Path(frame.f_code.co_filename), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    frames = [
+        (Path(frame.f_code.co_filename), line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
     ours = [(path.relative_to(ROOT), line) for path, line in frames if path.is_relative_to(PACKAGE)]
     path, line = (ours or [(Path(path.name), line) for path, line in frames] or [(Path("nowhere"), 0)])[-1]
     return f"{path}:{line}"

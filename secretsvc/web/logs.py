@@ -1,4 +1,4 @@
-"""How log records become lines of JSON, whatever handler writes them: `production.ini` names the formatter."""
+"""Log records as lines of JSON, whatever handler writes them: `production.ini` names the formatter."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def test_a_value_leaves_no_trace_in_logs_answers_audit_or_database(scene: Scene)
     running = scene.places()
     assert traces(running, scene.hidden) == []
     output = running["output of process-0"]
-    for expected in (b"DEBUG sqlalchemy", b"unexpected IntegrityError", b"was not recorded"):
+    for expected in (b'"logger":"sqlalchemy', b"unexpected IntegrityError", b"was not recorded"):
         assert expected in output
     for process in scene.deployment.processes:
         process.stop()
