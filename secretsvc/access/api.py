@@ -26,6 +26,11 @@ def create_grant(context: Grants, request: Any) -> Any:
     return created_at(request, context, granted.id, granted)
 
 
+def update_grant(context: Grant, request: Any) -> Any:
+    """`PATCH /grants/{id}`."""
+    return domain.update_grant(request.call, context.id, request.body_values)
+
+
 def delete_grant(context: Grant, request: Any) -> Any:
     """`DELETE /grants/{id}`."""
     return domain.delete_grant(request.call, context.id)
@@ -65,11 +70,22 @@ def includeme(config: Any) -> None:
         method="POST",
         operation_id="createGrant",
         errors=(409,),
-        links={"deleteGrant": {"id": "id"}},
+        links={"updateGrant": {"id": "id"}, "deleteGrant": {"id": "id"}},
         summary="Grant a role to an identity; the caller must be an admin at the scope",
         role=ANY_IDENTITY,
         body=schemas.create_grant_body(),
         status=201,
+        response=schemas.Grant(),
+    )
+    config.add_api_view(
+        update_grant,
+        context=Grant,
+        method="PATCH",
+        operation_id="updateGrant",
+        errors=(409,),
+        summary="Change a grant's role or expiry; the caller must be an admin at its scope",
+        role=ADMIN_SOMEWHERE,
+        body=schemas.UpdateGrantBody(),
         response=schemas.Grant(),
     )
     config.add_api_view(

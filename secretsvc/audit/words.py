@@ -20,6 +20,7 @@ MUTATIONS = (
     "identity.create",
     "identity.update",
     "grant.create",
+    "grant.update",
     "grant.delete",
     "grant.bootstrap",
     "group.create",
@@ -28,6 +29,7 @@ MUTATIONS = (
     "group.member.add",
     "group.member.remove",
     "group.grant.create",
+    "group.grant.update",
     "group.grant.delete",
     "keyring.rekey",
 )
