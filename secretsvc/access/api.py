@@ -55,6 +55,11 @@ def terms_of(body: dict[str, Any]) -> Terms:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    _declare_grants(config)
+    _declare_explanations(config)
+
+
+def _declare_grants(config: Any) -> None:
     config.add_api_view(
         list_grants,
         context=Grants,
@@ -99,6 +104,9 @@ def includeme(config: Any) -> None:
         status=204,
         response=None,
     )
+
+
+def _declare_explanations(config: Any) -> None:
     config.add_api_view(
         effective_permissions,
         context=Identity,

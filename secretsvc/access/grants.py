@@ -180,6 +180,11 @@ def change_grant(
     return changed
 
 
+def is_admin_without(call: Call, found: Grant) -> bool:
+    """Whether the caller would be an admin at a grant's scope without the grant."""
+    return Role.ADMIN in _roles_at(call.snapshot.without(found.id), found)
+
+
 def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
     if scope.scope_type is ScopeType.GLOBAL:
         return {"project_id": None, "environment_id": None}
@@ -208,8 +213,7 @@ def _end(granted: Grant) -> float:
 
 
 def _assert_admin_without(call: Call, found: Grant) -> None:
-    """Passes when the caller would be an admin at the scope without the grant. Raises `Forbidden`."""
-    if Role.ADMIN not in _roles_at(call.snapshot.without(found.id), found):
+    if not is_admin_without(call, found):
         call.denials.append(_denial(found))
         raise Forbidden(hint="You are an admin there by this very grant, which lets you lower or shorten it.")
 

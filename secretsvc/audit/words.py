@@ -83,4 +83,7 @@ def _change(change: Any) -> Fact:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        named = ((name.replace("_", " "), "none" if one is None else one) for name, one in value.items())
+        return ", ".join(f"{name} {one}" for name, one in named)
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
