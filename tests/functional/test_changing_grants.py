@@ -16,6 +16,7 @@ from secretsvc.kernel.ids import new_id
 
 ADA, EVE = "ada@example.com", "eve@example.com"
 EVER = 2**53 - 1
+SOME_ID = "0190163d-8694-739b-aea5-966c26f8ad91"
 SCOPES = pytest.mark.parametrize("scope", ["global", "shop", "shop/prod"])
 HOLDERS = pytest.mark.parametrize("shared", [False, True], ids=["identity", "group"])
 
@@ -75,26 +76,26 @@ def test_a_role_is_raised_and_lowered(service, admin, shared):
 @pytest.mark.parametrize(
     ("body", "where"),
     [
-        ({"role": None}, {"role"}),
-        ({"role": "owner"}, {"role"}),
-        ({"role": "Admin"}, {"role"}),
-        ({"expires_at": "1"}, {"expires_at"}),
-        ({"expires_at": 1.5}, {"expires_at"}),
-        ({"expires_at": True}, {"expires_at"}),
-        ({"expires_at": -1}, {"expires_at"}),
-        ({"expires_at": 2**53}, {"expires_at"}),
-        ({"scope_type": "global"}, {"scope_type"}),
-        ({"project": "shop", "role": "reader"}, {"project"}),
-        ({"identity_id": str(new_id())}, {"identity_id"}),
-        ({"group_id": None}, {"group_id"}),
-        ({"id": str(new_id()), "created_by": "system"}, {"id", "created_by"}),
+        ({"role": None}, ["role"]),
+        ({"role": "owner"}, ["role"]),
+        ({"role": "Admin"}, ["role"]),
+        ({"expires_at": "1"}, ["expires_at"]),
+        ({"expires_at": 1.5}, ["expires_at"]),
+        ({"expires_at": True}, ["expires_at"]),
+        ({"expires_at": -1}, ["expires_at"]),
+        ({"expires_at": 2**53}, ["expires_at"]),
+        ({"scope_type": "global"}, ["scope_type"]),
+        ({"project": "shop", "role": "reader"}, ["project"]),
+        ({"identity_id": SOME_ID}, ["identity_id"]),
+        ({"group_id": None}, ["group_id"]),
+        ({"id": SOME_ID, "created_by": "system"}, ["created_by", "id"]),
     ],
     ids=str,
 )
 def test_a_change_outside_its_schema_changes_nothing(service, admin, body, where):
     held = Held(service, True, "writer", "shop", expires_at=5)
     for path in held.paths:
-        assert paths(admin.patch(path, body, 422)) == where
+        assert sorted(paths(admin.patch(path, body, 422))) == where
     assert held.terms == ("writer", 5)
     assert service.audit("group.grant.update") == []
 
