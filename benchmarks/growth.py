@@ -1,7 +1,8 @@
-"""How times grow with what is stored: with the audit log, grants of others, projects, and secrets.
+"""How times grow with what is stored: the audit log, grants of others, projects, secrets, and their versions.
 
 Each curve is measured at several sizes in turns. The ratio is that of the largest to the smallest; a line's
-name ends with the exponent of its curve, 0 for flat and 1 for linear, by least squares over the logarithms.
+name ends with the exponent of its curve, 0 for flat and 1 for linear, by least squares over the logarithms,
+and with the highest ratio to the smallest where that is of a size between.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 import audit_pages
 import orjson
 import snapshot
-from bench import ENGINES, Report, Request, Service, databases, in_turn, options_of, service_over
+from bench import ENGINES, PageRequest, Report, Request, Service, databases, in_turn, options_of, service_over
+from plans import lengthen
 from service import arrange
 
 from secretsvc.db.engine import write_transaction
@@ -62,11 +64,38 @@ def with_secrets(service: Service, count: int) -> dict[str, Request]:
     batch = Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=body)
     batch.send()
     service.execute("ANALYZE")
+    one = orjson.dumps({"mode": "merge", "set": {"KEY_005": "y"}})
     return {
         "read one": Request(service, ROOT, "GET", f"{PROD}/secrets/KEY_005", 200),
         "list all": Request(service, ROOT, "GET", f"{PROD}/secrets", 200),
         "export all": Request(service, ROOT, "GET", f"{PROD}/secrets:export", 200),
+        "write one": Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=one),
         "write all": batch,
+    }
+
+
+def with_history(service: Service, count: int) -> dict[str, Request]:
+    """So many versions of ten environments' secrets, 500 of them in the one that is asked for."""
+    others = [f"other-{number}" for number in range(9)]
+    admin = arrange(service, "shop", "prod", *others)
+    values = {f"KEY_{number:03}": "x" * 64 for number in range(500)}
+    bodies = {slug: {"mode": "merge", "set": dict([*values.items()][:50])} for slug in others}
+    bodies["prod"] = {"mode": "merge", "set": values}
+    # The versions that `lengthen` makes cannot be opened; those before and after them can.
+    for more in (count // 950 - 2, 0):
+        for slug, body in bodies.items():
+            admin.post(f"/projects/shop/environments/{slug}/secrets:batch", body)
+        if more:
+            lengthen(service, more)
+    service.execute("ANALYZE")
+    one = orjson.dumps({"mode": "merge", "set": {"KEY_005": "y"}})
+    return {
+        "read one": Request(service, ROOT, "GET", f"{PROD}/secrets/KEY_005", 200),
+        "list all": Request(service, ROOT, "GET", f"{PROD}/secrets", 200),
+        "export all": Request(service, ROOT, "GET", f"{PROD}/secrets:export", 200),
+        "write one": Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=one),
+        "editor": PageRequest(service, ROOT, "GET", PROD, 200),
+        "matrix": PageRequest(service, ROOT, "GET", "/projects/shop", 200),
     }
 
 
@@ -75,6 +104,7 @@ CURVES: dict[str, tuple[Callable[[Service, int], dict[str, Request]], tuple[int,
     "grants of others": (with_grants, (100, 1_000, 10_000, 100_000)),
     "projects": (with_projects, (10, 100, 1_000, 10_000)),
     "secrets": (with_secrets, (10, 50, 100, 500)),
+    "versions": (with_history, (2_000, 10_000, 50_000, 200_000)),
 }
 
 
@@ -108,6 +138,8 @@ def main() -> None:
         for name in options.only or CURVES:
             for request, times in measure(engine, name, options):
                 line = f"{name}: {request}, n^{exponent(CURVES[name][1], times):.2f}"
+                if max(times) > max(times[0], times[-1]):
+                    line += f", up to {max(times) / times[0]:.2f}"
                 report.add(engine, line, times[0], times[-1])
     report.save(options.json)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from chromium import Visitor
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from service import Service
 from vault import CANONICAL as PROD
 from vault import detail
@@ -131,7 +132,7 @@ def test_a_read_that_is_refused_says_why_where_it_was_asked_for(
 
 
 #: What may come in place of a value, and what is said of it.
-REFUSALS = [
+REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"status": 302, "headers": {"Location": "https://login.example/"}}, "session may have ended"),
     ({"status": 200, "content_type": "text/html", "body": "<h1>Sign in</h1>"}, "session may have ended"),
     ({"status": 401, "json": {"message": "A valid access assertion is required."}}, "session may have ended"),
@@ -141,12 +142,16 @@ REFUSALS = [
 ]
 
 
+def answering(answer: dict[str, Any]) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(**answer)
+
+
 @PLACES
 @pytest.mark.parametrize("name", ["Reveal", "Copy"])
 def test_every_failure_to_read_is_seen(visitor: Visitor, path: str, name: str) -> None:
     page = visitor.page(path, permissions=["clipboard-read", "clipboard-write"])
     for answer, told in REFUSALS:
-        page.route("**/api/v1/**", lambda route, answer=answer: route.fulfill(**answer))
+        page.route("**/api/v1/**", answering(answer))
         cell_of(page).get_by_role("button", name=name).click()
         notice = cell_of(page).get_by_role("alert")
         expect(notice).to_contain_text(told)

@@ -50,7 +50,8 @@ function isTouched(one) {
   if (one.type === "checkbox") {
     return one.checked !== one.defaultChecked;
   }
-  return one.value !== (one.matches("textarea") ? one.defaultValue : onOneLine(one.defaultValue));
+  const same = one.matches("textarea") ? (text) => text : onOneLine;
+  return same(one.value) !== same(one.defaultValue);
 }
 
 function isDirty() {
