@@ -104,16 +104,9 @@ def write(
             _check_growth(call, place, changes)
             return _written(place.rev, changes, described)
         _apply(call, place, plan, changes, described, known)
-        record(
-            call,
-            action,
-            project_id=place.project_id,
-            environment_id=place.id,
-            reason=reason,
-            detail={"rev": place.rev + 1, "changes": changes}
-            | ({"described": described} if described else {}),
-        )
-        return _written(place.rev + 1, changes, described)
+        written = _written(place.rev + 1, changes, described)
+        _record(call, place, action, reason, written)
+        return written
 
     try:
         return attempt()
@@ -123,6 +116,14 @@ def write(
         return attempt()
     except LostRace:
         raise VersionConflict() from None
+
+
+def _record(call: Call, place: Environment, action: str, reason: str | None, written: Written) -> None:
+    detail: dict[str, Any] = {"rev": written.rev, "changes": written.changes}
+    if written.described:
+        detail["described"] = written.described
+    where = {"project_id": place.project_id, "environment_id": place.id}
+    record(call, action, **where, reason=reason, detail=detail)
 
 
 def check_values(call: Call, values: Mapping[str, str]) -> None:
