@@ -64,13 +64,17 @@ def with_secrets(service: Service, count: int) -> dict[str, Request]:
     batch = Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=body)
     batch.send()
     service.execute("ANALYZE")
+    return of_secrets(service) | {"write all": batch}
+
+
+def of_secrets(service: Service) -> dict[str, Request]:
+    """What is asked of the secrets of an environment, one of them or all."""
     one = orjson.dumps({"mode": "merge", "set": {"KEY_005": "y"}})
     return {
         "read one": Request(service, ROOT, "GET", f"{PROD}/secrets/KEY_005", 200),
         "list all": Request(service, ROOT, "GET", f"{PROD}/secrets", 200),
         "export all": Request(service, ROOT, "GET", f"{PROD}/secrets:export", 200),
         "write one": Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=one),
-        "write all": batch,
     }
 
 
@@ -86,12 +90,7 @@ def with_history(service: Service, count: int) -> dict[str, Request]:
         if more:
             lengthen(service, more)
     service.execute("ANALYZE")
-    one = orjson.dumps({"mode": "merge", "set": {"KEY_005": "y"}})
-    return {
-        "read one": Request(service, ROOT, "GET", f"{PROD}/secrets/KEY_005", 200),
-        "list all": Request(service, ROOT, "GET", f"{PROD}/secrets", 200),
-        "export all": Request(service, ROOT, "GET", f"{PROD}/secrets:export", 200),
-        "write one": Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=one),
+    return of_secrets(service) | {
         "editor": PageRequest(service, ROOT, "GET", PROD, 200),
         "matrix": PageRequest(service, ROOT, "GET", "/projects/shop", 200),
     }
