@@ -43,9 +43,14 @@ def editor(context: Environment, request: Any) -> Any:
         for name, text in (("key", key), ("value", form[f"value.{key}"])):
             form.values[f"new.of-{key}.{name}"] = text
         form.values[f"new.of-{key}.description"] = form[f"description.{key}"]
+    rows = rows_of(form)[: request.call.settings.env_max_secrets]
+    return {"sheet": sheet, "new_rows": rows or [str(row) for row in range(NEW_ROWS)]}
+
+
+def rows_of(form: Form) -> list[str]:
+    """The names of the rows for new secrets that the editor's form has, in their order."""
     typed = {name.partition(".")[0] for name, _ in form.under("new.")}
-    rows = sorted(typed, key=lambda name: (len(name), name)) or [str(row) for row in range(NEW_ROWS)]
-    return {"sheet": sheet, "new_rows": rows}
+    return sorted(typed, key=lambda name: (len(name), name))
 
 
 def typed_keys(form: Form) -> set[str]:

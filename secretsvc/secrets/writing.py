@@ -26,7 +26,7 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.projects.models import environment
-from secretsvc.projects.rules import Environment, lock_environment
+from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.known import LIVE_COUNT, Known, count_live, known_secrets, secret_ids
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.planning import (
@@ -89,11 +89,13 @@ def write(
 
     The planner is shown `keys`, deleted ones too; with `whole` also every other key that lives, without its
     description. The loser of a version race is tried once more against fresh state (specification,
-    "Secrets" 4). Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`.
+    "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`,
+    `VersionConflict`.
     """
+    call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        place = lock_environment(call, at)
+        place = find_environment(call, at) if dry_run else lock_environment(call, at)
         if expected_rev is not None and expected_rev != place.rev:
             raise PreconditionFailed()
         known = known_secrets(call, place.id, keys, whole=whole)
