@@ -64,9 +64,12 @@ class _Form:
         self.text: str = compiled.string
         self._positional = compiled.positional
         self._constants: dict[str, Any] = compiled.params
-        self._parameters: list[tuple[str, Processor | None]] = [
-            (name, compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
-            for name in (compiled.positiontup if compiled.positional else compiled.params)
+        # A name may stand at several positions; its value is processed once.
+        self._positions: Sequence[str] = compiled.positiontup if compiled.positional else ()
+        self._processors: list[tuple[str, Processor]] = [
+            (name, process)
+            for name in compiled.params
+            if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
         columns = [] if isinstance(statement, Insert) else list(statement.selected_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
@@ -77,10 +80,9 @@ class _Form:
     def values(self, parameters: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
         """The parameters, and the statement's own constants, as the driver takes them."""
         given = {**self._constants, **parameters}
-        for name, process in self._parameters:
-            if process is not None:
-                given[name] = process(given[name])
-        return [given[name] for name, _ in self._parameters] if self._positional else given
+        for name, process in self._processors:
+            given[name] = process(given[name])
+        return [given[name] for name in self._positions] if self._positional else given
 
     def read(self, fetched: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """The driver's rows in the types of the columns."""

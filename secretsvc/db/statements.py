@@ -29,6 +29,8 @@ from secretsvc.db.driver import beside_sqlalchemy
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, Any]]
+#: The names of the databases' dialects, for statements that have a form for each.
+DIALECTS = ("sqlite", "postgresql")
 
 
 def insert_or_ignore(connection: Connection, table: Table, row: dict[str, Any]) -> bool:

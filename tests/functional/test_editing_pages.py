@@ -55,8 +55,11 @@ def test_the_review_shows_no_value_and_writes_none(browser, service):
 
 def test_a_description_changes_alone_and_can_be_cleared(browser, vault):
     page = edits(browser.open(PROD), description__A="ay", description__B="").submit()
-    assert plan(page) == {"A": "changed", "B": "changed"}
+    assert plan(page) == {"A": "description only", "B": "description only"}
+    assert vault.rev == 1
     submit(page, "/edit-apply")
+    assert vault.rev == 2
+    assert {one["version"] for one in vault.listed().values()} == {1}
     assert {key: one["description"] for key, one in vault.listed().items()} == {
         "A": "ay",
         "B": None,
@@ -103,7 +106,7 @@ def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_wa
     assert retyped["description.B"].value == "new"
     assert retyped["delete.C"].checked
     assert retyped["new.1.key"].value == "E"
-    assert plan(retyped.submit()) == {"A": "changed", "B": "changed", "C": "deleted", "E": "new"}
+    assert plan(retyped.submit()) == {"A": "changed", "B": "description only", "C": "deleted", "E": "new"}
 
 
 @pytest.mark.parametrize(

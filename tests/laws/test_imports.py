@@ -32,6 +32,8 @@ FLOORS = {
     "roca": 2,
     "unverified": 2,
     "formats": 2,
+    "known": 2,
+    "planning": 2,
     "writing": 2,
     "domain": 3,
     "matrix_domain": 3,
