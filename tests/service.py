@@ -83,6 +83,8 @@ class Applications:
             return secretsvc.main({}, **settings)
         app = idle.pop()
         registry, url = app.registry, settings["sqlalchemy.url"]
+        # What each process counts, it counts from its start.
+        registry.refusals.__init__()
         if registry.settings["sqlalchemy.url"] != url:
             _let_go(app)
             registry.settings["sqlalchemy.url"] = url

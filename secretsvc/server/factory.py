@@ -177,6 +177,8 @@ def _adjusted(limits: Limits, options: dict[str, Any]) -> Any:
     elif listen:
         options["listen"] = listen
     fixed = {"connection_limit": limits.connections, "max_request_body_size": FRAMES * limits.body_bytes}
+    # Whose X-Forwarded-For is believed is for TRUSTED_PROXIES to say; nothing else reads such headers.
+    fixed["clear_untrusted_proxy_headers"] = False
     # Beyond it waitress lays a request down on disk, and with it the values.
     fixed["inbuf_overflow"] = fixed["max_request_body_size"] + MIB
     adj = Adjustments(**{"ident": None, "threads": THREADS, **options, **fixed})

@@ -76,11 +76,7 @@ class TcpListener(_Accepting, TcpWSGIServer):  # type: ignore[misc]  # it has no
 
 
 class UnixListener(_Accepting, UnixWSGIServer):  # type: ignore[misc]  # it has no types of its own
-    """A Unix socket, whose clients have no address."""
-
-    def fix_addr(self, _address: Any) -> tuple[str, str]:
-        """What becomes `REMOTE_ADDR` and `REMOTE_PORT`."""
-        return "", ""
+    """A Unix socket, whose clients have no address: waitress calls them `localhost`."""
 
 
 def _refuse(connection: socket.socket) -> None:

@@ -138,7 +138,7 @@ def test_claims_that_name_nobody_in_particular_are_refused(scene: Scene, claims:
     assert scene.refuses(scene.issuer.sign(**claims))
 
 
-@pytest.mark.parametrize("verified", [ABSENT, True, "true"], ids=repr)
+@pytest.mark.parametrize("verified", [ABSENT, True, "true"], ids=["absent", "True", "text"])
 def test_an_address_that_its_issuer_verified_or_says_nothing_of_is_accepted(
     scene: Scene, verified: Any
 ) -> None:
