@@ -279,6 +279,26 @@ def test_head_and_get_in_one_go_are_told_apart(server):
     assert len(re.findall(rb"HTTP/1.1 200 OK", found)) == 2
 
 
+@pytest.mark.parametrize(
+    ("version", "header", "stays"),
+    [
+        (b"1.0", b"", False),
+        (b"1.0", b"Connection: keep-alive\r\n", True),
+        (b"1.1", b"", True),
+        (b"1.1", b"Connection: close\r\n", False),
+    ],
+)
+def test_a_connection_stays_open_as_its_version_and_header_say(server, version, header, stays):
+    with connected(server) as connection:
+        connection.sendall(b"GET / HTTP/%b\r\nHost: h\r\n%b\r\n" % (version, header))
+        assert connection.recv(65536).endswith(b"\r\n\r\n0")
+        if stays:
+            connection.sendall(GET)
+            assert connection.recv(65536).endswith(b"\r\n\r\n0")
+        else:
+            assert connection.recv(1) == b""
+
+
 # Places
 
 
