@@ -60,7 +60,7 @@ class _Answering:
     """What both kinds of task do: settle with the channel, and end the connection when the process stops."""
 
     channel: Any
-    set_close_on_finish: Callable[[], None]
+    request: Any
 
     def __init__(self, channel: Any, request: Any) -> None:
         super().__init__(channel, request)  # type: ignore[call-arg]  # of waitress's task
@@ -76,7 +76,8 @@ class _Answering:
     def build_response_header(self) -> bytes:
         """Tells the client that the connection ends where the process does."""
         if self.channel.traffic.stopping:
-            self.set_close_on_finish()
+            # As if the client had asked for it: waitress says it in the words of either version.
+            self.request.headers["CONNECTION"] = "close"
         header: bytes = super().build_response_header()  # type: ignore[misc]  # of waitress's task
         return header
 

@@ -105,6 +105,19 @@ def test_an_idle_connection_is_served_once_more_and_then_closed(make_process):
     assert process._process.wait(SOON) == 0
 
 
+def test_a_client_of_http_1_0_that_would_stay_is_told_too(make_process):
+    process = make_process(DRAIN_SECONDS="30")
+    raw = f"GET {API}/health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", process.port), timeout=SOON) as connection:
+        connection.sendall(raw)
+        assert b"\r\nConnection: Keep-Alive\r\n" in connection.recv(65536)
+        os.kill(process.pid, signal.SIGTERM)
+        time.sleep(1.5)
+        connection.sendall(raw)
+        answer = connection.recv(65536)
+    assert answer.count(b"\r\nConnection: ") == answer.count(b"\r\nConnection: close\r\n") == 1
+
+
 def test_an_idle_connection_does_not_outlast_the_time_of_the_stop(make_process):
     process = make_process(DRAIN_SECONDS="2")
     client = process.client()
