@@ -16,6 +16,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     exists,
+    func,
     join,
     literal,
     literal_column,
@@ -203,7 +204,7 @@ def assert_can(call: Call, role: Role, at: Address) -> None:
     """Passes when the caller holds the role at the address.
 
     Raises `Forbidden` where the thing is visible and `NotFound` where it is not; both are noted as a
-    denial, if the thing exists (specification, "Authorization resolution" 11; contract 3.10).
+    denial (specification, "Authorization resolution" 11; contract 3.10).
     """
     held = decide(call.snapshot, at)
     if held is None or not held.implies(role):
@@ -237,21 +238,26 @@ def not_found(call: Call, at: Address) -> NotFound:
     return NotFound(ENVIRONMENT_NOT_FOUND if inside else PROJECT_NOT_FOUND)
 
 
-def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
-    """Notes the denial and raises. Absent and invisible take the same statement and one commit each."""
-    action = f"authz.{at.scope_type}.{role}"
+def note_denial(call: Call, action: str, at: Address) -> bool:
+    """Notes a denial at an address, and tells whether anything is there; one statement below global scope."""
     if at.scope_type is ScopeType.GLOBAL:
         call.denials.append(Denial(action))
-        raise Forbidden()
-    found = call.connection.execute(_LOCATE[at.scope_type], _slugs(at)).first()
-    if found is None:
-        call.absences += 1
-        raise not_found(call, at)
+        return True
+    me = call.actor.identity_id
+    found: UUID = call.connection.execute(_LOCATE[at.scope_type], {**_slugs(at), "me": me}).scalar_one()
+    absent = found == me
     if at.scope_type is ScopeType.ENVIRONMENT:
-        call.denials.append(Denial(action, environment_id=found.id))
+        call.denials.append(Denial(action, environment_id=found, absent=absent))
     else:
-        call.denials.append(Denial(action, project_id=found.id))
-    if sees(call.snapshot, at):
+        call.denials.append(Denial(action, project_id=found, absent=absent))
+    return not absent
+
+
+def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
+    """Notes the denial and raises. Absent and invisible take the same work (decision 0027)."""
+    visible = sees(call.snapshot, at)
+    exists_there = note_denial(call, f"authz.{at.scope_type}.{role}", at)
+    if visible and exists_there:
         raise Forbidden()
     raise not_found(call, at)
 
@@ -269,7 +275,15 @@ def at_environment() -> ColumnElement[bool]:
     )
 
 
+def _or_me(found: Select[Any]) -> Select[Any]:
+    """The id that a query finds, else the caller's own: what is not there takes as many reads."""
+    me = select(identity.c.id).where(identity.c.id == bindparam("me", type_=identity.c.id.type))
+    return select(func.coalesce(found.scalar_subquery(), me.scalar_subquery()))
+
+
 _LOCATE = {
-    ScopeType.PROJECT: select(project.c.id).where(project.c.slug == bindparam("project_slug")),
-    ScopeType.ENVIRONMENT: select(environment.c.id).join_from(project, environment).where(at_environment()),
+    ScopeType.PROJECT: _or_me(select(project.c.id).where(project.c.slug == bindparam("project_slug"))),
+    ScopeType.ENVIRONMENT: _or_me(
+        select(environment.c.id).join_from(project, environment).where(at_environment())
+    ),
 }

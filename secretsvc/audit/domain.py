@@ -9,7 +9,12 @@ from uuid import UUID
 import orjson
 from sqlalchemy import RowMapping, select
 
-from secretsvc.access.rules import ENVIRONMENT_NOT_FOUND, PROJECT_NOT_FOUND, assert_admin_somewhere
+from secretsvc.access.rules import (
+    ENVIRONMENT_NOT_FOUND,
+    PROJECT_NOT_FOUND,
+    assert_admin_somewhere,
+    note_denial,
+)
 from secretsvc.audit.activity import Activity, count_activity
 from secretsvc.audit.narrowing import Reach, environments_of, own_reach
 from secretsvc.audit.selection import AuditFilter, Places, places_of, take_rows
@@ -103,18 +108,20 @@ def _reach(call: Call, asked: AuditFilter) -> Reach:
 
 
 def _project_reach(call: Call, slug: str) -> Reach:
+    if decide(call.snapshot, Address(slug)) is not Role.ADMIN:
+        note_denial(call, "access.denied", Address(slug))
+        raise NotFound(PROJECT_NOT_FOUND)
     found = call.connection.execute(select(project.c.id).where(project.c.slug == slug)).scalar()
     if found is None:
-        call.absences += 1
-        raise NotFound(PROJECT_NOT_FOUND)
-    if decide(call.snapshot, Address(slug)) is not Role.ADMIN:
-        call.denials.append(Denial("access.denied", project_id=found))
         raise NotFound(PROJECT_NOT_FOUND)
     return Reach(False, frozenset({found}), environments_of(call, {found}))
 
 
 def _environment_reach(call: Call, project_slug: str | None, slug: str) -> Reach:
     """The environment of the pair; unpaired, every one of that slug that the caller may audit."""
+    if project_slug is not None and decide(call.snapshot, Address(project_slug, slug)) is not Role.ADMIN:
+        note_denial(call, "access.denied", Address(project_slug, slug))
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
     statement = (
         select(environment.c.id, project.c.slug.label("project"))
         .join_from(environment, project)
@@ -126,11 +133,8 @@ def _environment_reach(call: Call, project_slug: str | None, slug: str) -> Reach
     mine = {row.id for row in found if decide(call.snapshot, Address(row.project, slug)) is Role.ADMIN}
     if mine:
         return Reach(False, environments=frozenset(mine))
-    if not found:
-        call.absences += 1
-    else:
-        only = found[0].id if len(found) == 1 else None
-        call.denials.append(Denial("access.denied", environment_id=only))
+    only = found[0].id if len(found) == 1 else None
+    call.denials.append(Denial("access.denied", environment_id=only, absent=not found))
     raise NotFound(ENVIRONMENT_NOT_FOUND)
 
 

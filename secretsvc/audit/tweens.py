@@ -10,8 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from secretsvc.audit.rules import write_absence, write_denials
-from secretsvc.db.engine import write_transaction
+from secretsvc.audit.denials import DenialLog
 from secretsvc.kernel.call import Call
 
 log = logging.getLogger(__name__)
@@ -20,24 +19,24 @@ log = logging.getLogger(__name__)
 def denial_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
     """Around the transaction."""
 
+    denials = DenialLog(registry.service_settings)
+
     def tween(request: Any) -> Any:
         try:
             return handler(request)
         finally:
             call = getattr(request, "call", None)
-            if call is not None and (call.denials or call.absences):
-                _write(registry.database, call)
+            if call is not None and call.denials:
+                _write(denials, registry.database, call)
 
     return tween
 
 
-def _write(database: Any, call: Call) -> None:
+def _write(denials: DenialLog, database: Any, call: Call) -> None:
+    admitted = denials.admit(call)
     try:
-        with write_transaction(database.engine) as connection:
-            if call.denials:
-                write_denials(connection, call, call.denials)
-            else:
-                write_absence(connection)
+        if admitted:
+            denials.write(database.engine, call, admitted)
     except Exception as error:  # a denial that cannot be written must not turn a 403 into a 500
         log.error("a denial of request %s was not recorded: %s", call.request_id, type(error).__qualname__)
 

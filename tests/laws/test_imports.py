@@ -24,6 +24,7 @@ FLOORS = {
     "guard": 2,
     "holders": 2,
     "narrowing": 2,
+    "denials": 2,
     "rows": 2,
     "jose": 2,
     "jwks": 2,
