@@ -31,7 +31,7 @@ class PageRequest(Request):
 
 
 def arrange(service: Service, denials: int) -> None:
-    """A project whose admin is not a global one, and a subject that was denied there as often as asked for."""
+    """A project whose admin is not a global one, and a subject that was denied there so often."""
     admin = service.user()
     admin.post("/projects", {"slug": "shop", "name": "Shop"}, 201)
     admin.post("/projects/shop/environments", {"slug": "prod", "name": "Prod"}, 201)

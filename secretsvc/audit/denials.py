@@ -10,6 +10,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from limits.storage import MemoryStorage
@@ -61,7 +62,7 @@ class DenialLog:
         try:
             with write_at_end(engine) as connection:
                 # Kept in any case: it makes the commit durable, and has an identity's refusals wait in turn.
-                _tally(connection, call, REFUSALS)
+                _COUNT.run(connection, _counted(call, REFUSALS))
                 for denial in denials:
                     _write_one(connection, call, denial, untold)
                     untold = untold if denial.absent else 0
@@ -111,13 +112,12 @@ def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int
     )
     # The row that is there already: a repeated denial finds its own, too.
     scope_id = denial.environment_id or denial.project_id or EVERYWHERE
-    _tally(connection, call, REFUSALS if denial.absent else scope_id)
+    _COUNT.run_last(connection, _counted(call, REFUSALS if denial.absent else scope_id))
     execute_last(connection, "ROLLBACK TO denial" if denial.absent else "RELEASE denial", ())
 
 
-def _tally(connection: Connection, call: Call, scope_id: UUID) -> None:
-    row = {"identity_id": call.actor.identity_id, "scope_id": scope_id, "now": call.now}
-    _COUNT.run_last(connection, row)
+def _counted(call: Call, scope_id: UUID) -> dict[str, Any]:
+    return {"identity_id": call.actor.identity_id, "scope_id": scope_id, "now": call.now}
 
 
 _COUNT = Prepared(
