@@ -52,6 +52,7 @@ def arrange(service: Service) -> None:
         slug = f"shop-{number:02}"
         admin.post("/projects", {"slug": slug, "name": slug}, 201)
         admin.post(f"/projects/{slug}/environments", {"slug": "prod", "name": "Prod"}, 201)
+    admin.post("/projects/shop-08/environments", {"slug": "demo", "name": "Demo"}, 201)
     path = "/projects/shop-08/environments/prod/secrets:batch"
     admin.post(path, {"mode": "merge", "set": {"KEY": "x"}})
     service.identity_id(NOBODY)
@@ -92,6 +93,7 @@ QUESTIONS = {
         ("shop-07", "prod"),
         ("shop-09", "prod"),
     ),
+    "audit of environments": (WARDEN, "/audit?environment={}", ("demo",), ("demp",), ("demq",)),
 }
 
 

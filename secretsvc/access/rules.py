@@ -16,7 +16,6 @@ from sqlalchemy import (
     bindparam,
     cast,
     exists,
-    func,
     join,
     literal,
     literal_column,
@@ -26,6 +25,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from secretsvc.access.locating import note_denial
 from secretsvc.access.models import grant, group_member
 from secretsvc.db.prepared import Prepared
 from secretsvc.identity.models import identity
@@ -41,7 +41,7 @@ from secretsvc.kernel.authorization import (
     sees,
     sees_project,
 )
-from secretsvc.kernel.call import Call, Denial
+from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden, NotFound
 from secretsvc.projects.models import environment, project
 
@@ -238,21 +238,6 @@ def not_found(call: Call, at: Address) -> NotFound:
     return NotFound(ENVIRONMENT_NOT_FOUND if inside else PROJECT_NOT_FOUND)
 
 
-def note_denial(call: Call, action: str, at: Address) -> bool:
-    """Notes a denial at an address, and tells whether anything is there; one statement below global scope."""
-    if at.scope_type is ScopeType.GLOBAL:
-        call.denials.append(Denial(action))
-        return True
-    me = call.actor.identity_id
-    found: UUID = call.connection.execute(_LOCATE[at.scope_type], {**_slugs(at), "me": me}).scalar_one()
-    absent = found == me
-    if at.scope_type is ScopeType.ENVIRONMENT:
-        call.denials.append(Denial(action, environment_id=found, absent=absent))
-    else:
-        call.denials.append(Denial(action, project_id=found, absent=absent))
-    return not absent
-
-
 def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
     """Notes the denial and raises. Absent and invisible take the same work (decision 0027)."""
     visible = sees(call.snapshot, at)
@@ -260,30 +245,3 @@ def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
     if visible and exists_there:
         raise Forbidden()
     raise not_found(call, at)
-
-
-def _slugs(at: Address) -> dict[str, str]:
-    names = {"project_slug": at.project, "environment_slug": at.environment}
-    return {name: slug for name, slug in names.items() if slug is not None}
-
-
-def at_environment() -> ColumnElement[bool]:
-    """The condition that an environment has the slugs of the bound parameters."""
-    return and_(
-        project.c.slug == bindparam("project_slug"),
-        environment.c.slug == bindparam("environment_slug"),
-    )
-
-
-def _or_me(found: Select[Any]) -> Select[Any]:
-    """The id that a query finds, else the caller's own: what is not there takes as many reads."""
-    me = select(identity.c.id).where(identity.c.id == bindparam("me", type_=identity.c.id.type))
-    return select(func.coalesce(found.scalar_subquery(), me.scalar_subquery()))
-
-
-_LOCATE = {
-    ScopeType.PROJECT: _or_me(select(project.c.id).where(project.c.slug == bindparam("project_slug"))),
-    ScopeType.ENVIRONMENT: _or_me(
-        select(environment.c.id).join_from(project, environment).where(at_environment())
-    ),
-}

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import and_, bindparam, select
 
-from secretsvc.access.rules import at_environment
+from secretsvc.access.locating import at_environment
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call

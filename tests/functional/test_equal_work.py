@@ -28,7 +28,7 @@ def town(make_service: Maker, request: pytest.FixtureRequest) -> Service:
 
 def settle(service: Service) -> Service:
     arrange(service, "shop")
-    arrange(service, "vault")
+    arrange(service, "vault", "prod", "test")
     service.grant(WARDEN, "admin", "shop/prod")
     for subject in (NOBODY, WARDEN):
         service.user(subject).get("/whoami")
@@ -87,6 +87,7 @@ CASES = [
     (NOBODY, "GET", "/p/vault/e/{}/secrets/KEY", "prod", "dev"),
     (WARDEN, "GET", "/audit?project={}", "vault", "fault"),
     (WARDEN, "GET", "/audit?project={}&environment=prod", "vault", "fault"),
+    (WARDEN, "GET", "/audit?environment={}", "test", "rest"),
 ]
 
 

@@ -27,6 +27,7 @@ FLOORS = {
     "denials": 2,
     "rows": 2,
     "jose": 2,
+    "locating": 2,
     "jwks": 2,
     "key_source": 2,
     "remembering": 2,
