@@ -33,7 +33,10 @@ def run() -> None:
             writer.exec_driver_sql("SET statement_timeout = 0")
             writer.exec_driver_sql("SET lock_timeout = '60s'")
             writer.commit()
-        context.configure(connection=writer, target_metadata=Base.metadata, compare_type=True)
+        # Alembic takes SQLite's DDL for not transactional, and would begin anew for each migration.
+        context.configure(
+            connection=writer, target_metadata=Base.metadata, compare_type=True, transactional_ddl=True
+        )
         with context.begin_transaction():
             context.run_migrations()
     engine.dispose()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of, take_turn
 from secretsvc.kernel.stopwatch import waiting
@@ -59,6 +59,15 @@ def execute_last(connection: Connection, text: str, values: Any) -> None:
         execute(connection, text, values)
     else:
         kept.append((text, values))
+
+
+@contextmanager
+def write_at_end(engine: Engine) -> Iterator[Connection]:
+    """As `write_transaction`; what is executed last there is kept for the commit."""
+    with engine.connect() as connection:
+        kept = connection.info[KEPT] = []
+        yield for_mode(connection, Mode.WRITE)
+        commit(connection, kept)
 
 
 def commit(connection: Connection, kept: Kept) -> None:

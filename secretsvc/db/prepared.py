@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, Uuid
+from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, TextClause, Uuid
 from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.driver import execute, execute_last
@@ -22,7 +22,7 @@ class Prepared:
     It takes no expanding parameters.
     """
 
-    def __init__(self, statement: Select[Any] | Insert) -> None:
+    def __init__(self, statement: Select[Any] | Insert | TextClause) -> None:
         self._statement = statement
         self._forms: dict[str, _Form] = {}
 
@@ -59,7 +59,7 @@ class Prepared:
 class _Form:
     """What one database's driver is given for a statement, and what becomes of its answer."""
 
-    def __init__(self, statement: Select[Any] | Insert, dialect: Dialect) -> None:
+    def __init__(self, statement: Select[Any] | Insert | TextClause, dialect: Dialect) -> None:
         compiled: Any = statement.compile(dialect=dialect)
         self.text: str = compiled.string
         self._positional = compiled.positional
@@ -71,7 +71,7 @@ class _Form:
             for name in compiled.params
             if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
-        columns = [] if isinstance(statement, Insert) else list(statement.selected_columns)
+        columns = [] if isinstance(statement, Insert | TextClause) else list(statement.selected_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[Any]], Any] = row_type._make
         readers = [_reader(one.type, dialect) for one in columns]

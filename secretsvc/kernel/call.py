@@ -17,11 +17,15 @@ from secretsvc.kernel.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A refusal to be written once the main transaction is closed."""
+    """A refusal to be written once the main transaction is closed.
+
+    Where the thing is `absent`, the id is of something else, and nothing of it is kept (contract 3.10).
+    """
 
     action: str
     project_id: UUID | None = None
     environment_id: UUID | None = None
+    absent: bool = False
 
 
 @dataclass
@@ -37,7 +41,6 @@ class Call:
     abandon: Callable[[], None]
     load_ring: Callable[[], KeyRing]
     denials: list[Denial] = field(default_factory=list)
-    absences: int = 0
     #: Whether what is yet to come only reads, whatever the request was for. Set before the first use of the
     #: connection, or before `restart`.
     only_reads: bool = False

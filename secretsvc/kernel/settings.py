@@ -223,6 +223,7 @@ class Settings:
     body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
     rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")
+    denial_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("60/minute"))
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
     trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())
 

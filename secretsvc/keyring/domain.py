@@ -66,8 +66,8 @@ class KeyRingReport:
 class Limits:
     """What the settings allow, and the database they lead to.
 
-    Sizes in bytes; `rate` in the notation of the `limits` library, None where there is no limit; `database`
-    is the engine's name.
+    Sizes in bytes; `rate` and `denials` in the notation of the `limits` library, None where there is no
+    limit; `database` is the engine's name.
     """
 
     secret_max_bytes: int
@@ -75,6 +75,7 @@ class Limits:
     body_max_bytes: int
     rate: str | None
     rate_is_shared: bool
+    denials: str | None
     database: str
 
 
@@ -113,6 +114,7 @@ def limits_in_force(call: Call) -> Limits:
         settings.body_max_bytes,
         None if settings.rate_limit is None else str(settings.rate_limit),
         not settings.rate_limit_storage.startswith("memory:"),
+        None if settings.denial_limit is None else str(settings.denial_limit),
         call.connection.dialect.name,
     )
 

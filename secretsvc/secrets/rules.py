@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, FromClause, Select, and_, bindparam, literal_column, select, true
 
-from secretsvc.access.rules import at_environment
+from secretsvc.access.locating import at_environment
 from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address

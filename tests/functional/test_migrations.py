@@ -10,6 +10,7 @@ from service import arrange
 from sqlalchemy import inspect, text
 
 from alembic import command
+from secretsvc.audit.models import REFUSALS, denial_tally
 from secretsvc.db.base import Base
 from secretsvc.db.engine import make_engine, write_transaction
 
@@ -72,3 +73,21 @@ def test_an_upgrade_of_what_is_up_to_date_keeps_the_data(config, service):
     admin = arrange(service)
     command.upgrade(config, "head")
     assert admin.get("/projects/shop/environments/prod").json["rev"] == 0
+
+
+def test_denials_that_are_in_the_log_are_counted(config, engine, service, admin):
+    eve = service.user("eve@example.com")
+    for path, status in (
+        ("/projects/shop", 404),
+        ("/projects/shop", 404),
+        ("/projects/shop/environments/prod", 404),
+        ("/groups", 403),
+    ):
+        eve.get(path, status)
+    service.user("bob@example.com").get("/projects/shop", 404)
+    counted = denial_tally.c.scope_id != REFUSALS
+    before = sorted(map(str, service.rows(denial_tally, counted)))
+    assert len(before) == 4
+    command.downgrade(config, "0001")
+    command.upgrade(config, "head")
+    assert sorted(map(str, service.rows(denial_tally))) == before
