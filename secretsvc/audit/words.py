@@ -30,6 +30,7 @@ MUTATIONS = (
     "group.grant.create",
     "group.grant.delete",
     "keyring.rekey",
+    "keyring.adopt",
 )
 DENIALS = (
     "access.denied",

@@ -19,7 +19,7 @@ from secretsvc.db.statements import insert_many, is_among, update_many
 from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.crypto import Envelope
 from secretsvc.kernel.errors import (
     Issue,
     PayloadTooLarge,
@@ -30,6 +30,7 @@ from secretsvc.kernel.errors import (
 from secretsvc.projects.models import environment
 from secretsvc.projects.rules import Environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.sealing import MAY_SEAL, Plain, doubt, seal
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
 
@@ -191,13 +192,13 @@ def _apply(
     call: Call, place: Environment, plan: Plan, changes: list[Change], known: Mapping[str, Known]
 ) -> None:
     try:
-        _advance(call, place)
+        envelopes = _sealed(call, place, plan, changes)
+        _advance(call, place, seals=bool(envelopes))
         ids = {key: one.id for key, one in known.items()}
         new = [change for change in changes if change.key not in ids]
         if new:
             ids |= _insert_secrets(call, place, plan, new)
-        inside = call.ring.within(place.id)
-        versions = [_version_row(call, inside, place, plan, change, ids) for change in changes]
+        versions = [_version_row(call, place, change, ids, envelopes) for change in changes]
         insert_many(call.connection, secret_version, versions)
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         if updates:
@@ -208,11 +209,24 @@ def _apply(
         raise LostRace from None
 
 
-def _advance(call: Call, place: Environment) -> None:
-    moved = call.connection.execute(
-        _ADVANCE, {"environment_id": place.id, "present": place.rev, "now": call.now}
-    )
+def _sealed(call: Call, place: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
+    """The envelopes of a write by their key; nothing is removed by one."""
+    written = [
+        Plain(place.id, change.key, change.version, plan.values[change.key])
+        for change in changes
+        if change.kind != REMOVED
+    ]
+    return {one.key: envelope for one, envelope in zip(written, seal(call, written), strict=True)}
+
+
+def _advance(call: Call, place: Environment, *, seals: bool) -> None:
+    parameters = {"environment_id": place.id, "present": place.rev, "now": call.now}
+    if seals:
+        parameters["active_kid"] = call.ring.active_kid
+    moved = call.connection.execute(_ADVANCE_SEALING if seals else _ADVANCE, parameters)
     if moved.rowcount != 1:
+        # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
+        doubt(call)
         raise LostRace
 
 
@@ -237,11 +251,13 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Iterable[Ch
 
 
 def _version_row(
-    call: Call, inside: Compartment, place: Environment, plan: Plan, change: Change, ids: Mapping[str, int]
+    call: Call,
+    place: Environment,
+    change: Change,
+    ids: Mapping[str, int],
+    envelopes: Mapping[str, Envelope],
 ) -> dict[str, Any]:
-    envelope, kid = None, None
-    if change.kind != REMOVED:
-        envelope, kid = inside.seal(plan.values[change.key].encode("utf-8"), change.key, change.version)
+    envelope, kid = envelopes.get(change.key, (None, None))
     return {
         "secret_id": ids[change.key],
         "version": change.version,
@@ -285,3 +301,4 @@ _ADVANCE = (
     .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
     .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
 )
+_ADVANCE_SEALING = _ADVANCE.where(MAY_SEAL)

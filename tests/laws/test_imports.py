@@ -30,6 +30,7 @@ FLOORS = {
     "key_source": 2,
     "remembering": 2,
     "formats": 2,
+    "sealing": 2,
     "writing": 2,
     "domain": 3,
     "matrix_domain": 3,
