@@ -129,7 +129,7 @@ def test_a_page_takes_as_many_statements_whatever_its_size_and_how_many_are_left
             now.post("/admin/rekey", {"limit": limit})
         taken.append(len(statements))
     # The snapshot, the page (in two parts where one does not fill it), the update, the count, the record. The
-    # first page adopts the key too, the second asks whether that came to pass, the last two retire the others.
+    # first page also adopts the key, the second asks whether that held, the last two retire the other key.
     assert taken == [8, 6, 5, 5, 7, 5]
 
 
