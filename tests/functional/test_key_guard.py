@@ -125,6 +125,15 @@ def test_a_new_key_beside_one_in_use_is_adopted_by_its_first_envelope(service, a
     assert adoptions(service)[1] == {"kid": kid_of(now), "by": "rotation"}
 
 
+def test_a_new_key_beside_a_retired_one_is_not_adopted(service, admin):
+    fill(admin)
+    rotated(service).user().post("/admin/rekey", {"limit": 1000})
+    kept = adopted(service)
+    stray = service.restarted(MASTER_KEY=NEXT_KEY, MASTER_KEY_OLD=MASTER_KEY)
+    assert write(stray.user(), 500).json["code"] == "SERVER_MISCONFIGURED"
+    assert adopted(service) == kept
+
+
 def test_step_2_of_a_rotation_with_the_old_key_active_and_the_new_one_beside_it_adopts_nothing(
     service, admin
 ):
