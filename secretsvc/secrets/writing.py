@@ -211,12 +211,9 @@ def _apply(
 
 def _sealed(call: Call, place: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
     """The envelopes of a write by their key; nothing is removed by one."""
-    written = [
-        Plain(place.id, change.key, change.version, plan.values[change.key])
-        for change in changes
-        if change.kind != REMOVED
-    ]
-    return {one.key: envelope for one, envelope in zip(written, seal(call, written), strict=True)}
+    kept = [change for change in changes if change.kind != REMOVED]
+    plain = [Plain(place.id, one.key, one.version, plan.values[one.key]) for one in kept]
+    return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
 def _advance(call: Call, place: Environment, *, seals: bool) -> None:
@@ -251,11 +248,7 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Iterable[Ch
 
 
 def _version_row(
-    call: Call,
-    place: Environment,
-    change: Change,
-    ids: Mapping[str, int],
-    envelopes: Mapping[str, Envelope],
+    call: Call, place: Environment, change: Change, ids: Mapping[str, int], envelopes: Mapping[str, Envelope]
 ) -> dict[str, Any]:
     envelope, kid = envelopes.get(change.key, (None, None))
     return {
