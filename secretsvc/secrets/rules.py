@@ -1,4 +1,4 @@
-"""Secrets at rest: to load them, and to seal and open their values in their place."""
+"""Secrets at rest: to load them, and to open their values in their place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Compartment, Envelope
+from secretsvc.kernel.crypto import Compartment
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import environment_row
@@ -93,11 +93,6 @@ def _problem(
     except (DecryptFailed, UnknownKid) as error:
         return error.code
     return None
-
-
-def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
-    """The value under the active key, bound to its place. Raises `ServerMisconfigured`."""
-    return call.ring.within(environment_id).seal(value.encode("utf-8"), key, version)
 
 
 def find_secret(call: Call, at: Address, key: str) -> Any:

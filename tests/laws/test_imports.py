@@ -34,6 +34,7 @@ FLOORS = {
     "roca": 2,
     "unverified": 2,
     "formats": 2,
+    "sealing": 2,
     "known": 2,
     "planning": 2,
     "writing": 2,
