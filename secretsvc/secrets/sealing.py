@@ -1,4 +1,4 @@
-"""The one way to an envelope, and its guard: only a master key that is in use here may seal (decision 0027).
+"""The one way to an envelope, and its guard: only a master key that is in use here may seal (decision 0028).
 
 A process with a key that this database does not know would write what nobody else can open.
 """

@@ -1,4 +1,4 @@
-"""Nothing is sealed but behind the guard, `secrets/sealing.py` (decision 0027)."""
+"""Nothing is sealed but behind the guard, `secrets/sealing.py` (decision 0028)."""
 
 from __future__ import annotations
 
