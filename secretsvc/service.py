@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
@@ -53,7 +54,10 @@ def includeme(config: Any) -> None:
 
 
 def report(registry: Any) -> None:
-    """Logs what is wrong with the settings at the start, before a request meets it."""
-    registry.service_settings.report()
+    """Logs what is wrong with the settings and the files at the start, before a request meets it."""
+    settings = registry.service_settings
+    if "database_url" not in settings.report():
+        for path, mode in open_to_others(settings.database_url):
+            log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
     with suppress(ServerMisconfigured):
         registry.load_ring()
