@@ -59,7 +59,8 @@ def endpoints(registry: Any) -> list[Endpoint]:
         if operation is not None:
             path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            wing = settings["callable"].__module__.split(".")[-2]
+            package, _, module = settings["callable"].__module__.rpartition(".")
+            wing = package.rpartition(".")[2] or module
             found.append(Endpoint(path or "/", settings["context"], parameters, operation, wing))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
 
