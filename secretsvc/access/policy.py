@@ -73,7 +73,7 @@ def _holds(snapshot: GrantSnapshot, permission: str, at: Address) -> bool:
 
 
 def _refuse(call: Call, permission: str, at: Address) -> None:
-    """Raises what the rules say of a view that is not permitted: they know 403 from 404, and note the denial."""
+    """Raises as the rules do, where a view is not permitted: they know 403 from 404, and note the denial."""
     if permission == ADMIN_SOMEWHERE:
         assert_admin_somewhere(call)
     elif permission == VISIBLE:

@@ -1,4 +1,4 @@
-"""The files of an SQLite database: their owner's alone where we make them, told of where others may open them."""
+"""SQLite files are private where the service makes them, and named in the log where others may open them."""
 
 from __future__ import annotations
 
