@@ -60,10 +60,14 @@ class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of it
         return value
 
 
+def is_outside_api(environ: dict[str, Any]) -> bool:
+    """Whether the path is that of a page, or of what pages are made of."""
+    return not f"{environ['PATH_INFO']}/".startswith(JSON_PATHS)
+
+
 def error_response(error: SecretsvcError, request: Any) -> Response:
     """The answer to an error: the envelope for the API, a page for everything else."""
-    is_page = not f"{request.environ['PATH_INFO']}/".startswith(JSON_PATHS)
-    response = _page(error, request) if is_page else _document(error, request)
+    response = (_page if is_outside_api(request.environ) else _document)(error, request)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.retry_after)
     return response

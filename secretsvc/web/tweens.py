@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pyramid.response import FileResponse
 from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
-from secretsvc.web.errors import error_response, translate
+from secretsvc.web.errors import error_response, is_outside_api, translate
 from secretsvc.web.headers import complete, request_id
 from secretsvc.web.tree import API, MOUNTS, Root, resolve
 
@@ -22,11 +23,22 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
             response = handler(request)
         except Exception as error:  # the last resort: whatever the exception views did not see
             response = error_response(translate(error), request)
-        more = _plaintext_headers(registry) if _reveals(request, registry) else {}
+        more = _plaintext_headers(registry) if _may_hold_values(request, response, registry) else {}
         complete(response, request.request_id, more)
         return response
 
     return tween
+
+
+def _may_hold_values(request: Any, response: Any, registry: Any) -> bool:
+    """Whether no cache may keep the answer: of the API those of the routes that return values.
+
+    And every page, what comes of a form, and their errors, so that no page can be forgotten: a value that was
+    typed or revealed may be in any of them, but not in a file that is served from the disk.
+    """
+    if is_outside_api(request.environ):
+        return not isinstance(response, FileResponse)
+    return _reveals(request, registry)
 
 
 def _reveals(request: Any, registry: Any) -> bool:
