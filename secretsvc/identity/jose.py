@@ -31,7 +31,8 @@ _PUBLIC_MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OK
 def strict_object(data: bytes) -> dict[str, Any]:
     """A JSON object in UTF-8 without a byte order mark, duplicate members, NaN or Infinity.
 
-    Raises ValueError, also for more than `MAX_DEPTH` levels, and RecursionError where the nesting is deeper than the interpreter's stack.
+    Raises ValueError, also for more than `MAX_DEPTH` levels, and RecursionError where the nesting is deeper
+    than the interpreter's stack.
     """
     value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     if not isinstance(value, dict):
