@@ -12,6 +12,7 @@ from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ def includeme(config: Any) -> None:
     registry.service_settings = settings
     registry.database = Database(settings)
     registry.key_providers = {}
+    registry.refusals = Refusals()
     config.add_directive("add_key_provider", add_key_provider)
 
     @cache

@@ -22,6 +22,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.origins import Origin, parse_origin
 from secretsvc.kernel.subjects import email_subject
 
 log = logging.getLogger(__name__)
@@ -171,6 +172,11 @@ def key_url(raw: str) -> str:
     return raw.strip()
 
 
+def origin(raw: str) -> Origin:
+    """An origin of the web, with nothing behind it."""
+    return parse_origin(raw.strip())
+
+
 def header_name(raw: str) -> str:
     """An HTTP token."""
     if not TOKEN.fullmatch(raw.strip()):
@@ -208,6 +214,7 @@ class Settings:
     access_header = Setting(header_name, "Proxy-Access-Jwt-Assertion")
     access_cookie = Setting(header_name, "Proxy_Authorization")
     edge_cache_header = Setting(header_name, "Edge-CDN-Cache-Control")
+    public_origin: Setting[Origin | None] = Setting(origin, None)
     secret_max_bytes = Setting(integer(1, 2**40), 65_536)
     # A full replace is one atomic batch, which both databases must be able to take.
     env_max_secrets = Setting(integer(1, 10_000), 500)

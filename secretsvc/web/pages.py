@@ -18,6 +18,7 @@ from pyramid.viewderivers import VIEW
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import (
     Conflict,
+    Forbidden,
     LastAdmin,
     PayloadTooLarge,
     PreconditionFailed,
@@ -25,6 +26,7 @@ from secretsvc.kernel.errors import (
     ValidationFailed,
     VersionConflict,
 )
+from secretsvc.kernel.refusals import Reason
 from secretsvc.web.errors import STATUS, RelativeResponse
 from secretsvc.web.forms import TOKEN, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
@@ -191,8 +193,7 @@ def form_view(view: View, info: Any) -> View:
 
     def wrapper(context: Node, request: Any) -> Any:
         request.form = parse_form(request)
-        call = request.call
-        check_token(call.ring, call.actor, call.now, request.form[TOKEN])
+        _check_own(request)
         try:
             return view(context, request)
         except REFUSALS as error:
@@ -201,6 +202,17 @@ def form_view(view: View, info: Any) -> View:
             return _redrawn(page.redraw, context, request, error)
 
     return wrapper
+
+
+def _check_own(request: Any) -> None:
+    """Passes for a form with a token of its identity. Raises `Forbidden`, which is noted."""
+    call, offered = request.call, request.form[TOKEN]
+    try:
+        check_token(call.ring, call.actor, call.now, offered)
+    except Forbidden:
+        reason = Reason.FORM_TOKEN if offered else Reason.NO_FORM_TOKEN
+        request.registry.refusals.note(reason, request.request_id)
+        raise
 
 
 def _redrawn(redraw: View, context: Node, request: Any, error: SecretsvcError) -> Any:

@@ -25,6 +25,8 @@ from secretsvc.web.types import Anything, Identifier, Type, described
 API = "api"
 PAGES = "pages"
 MOUNTS = {API: "/api/v1/", PAGES: "/"}
+# Pyramid's own `*traverse` matches no path with a newline in it.
+_REST = "{traverse:(?s:.*)}"
 
 
 class Tree:
@@ -200,9 +202,9 @@ def includeme(config: Any) -> None:
     config.set_root_factory(root_factory(config.registry.tree))
     config.add_traverser(Traverser, Root)
     config.add_directive("add_tree_child", add_tree_child)
-    config.add_route(API, MOUNTS[API] + "*traverse")
+    config.add_route(API, MOUNTS[API] + _REST)
 
 
 def add_pages_mount(config: Any) -> None:
     """Mounts the pages; last, because it matches every path."""
-    config.add_route(PAGES, MOUNTS[PAGES] + "*traverse")
+    config.add_route(PAGES, MOUNTS[PAGES] + _REST)

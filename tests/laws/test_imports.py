@@ -29,6 +29,8 @@ FLOORS = {
     "jwks": 2,
     "key_source": 2,
     "remembering": 2,
+    "roca": 2,
+    "unverified": 2,
     "formats": 2,
     "writing": 2,
     "domain": 3,

@@ -29,6 +29,7 @@ DEFAULTS = {
     "access_header": "Proxy-Access-Jwt-Assertion",
     "access_cookie": "Proxy_Authorization",
     "edge_cache_header": "Edge-CDN-Cache-Control",
+    "public_origin": None,
     "secret_max_bytes": 65_536,
     "env_max_secrets": 500,
     "body_max_bytes": 1_048_576,
@@ -85,6 +86,10 @@ PARSED = [
     ("ACCESS_LEEWAY", "0", 0),
     ("ACCESS_LEEWAY", "60", 60),
     ("ACCESS_HEADER", "Cf-Access-Jwt-Assertion", "Cf-Access-Jwt-Assertion"),
+    ("PUBLIC_ORIGIN", "https://secrets.example.com", ("https", "secrets.example.com", 443)),
+    ("PUBLIC_ORIGIN", " HTTPS://Secrets.Example.COM:443\n", ("https", "secrets.example.com", 443)),
+    ("PUBLIC_ORIGIN", "http://localhost:6543", ("http", "localhost", 6543)),
+    ("PUBLIC_ORIGIN", "http://[::1]:80", ("http", "[::1]", 80)),
     ("SECRET_MAX_BYTES", " 10 ", 10),
     ("RATE_LIMIT", "", None),
     ("RATE_LIMIT", " ", None),
@@ -117,6 +122,19 @@ MALFORMED = [
     *[("ACCESS_HEADER", raw) for raw in ("", "a b", "a:b", "é", "a\r\nb", "x" * 129)],
     *[("ACCESS_COOKIE", raw) for raw in ("", "a;b", "a=b")],
     *[("EDGE_CACHE_HEADER", raw) for raw in ("", "a b", "a\nb")],
+    *[("PUBLIC_ORIGIN", raw) for raw in ("", " ", "null", "*", "example.com", "//example.com", "https://")],
+    *[
+        ("PUBLIC_ORIGIN", raw)
+        for raw in ("https://example.com/", "https://example.com/x", "https://a, https://b")
+    ],
+    *[
+        ("PUBLIC_ORIGIN", raw)
+        for raw in ("ftp://example.com", "https://u@example.com", "https://example.com?x")
+    ],
+    *[
+        ("PUBLIC_ORIGIN", raw)
+        for raw in ("https://example.com:", "https://example.com:65536", "https://[::1")
+    ],
     *[("SECRET_MAX_BYTES", raw) for raw in ("", "0", "64k", "-1")],
     *[("ENV_MAX_SECRETS", raw) for raw in ("", "0", "10001", "many")],
     *[("BODY_MAX_BYTES", raw) for raw in ("", "0", "1MB")],
