@@ -46,7 +46,7 @@ def includeme(config: Any) -> None:
     def load_ring() -> KeyRing:
         provider = registry.key_providers.get(settings.key_provider)
         if provider is None:
-            log.error("setting KEY_PROVIDER names no provider")
+            settings.complain("setting KEY_PROVIDER names no provider")
             raise ServerMisconfigured()
         ring = KeyRing(*provider(settings))
         ring.check()

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, Uuid
 from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.driver import execute, execute_last
+from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
 
@@ -32,7 +33,11 @@ class Prepared:
     def tuples(self, connection: Connection, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """As `rows`, without names: to give them to 500 rows takes as long as to fetch these."""
         form = self._form(connection.dialect)
-        return form.read(execute(connection, form.text, form.values(parameters)).fetchall())
+        values = form.values(parameters)
+        with waiting():
+            # SQLite finds the rows only now.
+            fetched = execute(connection, form.text, values).fetchall()
+        return form.read(fetched)
 
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
         """Executes what has no rows to return."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Mapping
@@ -21,8 +20,6 @@ from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import RateLimited, ServerMisconfigured
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 class Authenticator:
@@ -65,7 +62,7 @@ class Authenticator:
         try:
             storage = storage_from_string(self.settings.rate_limit_storage)
         except ConfigurationError:
-            log.error("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
+            self.settings.complain("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
             raise ServerMisconfigured() from None
         return FixedWindowRateLimiter(storage)
 

@@ -48,6 +48,8 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
 
 
 def _mode(request: Any) -> Mode:
+    if request.call.only_reads:
+        return Mode.SNAPSHOT
     if request.method not in SAFE_METHODS:
         return Mode.WRITE
     if request.operation.reads_at_once:

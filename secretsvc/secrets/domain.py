@@ -180,7 +180,7 @@ def import_secrets(
 ) -> Written:
     """Writes what a file holds; a dry run only tells what it would do (specification, "Secrets" 5)."""
     assert_can(call, Role.WRITER, at)
-    values = READERS[format](content)
+    values = READERS[format](content, call.settings.env_max_secrets)
     check_values(call, values)
     return write(
         call,

@@ -127,7 +127,7 @@ def rewrite_as_text(
 ) -> Written:
     """Makes the environment what the dotenv text says; a value that stays as it is takes no new version."""
     assert_can(call, Role.WRITER, at)
-    values = read_env(content)
+    values = read_env(content, call.settings.env_max_secrets)
     check_values(call, values)
 
     def plan(place: Environment, known: Mapping[str, Known]) -> Plan:

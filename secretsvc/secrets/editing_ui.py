@@ -11,13 +11,13 @@ from typing import Any
 
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Issue, PreconditionFailed, ValidationFailed
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets import domain, editing_domain, schemas
 from secretsvc.secrets.editing_domain import Edits
 from secretsvc.secrets.formats import write_env
-from secretsvc.secrets.ui import editor
+from secretsvc.secrets.ui import editor, rows_of
 from secretsvc.secrets.writing import Written
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import see_other
@@ -59,7 +59,13 @@ def load_text(context: Environment, request: Any) -> Any:
 
 
 def write_edits(call: Call, at: Address, form: Form, **options: Any) -> Written:
-    """The editor's rows."""
+    """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
+    limit = call.settings.env_max_secrets
+    if len(rows_of(form)) > limit:
+        raise PayloadTooLarge(
+            f"An environment holds at most {limit} secrets.",
+            hint=f"Of the rows for new ones this page has kept the first {limit}.",
+        )
     return editing_domain.edit_secrets(call, at, read_edits(form), **options)
 
 

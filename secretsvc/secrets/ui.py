@@ -12,7 +12,7 @@ from secretsvc.projects.resources import Environment, Project
 from secretsvc.secrets import domain, editing_domain, matrix_domain, schemas
 from secretsvc.secrets.formats import write_env
 from secretsvc.secrets.resources import Secret, Secrets
-from secretsvc.web.forms import unix_lines
+from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import validate
@@ -36,9 +36,14 @@ def matrix(context: Project, request: Any) -> Any:
 def editor(context: Environment, request: Any) -> Any:
     """The secrets of an environment without their values, with room for changes and for new ones."""
     sheet = editing_domain.sheet(request.call, context.address)
-    typed = {name.partition(".")[0] for name, _ in request.form.under("new.")}
-    rows = sorted(typed, key=lambda name: (len(name), name)) or [str(row) for row in range(NEW_ROWS)]
-    return {"sheet": sheet, "new_rows": rows}
+    rows = rows_of(request.form)[: request.call.settings.env_max_secrets]
+    return {"sheet": sheet, "new_rows": rows or [str(row) for row in range(NEW_ROWS)]}
+
+
+def rows_of(form: Form) -> list[str]:
+    """The names of the rows for new secrets that the editor's form has, in their order."""
+    typed = {name.partition(".")[0] for name, _ in form.under("new.")}
+    return sorted(typed, key=lambda name: (len(name), name))
 
 
 def editor_of(context: Secrets, _request: Any) -> Any:

@@ -28,7 +28,7 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.projects.models import environment
-from secretsvc.projects.rules import Environment, lock_environment
+from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
@@ -94,12 +94,13 @@ def write(
 ) -> Written:
     """Applies a plan to the environment; `keys` names the ones it needs to know of even if deleted.
 
-    The loser of a version race is tried once more against fresh state (specification, "Secrets" 4).
-    Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`.
+    The loser of a version race is tried once more against fresh state (specification, "Secrets" 4). A dry
+    run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`.
     """
+    call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        place = lock_environment(call, at)
+        place = find_environment(call, at) if dry_run else lock_environment(call, at)
         if expected_rev is not None and expected_rev != place.rev:
             raise PreconditionFailed()
         known = _known(call, place.id, keys)

@@ -27,10 +27,12 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.kernel.refusals import Reason
-from secretsvc.web.errors import STATUS, RelativeResponse
+from secretsvc.web.errors import STATUS
+from secretsvc.web.failures import expected
 from secretsvc.web.forms import TOKEN, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.query import parse_query
+from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
 from secretsvc.web.shell import Link, Shell, Tab, macros
 from secretsvc.web.tree import PAGES, Node
@@ -216,6 +218,8 @@ def _check_own(request: Any) -> None:
 
 
 def _redrawn(redraw: View, context: Node, request: Any, error: SecretsvcError) -> Any:
+    request.failure = expected(error)
+    request.call.only_reads = True
     request.call.restart()
     request.form.refuse(error)
     request.response.status_int = STATUS[error.code]
@@ -243,6 +247,7 @@ def includeme(config: Any) -> None:
     config.add_directive("add_navigation", add_navigation)
     config.add_directive("add_tab", add_tab)
     config.add_view_deriver(page_view, under="INGRESS", over="secured_view")
-    # Inside the renderer, so that what a redrawn page returns is rendered too.
-    config.add_view_deriver(form_view, under="rendered_view", over=VIEW)
+    # Inside the renderer, to which it leaves nothing; what a redrawn page returns is drawn too.
+    config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)
+    config.add_view_deriver(form_view, under="drawing_view", over=VIEW)
     config.add_subscriber(add_shell, BeforeRender)

@@ -90,6 +90,13 @@ class Node:
         names = [node.__name__ for node in self.lineage()][:-1]
         return MOUNTS[mount] + "/".join(reversed(names))
 
+    def template(self, view_name: str = "") -> str:
+        """The path of a view of such nodes, with what clients name in braces: `/projects/{project}`."""
+        nodes = [*self.lineage()][-2::-1]
+        path = "".join(f"/{{{node.parameter}}}" if node.parameter else f"/{node.__name__}" for node in nodes)
+        below = view_name if view_name.startswith(":") or not view_name else f"/{view_name}"
+        return path + below or "/"
+
 
 class IdNode(Node):
     """A node that an id names."""

@@ -171,6 +171,10 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     # WebOb lays a larger body down on disk, with the values in it.
     request_body_tempfile_limit = sys.maxsize
     request_id: str = ""
+    #: Where it came from, if the proxies that say so are trusted.
+    client_address: str | None = None
+    #: Why it was not carried out, if it was not.
+    failure: Any = None
     #: The `Call`, once the caller is admitted.
     call: Any = None
     #: The `Operation` of the view, or the `Page`.

@@ -183,12 +183,13 @@ def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine:
     event.listen(engine, "before_cursor_execute", begin)
     event.listen(engine, "after_cursor_execute", lambda *given: found.append(given[4].note))
     event.listen(engine, "handle_error", lambda error: found.append(f"no {error.execution_context.note}"))
-    with write_transaction(engine) as connection:
+    with engine.connect() as connection:
+        for_mode(connection, Mode.WRITE)
+        connection.begin()
         insert_many(connection, project, [a_project()])
         FIND.rows(connection, {"slug": "shop"})
         with pytest.raises(IntegrityError):
             INSERT.run(connection, a_project())
-        connection.rollback()
     assert found == ["INSERT" if engine.name == "sqlite" else "COPY", "SELECT", "no INSERT"]
 
 

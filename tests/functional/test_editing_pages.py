@@ -132,6 +132,32 @@ def test_a_refused_edit_comes_back_as_it_was_typed(browser, vault, fields, statu
     assert vault.rev == 1
 
 
+def test_more_new_rows_than_an_environment_holds_are_refused_and_the_first_ones_kept(vault, service):
+    small = Browser(service.restarted(ENV_MAX_SECRETS="5"))
+    token = small.open(PROD).html.find("input", {"name": "csrf"})["value"]
+    rows = {f"new.{row}.key": f"K{row}" for row in range(6)}
+    for action in ("edit-review", "edit-apply"):
+        page = small.post(f"{PROD}/{action}", {"csrf": token, **rows}, status=413)
+        told = page.html.find(role="alert").text
+        assert "An environment holds at most 5 secrets." in told
+        assert "kept the first 5" in told
+        assert [page.forms["edits"][f"new.{row}.key"].value for row in range(5)] == list(rows.values())[:5]
+        assert "new.5.key" not in page.forms["edits"].fields
+    assert vault.values() == {}
+    rows.popitem()
+    page = small.post(f"{PROD}/edit-review", {"csrf": token, **rows}, status=200)
+    assert len(plan(page)) == 5
+
+
+def test_a_page_names_a_hundred_problems_and_how_many_more_there_are(browser):
+    token = browser.open(PROD).html.find("input", {"name": "csrf"})["value"]
+    bad = {f"value.-{number}": "x" for number in range(130)}
+    page = browser.post(f"{PROD}/edit-review", {"csrf": token, **bad}, status=422)
+    told = page.html.find(role="alert").find_all("li")
+    assert len(told) == 101
+    assert told[-1].text.strip() == "30 more are not shown."
+
+
 def test_an_environment_that_was_deleted_meanwhile_is_not_found(browser, admin):
     form = edits(browser.open(PROD), value__A="x")
     admin.delete(PROD)

@@ -12,7 +12,7 @@ from service import arrange
 
 from secretsvc.web.openapi import endpoints
 
-#: Written from the specification alone.
+#: Written from the specification and contract 5.10 alone.
 SPECIFIED = (
     "GET /health",
     "GET /whoami",
@@ -41,6 +41,7 @@ SPECIFIED = (
     "GET /identities/{id}/effective-permissions",
     "GET /grants",
     "POST /grants",
+    "PATCH /grants/{id}",
     "DELETE /grants/{id}",
     "GET /access/unknown-identities",
     "GET /groups",
@@ -53,6 +54,7 @@ SPECIFIED = (
     "DELETE /groups/{id}/members/{identityId}",
     "GET /groups/{id}/grants",
     "POST /groups/{id}/grants",
+    "PATCH /groups/{id}/grants/{grantId}",
     "DELETE /groups/{id}/grants/{grantId}",
     "GET /audit",
     "GET /admin/keyring",

@@ -39,6 +39,7 @@ def paths(vault, service):
 
     def fill(path):
         one = ids[Identity] if path.startswith("/identities") else ids[Group]
+        one = names["grantId"] if path.startswith("/grants") else one
         return path.format(**names, id=one)
 
     return [(fill(path), method) for path, method in declared(service.app.registry)]

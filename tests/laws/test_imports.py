@@ -45,6 +45,7 @@ FLOORS = {
     "api": 5,
     "group_api": 5,
     "ui": 5,
+    "grant_ui": 5,
     "group_ui": 5,
     "identity_ui": 5,
     "place_ui": 5,

@@ -236,7 +236,7 @@ def test_a_value_leaves_no_trace_in_logs_answers_audit_or_database(scene: Scene)
     running = scene.places()
     assert traces(running, scene.hidden) == []
     output = running["output of process-0"]
-    told = [b"DEBUG sqlalchemy", b"unexpected IntegrityError", b"was not recorded"]
+    told = [b'"logger":"sqlalchemy', b"unexpected IntegrityError", b"was not recorded"]
     told += [b"refused: " + why for why in (b"expired", b"audience", b"subject", b"signature", b"absent")]
     for expected in told:
         assert expected in output

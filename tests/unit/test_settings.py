@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+from ipaddress import ip_network
 
 import pytest
 
@@ -35,6 +36,7 @@ DEFAULTS = {
     "body_max_bytes": 1_048_576,
     "rate_limit_storage": "memory://",
     "last_seen_resolution": 1_000,
+    "trusted_proxies": (),
 }
 REQUIRED = {"database_url", "master_key", "access_issuer", "access_audience", "access_jwks_url"}
 
@@ -94,6 +96,8 @@ PARSED = [
     ("RATE_LIMIT", "", None),
     ("RATE_LIMIT", " ", None),
     ("LAST_SEEN_RESOLUTION", "0", 0),
+    ("TRUSTED_PROXIES", " ", ()),
+    ("TRUSTED_PROXIES", "10.0.0.0/8,::1 ,", (ip_network("10.0.0.0/8"), ip_network("::1"))),
 ]
 
 
@@ -141,6 +145,7 @@ MALFORMED = [
     *[("RATE_LIMIT", raw) for raw in ("lots", "1", "/minute", "1/day;2/hour", "0/minute")],
     *[("RATE_LIMIT_STORAGE", raw) for raw in ("", "  ")],
     *[("LAST_SEEN_RESOLUTION", raw) for raw in ("", "-1", str(2**53))],
+    *[("TRUSTED_PROXIES", raw) for raw in ("x", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0-10.0.0.9", "*", "1")],
 ]
 
 
@@ -150,6 +155,15 @@ def test_a_malformed_value_is_no_silent_default(caplog, variable, raw):
         getattr(settings(**{variable: raw}), variable.lower())
     assert caplog.messages == [f"setting {variable} is malformed"]
     assert (caught.value.message, caught.value.__cause__) == (ServerMisconfigured.default_message, None)
+
+
+def test_a_complaint_is_logged_once_a_minute_however_often_a_setting_is_needed(caplog):
+    bad = settings(ACCESS_LEEWAY="x")
+    for _ in range(9):
+        for name in ("access_leeway", "access_issuer"):
+            with pytest.raises(ServerMisconfigured):
+                getattr(bad, name)
+    assert caplog.messages == ["setting ACCESS_LEEWAY is malformed", "setting ACCESS_ISSUER is missing"]
 
 
 def test_the_variable_wins_over_the_ini_key():
