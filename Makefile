@@ -63,9 +63,11 @@ format: $(VENV)/dev.done ## format the code
 	$(BIN)/ruff format .
 
 pins: $(VENV)/dev.done ## renew the exact versions in constraints/
-	$(BIN)/pip-compile $(PIN) --output-file constraints/run.txt setup.cfg
-	$(BIN)/pip-compile $(PIN) --extra test --extra check -c constraints/run.txt --output-file constraints/dev.txt setup.cfg
+	$(BIN)/pip-compile $(PIN) --output-file constraints/run.txt $(PINNED)
+	$(BIN)/pip-compile $(PIN) --extra test --extra check -c constraints/run.txt --output-file constraints/dev.txt $(PINNED)
+	sed -i 's/^legacy-cgi==[^ ]*/& ; python_version >= "3.13"/' constraints/run.txt constraints/dev.txt
 
+PINNED := setup.cfg constraints/later.in
 PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 

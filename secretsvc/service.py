@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
+
+log = logging.getLogger(__name__)
 
 #: The active master key and, during a rotation, the retired one: 32 bytes each.
 KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
@@ -52,7 +56,10 @@ def includeme(config: Any) -> None:
 
 
 def report(registry: Any) -> None:
-    """Logs what is wrong with the settings at the start, before a request meets it."""
-    registry.service_settings.report()
+    """Logs what is wrong with the settings and the files at the start, before a request meets it."""
+    settings = registry.service_settings
+    if "database_url" not in settings.report():
+        for path, mode in open_to_others(settings.database_url):
+            log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
     with suppress(ServerMisconfigured):
         registry.load_ring()

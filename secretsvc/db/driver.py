@@ -15,6 +15,25 @@ from secretsvc.kernel.stopwatch import waiting
 Kept = list[tuple[str, Any]]
 
 
+class StatementContext:
+    """What stands for SQLAlchemy's `ExecutionContext` where a statement goes past it.
+
+    Listeners for statements put attributes of their own on it, and find them again when the same statement
+    is over or has failed: tracing does.
+    """
+
+    compiled = None
+    executemany = False
+
+    def __init__(self, connection: Connection, cursor: Any, statement: str) -> None:
+        self.root_connection = self.connection = connection
+        self.engine, self.dialect = connection.engine, connection.dialect
+        self.cursor, self.statement = cursor, statement
+
+    def handle_dbapi_exception(self, _error: BaseException) -> None:
+        """Nothing to be done: SQLAlchemy tells it of the driver's errors."""
+
+
 @contextmanager
 def beside_sqlalchemy(connection: Connection, text: str, values: Any) -> Iterator[Any]:
     """The driver's cursor, for a statement that is told to whoever listens for statements.
@@ -22,15 +41,18 @@ def beside_sqlalchemy(connection: Connection, text: str, values: Any) -> Iterato
     What the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
     """
     listeners = connection.dispatch
+    context: Any = None
     try:
         cursor = cursor_of(connection)
+        if listeners.before_cursor_execute or listeners.after_cursor_execute:
+            context = StatementContext(connection, cursor, text)
         if listeners.before_cursor_execute:
-            listeners.before_cursor_execute(connection, cursor, text, values, None, False)
+            listeners.before_cursor_execute(connection, cursor, text, values, context, False)
         yield cursor
         if listeners.after_cursor_execute:
-            listeners.after_cursor_execute(connection, cursor, text, values, None, False)
+            listeners.after_cursor_execute(connection, cursor, text, values, context, False)
     except connection.dialect.loaded_dbapi.Error as error:
-        connection._handle_dbapi_exception(error, None, None, None, None)
+        connection._handle_dbapi_exception(error, None, None, None, context)
 
 
 def execute(connection: Connection, text: str, values: Any) -> Any:

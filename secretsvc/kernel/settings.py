@@ -239,14 +239,16 @@ class Settings:
         if self._complaints.passes(text) is not None:
             log.error(text)
 
-    def report(self) -> None:
-        """Logs the name of each setting that is missing or malformed, once, at the start.
+    def report(self) -> frozenset[str]:
+        """Logs the name of each setting that is missing or malformed, once, at the start, and returns them.
 
         Which of the master key's are needed is for the key provider to say.
         """
+        bad = set()
         for name, setting in vars(type(self)).items():
             if isinstance(setting, Setting) and not name.startswith("master_key"):
                 try:
                     getattr(self, name)
                 except ServerMisconfigured:
-                    continue
+                    bad.add(name)
+        return frozenset(bad)

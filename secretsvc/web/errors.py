@@ -52,11 +52,16 @@ def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
     return body
 
 
+def is_outside_api(environ: dict[str, Any]) -> bool:
+    """Whether the path is that of a page, or of what pages are made of."""
+    return not f"{environ['PATH_INFO']}/".startswith(JSON_PATHS)
+
+
 def error_response(error: SecretsvcError, request: Any) -> Response:
     """The answer to an error: the envelope for the API, a page for everything else."""
-    if f"{request.environ['PATH_INFO']}/".startswith(JSON_PATHS):
-        return _answer(_document, error, request)
-    return Drawing(lambda: _answer(_page, error, request))
+    if is_outside_api(request.environ):
+        return Drawing(lambda: _answer(_page, error, request))
+    return _answer(_document, error, request)
 
 
 def _answer(make: Callable[[SecretsvcError, Any], Response], error: SecretsvcError, request: Any) -> Response:
