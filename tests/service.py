@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
@@ -24,6 +25,7 @@ from secretsvc.identity.models import identity
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.settings import Setting, Settings
 from secretsvc.projects.models import environment, project
 
 API = "/api/v1"
@@ -66,6 +68,9 @@ class Client:
 
     def delete(self, path: str, status: int = 204, **options: Any) -> TestResponse:
         return self.request("DELETE", path, status=status, **options)
+
+
+_VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
 
 
 class Applications:
@@ -132,7 +137,7 @@ class Service:
             if value is not None
         }
         # Settings of a test's own may count, or fail, or name a package of its own.
-        self.is_usual = not settings
+        self.is_usual = not settings and not _VARIABLES & os.environ.keys()
         self.app = applications.lend(self.settings) if self.is_usual else secretsvc.main({}, **self.settings)
         self.others: list[Service] = []
 

@@ -20,7 +20,7 @@ MAX_ISSUES = 100
 
 # Lines without a binding, as python-dotenv skips them one by one, but at once: it takes seconds for half a
 # million of them. One with a lone surrogate is left for it to find.
-_NO_BINDINGS = re.compile(r"(?:[^\S\r\n]*(?:#[^\r\n\ud800-\udfff]*)?(?:\r\n|\n|\r))*")
+_NO_BINDINGS = re.compile(r"(?:[^\S\r\n]*(?:#[^\r\n\ud800-\udfff]*)?(?:\r\n|\n|\r(?!\n)))*")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _REST_OF_LINE = r"([^\r\n]*)"
 _INLINE_COMMENT = re.compile(r"(?<=\s)#")
