@@ -31,6 +31,7 @@ from tokens import TestIssuer  # noqa: E402
 __all__ = [
     "ENGINES",
     "HEADER",
+    "PageRequest",
     "Report",
     "Request",
     "Service",
@@ -133,6 +134,12 @@ class Request:
         if not sent[-1].startswith(str(self.status)):
             raise SystemExit(f"{self.environ['PATH_INFO']}: {sent[-1]} {body[:300]!r}")
         return took, body
+
+
+class PageRequest(Request):
+    """A request for a page."""
+
+    prefix = ""
 
 
 class Sent(Protocol):

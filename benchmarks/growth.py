@@ -1,7 +1,8 @@
-"""How times grow with what is stored: with the audit log, grants of others, projects, and secrets.
+"""How times grow with what is stored: the audit log, grants of others, projects, secrets, and their versions.
 
 Each curve is measured at several sizes in turns. The ratio is that of the largest to the smallest; a line's
-name ends with the exponent of its curve, 0 for flat and 1 for linear, by least squares over the logarithms.
+name ends with the exponent of its curve, 0 for flat and 1 for linear, by least squares over the logarithms,
+and with the highest ratio to the smallest where that is of a size between.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 import audit_pages
 import orjson
 import snapshot
-from bench import ENGINES, Report, Request, Service, databases, in_turn, options_of, service_over
+from bench import ENGINES, PageRequest, Report, Request, Service, databases, in_turn, options_of, service_over
+from plans import lengthen
 from service import arrange
 
 from secretsvc.db.engine import write_transaction
@@ -62,11 +64,35 @@ def with_secrets(service: Service, count: int) -> dict[str, Request]:
     batch = Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=body)
     batch.send()
     service.execute("ANALYZE")
+    return of_secrets(service) | {"write all": batch}
+
+
+def of_secrets(service: Service) -> dict[str, Request]:
+    """What is asked of the secrets of an environment, one of them or all."""
+    one = orjson.dumps({"mode": "merge", "set": {"KEY_005": "y"}})
     return {
         "read one": Request(service, ROOT, "GET", f"{PROD}/secrets/KEY_005", 200),
         "list all": Request(service, ROOT, "GET", f"{PROD}/secrets", 200),
         "export all": Request(service, ROOT, "GET", f"{PROD}/secrets:export", 200),
-        "write all": batch,
+        "write one": Request(service, ROOT, "POST", f"{PROD}/secrets:batch", 200, body=one),
+    }
+
+
+def with_history(service: Service, count: int) -> dict[str, Request]:
+    """So many versions, in two environments of 500 secrets."""
+    slugs = ("prod", "dev")
+    admin = arrange(service, "shop", *slugs)
+    body = {"mode": "merge", "set": {f"KEY_{number:03}": "x" * 64 for number in range(500)}}
+    # The versions that `lengthen` makes cannot be opened; those before and after them can.
+    for more in (count // 1000 - 2, 0):
+        for slug in slugs:
+            admin.post(f"/projects/shop/environments/{slug}/secrets:batch", body)
+        if more:
+            lengthen(service, more)
+    service.execute("ANALYZE")
+    return of_secrets(service) | {
+        "editor": PageRequest(service, ROOT, "GET", PROD, 200),
+        "matrix": PageRequest(service, ROOT, "GET", "/projects/shop", 200),
     }
 
 
@@ -75,6 +101,7 @@ CURVES: dict[str, tuple[Callable[[Service, int], dict[str, Request]], tuple[int,
     "grants of others": (with_grants, (100, 1_000, 10_000, 100_000)),
     "projects": (with_projects, (10, 100, 1_000, 10_000)),
     "secrets": (with_secrets, (10, 50, 100, 500)),
+    "versions": (with_history, (2_000, 10_000, 50_000, 200_000)),
 }
 
 
@@ -92,7 +119,10 @@ def measure(engine: str, name: str, options: Namespace) -> Iterator[tuple[str, l
         asked = [fill(stack.enter_context(service_over(made)), size) for size in sizes]
         for request in asked[0]:
             rounds = in_turn(
-                tuple(one[request] for one in asked), rounds=options.rounds, seconds=options.seconds
+                tuple(one[request] for one in asked),
+                rounds=options.rounds,
+                seconds=options.seconds,
+                share=options.share,
             )
             yield request, [statistics.median(times) for times in zip(*rounds, strict=True)]
 
@@ -101,6 +131,7 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each size in each round")
+    parser.add_argument("--share", type=float, default=0.5, help="the share of requests that a time is of")
     parser.add_argument("--only", choices=CURVES, action="append")
     options = parser.parse_args()
     report = Report(__file__, "smallest", "largest")
@@ -108,6 +139,8 @@ def main() -> None:
         for name in options.only or CURVES:
             for request, times in measure(engine, name, options):
                 line = f"{name}: {request}, n^{exponent(CURVES[name][1], times):.2f}"
+                if max(times) > max(times[0], times[-1]):
+                    line += f", up to {max(times) / times[0]:.2f}"
                 report.add(engine, line, times[0], times[-1])
     report.save(options.json)
 

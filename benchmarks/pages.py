@@ -12,7 +12,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from bench import ENGINES, Request, Service, databases, service_over
+from bench import ENGINES, PageRequest, Service, databases, service_over
 from pyramid.events import BeforeRender
 from pyramid.renderers import get_renderer
 from pyramid.threadlocal import RequestContext
@@ -25,12 +25,6 @@ PAGES = {
     "editor": (PLACE, "secretsvc.secrets:templates/editor.pt"),
     "matrix": ("/projects/shop", "secretsvc.secrets:templates/matrix.pt"),
 }
-
-
-class PageRequest(Request):
-    """A request for a page."""
-
-    prefix = ""
 
 
 def bare(service: Service, page: PageRequest, template: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -11,9 +10,8 @@ from typing import Any
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
-
-log = logging.getLogger(__name__)
 
 #: The active master key and, during a rotation, the retired one: 32 bytes each.
 KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
@@ -37,13 +35,14 @@ def includeme(config: Any) -> None:
     registry.service_settings = settings
     registry.database = Database(settings)
     registry.key_providers = {}
+    registry.refusals = Refusals()
     config.add_directive("add_key_provider", add_key_provider)
 
     @cache
     def load_ring() -> KeyRing:
         provider = registry.key_providers.get(settings.key_provider)
         if provider is None:
-            log.error("setting KEY_PROVIDER names no provider")
+            settings.complain("setting KEY_PROVIDER names no provider")
             raise ServerMisconfigured()
         ring = KeyRing(*provider(settings))
         ring.check()

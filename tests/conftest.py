@@ -16,7 +16,7 @@ TEMPLATES.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_server
-from service import Client, Maker, Service, arrange
+from service import Client, Furniture, Maker, Service, applications, arrange
 from tokens import TestIssuer
 from vault import CANONICAL, Vault
 
@@ -46,6 +46,7 @@ def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabase
 def postgresql_databases() -> Iterator[PostgresqlDatabases]:
     with postgresql_server() as server:
         yield PostgresqlDatabases(server)
+        applications.close()
 
 
 @pytest.fixture(params=ENGINES)
@@ -56,10 +57,10 @@ def databases(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def database_url(databases: Any) -> Iterator[str]:
-    """A fresh database with the present schema."""
-    url = databases.create()
+    """A database with the present schema and no rows."""
+    url = databases.lend()
     yield url
-    databases.drop(url)
+    databases.take_back(url)
 
 
 @pytest.fixture
@@ -82,9 +83,16 @@ def service(make_service: Maker) -> Service:
     return make_service()
 
 
+@pytest.fixture(scope="session")
+def furniture(sqlite_databases: SqliteDatabases, issuer: TestIssuer) -> Furniture:
+    return Furniture(sqlite_databases, issuer)
+
+
 @pytest.fixture
-def admin(service: Service) -> Client:
+def admin(service: Service, furniture: Furniture) -> Client:
     """The administrator of a service that has the project `shop` with `prod` and `dev`."""
+    if service.is_usual:
+        return furniture.put_into(service)
     return arrange(service, "shop", "prod", "dev")
 
 

@@ -7,7 +7,7 @@ from vault import Vault, tamper
 
 SHOP = "/projects/shop"
 PROD = f"{SHOP}/environments/prod"
-#: Every page there is; `{wendy}` and `{crew}` stand for ids.
+#: Every page there is; `{wendy}`, `{crew}` and `{late}` stand for ids.
 PATHS = (
     "/projects",
     SHOP,
@@ -33,6 +33,7 @@ PATHS = (
     "/groups/{crew}",
     "/grants",
     "/grants?subject=unknown.access",
+    "/grants/{late}",
     "/access/unknown-identities",
     f"{SHOP}/access",
     f"{PROD}/access",
@@ -57,5 +58,6 @@ def furnish(service: Service) -> dict[str, str]:
     crew = service.group("crew", "wendy@example.com", "rita@example.com")
     service.grant(crew, "writer", "shop", group=True)
     service.grant("rita@example.com", "reader", "shop/prod")
+    late = service.grant("wendy@example.com", "writer", "shop/prod", expires_at=1)
     service.robot("unknown.access").get(SHOP, 404)
-    return {"wendy": str(service.identity_id("wendy@example.com")), "crew": str(crew)}
+    return {"wendy": str(service.identity_id("wendy@example.com")), "crew": str(crew), "late": str(late)}

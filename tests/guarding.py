@@ -22,7 +22,7 @@ CALLS: dict[str, tuple[str, Any]] = {
 }
 #: By the pages: the path and the fields.
 FORMS: dict[str, tuple[str, dict[str, str]]] = {
-    "write": (f"{PROD}/secrets/KEY_0/write", {"value": "x", "description": "", "reason": ""}),
+    "write-apply": (f"{PROD}/secrets/KEY_0/write-apply", {"value.KEY_0": "x", "rev": "3"}),
     "rename": (f"{PROD}/secrets/KEY_0/rename", {"to": "OTHER"}),
     "rollback": (f"{PROD}/secrets/KEY_1/rollback", {"to_version": "1"}),
     "edit-apply": (f"{PROD}/edit-apply", {"value.KEY_0": "x", "rev": "3"}),

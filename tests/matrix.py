@@ -1,7 +1,7 @@
 """The access matrix: every route of the API, who asks, and what the specification says of each pair.
 
 Nothing here looks at the code: `verdict` is written from the specification ("Authorization resolution")
-and contract 3.10, 4.1, 4.2 and 4.7.
+and contract 3.10, 4.1, 4.2, 4.7 and 5.10.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ NEW = {"slug": "brand-new", "name": "New"}
 SET = {"mode": "merge", "set": {"NEW_KEY": "x"}}
 FILE = {"format": "env", "content": "NEW_KEY=x", "mode": "merge", "dry_run": False}
 ANY_GRANT = {"gate": True, "covered": True, "status": 204}
+CHANGED_GRANT = {"gate": True, "covered": True, "body": {"role": "reader", "expires_at": 2**53 - 1}}
 
 # A row is a line, however long.
 # ruff: noqa: E501
@@ -140,6 +141,10 @@ ROUTES = [
     Route("createGrant", "POST", "/grants", ADMIN, "global", 201, GLOBAL_GRANT | WHOM, "grant.create"),
     Route("createGrant", "POST", "/grants", ADMIN, "shop", 201, GRANT | WHOM, "grant.create"),
     Route("createGrant", "POST", "/grants", ADMIN, "shop/prod", 201, PROD_GRANT | WHOM, "grant.create"),
+    Route("updateGrant", "PATCH", "/grants/{global_grant}", ADMIN, "global", action="grant.update", **CHANGED_GRANT),
+    Route("updateGrant", "PATCH", "/grants/{shop_grant}", ADMIN, "shop", action="grant.update", **CHANGED_GRANT),
+    Route("updateGrant", "PATCH", "/grants/{prod_grant}", ADMIN, "shop/prod", action="grant.update", **CHANGED_GRANT),
+    Route("updateGrant", "PATCH", "/grants/{group_prod_grant}", ADMIN, "shop/prod", action="group.grant.update", **CHANGED_GRANT),
     Route("deleteGrant", "DELETE", "/grants/{global_grant}", ADMIN, "global", action="grant.delete", **ANY_GRANT),
     Route("deleteGrant", "DELETE", "/grants/{shop_grant}", ADMIN, "shop", action="grant.delete", **ANY_GRANT),
     Route("deleteGrant", "DELETE", "/grants/{prod_grant}", ADMIN, "shop/prod", action="grant.delete", **ANY_GRANT),
@@ -156,6 +161,8 @@ ROUTES = [
     Route("createGroupGrant", "POST", "/groups/{group}/grants", ADMIN, "global", 201, GLOBAL_GRANT, "group.grant.create"),
     Route("createGroupGrant", "POST", "/groups/{group}/grants", ADMIN, "shop", 201, GRANT, "group.grant.create"),
     Route("createGroupGrant", "POST", "/groups/{group}/grants", ADMIN, "shop/prod", 201, PROD_GRANT, "group.grant.create"),
+    Route("updateGroupGrant", "PATCH", "/groups/{group}/grants/{group_shop_grant}", ADMIN, "shop", action="group.grant.update", **CHANGED_GRANT),
+    Route("updateGroupGrant", "PATCH", "/groups/{group}/grants/{group_prod_grant}", ADMIN, "shop/prod", action="group.grant.update", **CHANGED_GRANT),
     Route("deleteGroupGrant", "DELETE", "/groups/{group}/grants/{group_shop_grant}", ADMIN, "shop", action="group.grant.delete", **ANY_GRANT),
     Route("deleteGroupGrant", "DELETE", "/groups/{group}/grants/{group_prod_grant}", ADMIN, "shop/prod", action="group.grant.delete", **ANY_GRANT),
 

@@ -66,5 +66,7 @@ def call(
     sent: list[Any] = []
     chunks = app(base | environ, lambda status, fields, exc_info=None: sent.append((status, fields)))
     content = b"".join(chunks)
+    if hasattr(chunks, "close"):
+        chunks.close()
     status, fields = sent[-1]
     return Answer(int(status.split()[0]), fields, content)

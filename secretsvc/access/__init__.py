@@ -8,5 +8,5 @@ def includeme(config: Any) -> None:
     config.include(".policy")
     config.include(".api")
     config.include(".group_api")
-    for pages in ("ui", "identity_ui", "group_ui", "place_ui"):
+    for pages in ("ui", "grant_ui", "identity_ui", "group_ui", "place_ui"):
         config.include(f".{pages}")

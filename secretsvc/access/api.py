@@ -26,6 +26,11 @@ def create_grant(context: Grants, request: Any) -> Any:
     return created_at(request, context, granted.id, granted)
 
 
+def update_grant(context: Grant, request: Any) -> Any:
+    """`PATCH /grants/{id}`."""
+    return domain.update_grant(request.call, context.id, request.body_values)
+
+
 def delete_grant(context: Grant, request: Any) -> Any:
     """`DELETE /grants/{id}`."""
     return domain.delete_grant(request.call, context.id)
@@ -50,6 +55,11 @@ def terms_of(body: dict[str, Any]) -> Terms:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    _declare_grants(config)
+    _declare_explanations(config)
+
+
+def _declare_grants(config: Any) -> None:
     config.add_api_view(
         list_grants,
         context=Grants,
@@ -65,11 +75,22 @@ def includeme(config: Any) -> None:
         method="POST",
         operation_id="createGrant",
         errors=(409,),
-        links={"deleteGrant": {"id": "id"}},
+        links={"updateGrant": {"id": "id"}, "deleteGrant": {"id": "id"}},
         summary="Grant a role to an identity; the caller must be an admin at the scope",
         role=ANY_IDENTITY,
         body=schemas.create_grant_body(),
         status=201,
+        response=schemas.Grant(),
+    )
+    config.add_api_view(
+        update_grant,
+        context=Grant,
+        method="PATCH",
+        operation_id="updateGrant",
+        errors=(409,),
+        summary="Change a grant's role or expiry; the caller must be an admin at its scope",
+        role=ADMIN_SOMEWHERE,
+        body=schemas.UpdateGrantBody(),
         response=schemas.Grant(),
     )
     config.add_api_view(
@@ -83,6 +104,9 @@ def includeme(config: Any) -> None:
         status=204,
         response=None,
     )
+
+
+def _declare_explanations(config: Any) -> None:
     config.add_api_view(
         effective_permissions,
         context=Identity,

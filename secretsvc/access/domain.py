@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ from secretsvc.access.explanation import Explained, GroupRef, Source, explain, s
 from secretsvc.access.grants import (
     Grant,
     Terms,
+    change_grant,
     create_grant,
     find_grant,
     make_grant,
@@ -73,6 +75,15 @@ def grant_to_identity(call: Call, identity_id: UUID, terms: Terms) -> Grant:
     assert_can(call, Role.ADMIN, terms.scope)
     find_identity(call, identity_id)
     return create_grant(call, terms, identity_id=identity_id)
+
+
+def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, Any]) -> Grant:
+    """Changes a grant of an identity or of a group (contract 5.10).
+
+    Raises `NotFound`, `Forbidden`, `Conflict`, `LastAdmin`.
+    """
+    assert_admin_somewhere(call)
+    return change_grant(call, changes, grant_id)
 
 
 def delete_grant(call: Call, grant_id: UUID) -> None:

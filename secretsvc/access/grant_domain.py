@@ -9,9 +9,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, or_, select, true
 
 from secretsvc.access.grants import (
+    GRANT_NOT_FOUND,
     Grant,
     Terms,
     create_grant,
+    find_grant,
+    is_admin_without,
     make_grant,
     select_grants,
     within_administered,
@@ -23,6 +26,7 @@ from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, administered, decide
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import find_environment, find_project
 
@@ -37,6 +41,14 @@ class NamedGrant:
     grant: Grant
     holder: Holder
     created_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeableGrant:
+    """A grant that the caller may lower and shorten, and whether also raise and lengthen (contract 5.10)."""
+
+    named: NamedGrant
+    may_raise: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,31 @@ def grants_within(call: Call, at: Address) -> list[NamedGrant]:
         confirm(call, found.id)
         return _all(call, grant.c.project_id == found.id)
     return _all(call, grant.c.environment_id == find_environment(call, at).id)
+
+
+def changeable_grant(call: Call, grant_id: UUID) -> ChangeableGrant:
+    """A grant at a scope that the caller administers. Raises `NotFound` and `Forbidden` as a removal does."""
+    assert_admin_somewhere(call)
+    found = find_grant(call, grant_id)
+    named = _all(call, grant.c.id == found.id)
+    if not named:
+        raise NotFound(GRANT_NOT_FOUND)
+    return ChangeableGrant(named[0], is_admin_without(call, found))
+
+
+def same_grant(call: Call, holder: Holder, terms: Terms) -> NamedGrant | None:
+    """The grant that another one to the same holder, at the same scope and of the same role would repeat."""
+    assert_can(call, Role.ADMIN, terms.scope)
+    holder_id = find_holder(call, holder)
+    found = _all(
+        call,
+        or_(grant.c.identity_id == holder_id, grant.c.group_id == holder_id),
+        grant.c.role == terms.role.value,
+        project.c.slug == terms.scope.project,
+        environment.c.slug == terms.scope.environment,
+        within_administered(call),
+    )
+    return found[0] if found else None
 
 
 def grantable_scopes(call: Call) -> Scopes:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, true
+from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.access.guard import keeping_an_admin
 from secretsvc.access.models import grant
 from secretsvc.access.rules import confirm, not_found
 from secretsvc.audit.rules import record
-from secretsvc.db.statements import delete_one
+from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
-from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, administered
+from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
 from secretsvc.kernel.ids import new_id
 from secretsvc.projects.models import environment, project
 
 GRANT_NOT_FOUND = "Grant not found."
+SAME_GRANT = "The same grant exists already."
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +119,12 @@ def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
         call.connection.execute(insert(grant), row)
     except IntegrityError as error:
         if violation(error) is Violation.UNIQUE:
-            raise Conflict("The same grant exists already.") from None
+            raise Conflict(SAME_GRANT) from None
         # What it refers to was deleted in the meantime.
         raise NotFound() from None
     slugs = {"project": terms.scope.project, "environment": terms.scope.environment}
     created = make_grant(**({"identity_id": None, "group_id": None} | row | slugs))
-    _record(call, f"{created.action}.create", created)
+    _record(call, f"{created.action}.create", created, _terms(created))
     return created
 
 
@@ -138,8 +141,8 @@ def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Gran
         call.absences += 1
         raise NotFound(GRANT_NOT_FOUND)
     found = make_grant(**row)
-    held = [one for one in call.snapshot.live if _covers(one, found)]
-    if any(one.role is Role.ADMIN for one in held):
+    held = _roles_at(call.snapshot, found)
+    if Role.ADMIN in held:
         return found
     call.denials.append(_denial(found))
     if held:
@@ -152,7 +155,34 @@ def remove_grant(call: Call, found: Grant) -> None:
     with keeping_an_admin(call):
         if not delete_one(call.connection, delete(grant).where(grant.c.id == found.id)):
             raise NotFound(GRANT_NOT_FOUND)
-    _record(call, f"{found.action}.delete", found)
+    _record(call, f"{found.action}.delete", found, _terms(found))
+
+
+def change_grant(
+    call: Call, changes: Mapping[str, Any], grant_id: UUID, group_id: UUID | None = None
+) -> Grant:
+    """Changes `role` and `expires_at`; what changes nothing is a no-op without a record (contract 5.10).
+
+    Whoever raises the role or lengthens the time must be an admin at the scope by another grant. Raises as
+    `find_grant` does, `Conflict` for what would equal another grant of the holder, and `LastAdmin`.
+    """
+    with keeping_an_admin(call):
+        # Read only now that no other change can come in between: whether this one raises depends on it.
+        found = find_grant(call, grant_id, group_id)
+        changed = replace(found, **changes)
+        if changed == found:
+            return found
+        if _exceeds(changed, found):
+            _assert_admin_without(call, found)
+        _write(call, changed)
+    said = {"before": _terms(found), "after": _terms(changed)}
+    _record(call, f"{found.action}.update", found, said)
+    return changed
+
+
+def is_admin_without(call: Call, found: Grant) -> bool:
+    """Whether the caller would be an admin at a grant's scope without the grant."""
+    return Role.ADMIN in _roles_at(call.snapshot.without(found.id), found)
 
 
 def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
@@ -173,6 +203,36 @@ def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
     return {"environment_id": None, **row}
 
 
+def _exceeds(changed: Grant, found: Grant) -> bool:
+    """Whether it confers more than before, or for longer."""
+    return Role(changed.role).rank > Role(found.role).rank or _end(changed) > _end(found)
+
+
+def _end(granted: Grant) -> float:
+    return math.inf if granted.expires_at is None else granted.expires_at
+
+
+def _assert_admin_without(call: Call, found: Grant) -> None:
+    if not is_admin_without(call, found):
+        call.denials.append(_denial(found))
+        raise Forbidden(hint="You are an admin there by this very grant, which lets you lower or shorten it.")
+
+
+def _write(call: Call, changed: Grant) -> None:
+    statement = update(grant).where(grant.c.id == changed.id).values(**_terms(changed))
+    try:
+        row = update_one(call.connection, statement, grant)
+    except IntegrityError:
+        raise Conflict(SAME_GRANT) from None
+    if row is None:
+        raise NotFound(GRANT_NOT_FOUND)
+
+
+def _roles_at(snapshot: GrantSnapshot, found: Grant) -> list[Role]:
+    """The roles that the caller holds at a grant's scope."""
+    return [one.role for one in snapshot.live if _covers(one, found)]
+
+
 def _covers(held: HeldGrant, found: Grant) -> bool:
     if found.project_id is None:
         return held.scope_type is ScopeType.GLOBAL
@@ -187,7 +247,11 @@ def _denial(found: Grant) -> Denial:
     return Denial(action, project_id=found.project_id)
 
 
-def _record(call: Call, action: str, granted: Grant) -> None:
+def _terms(granted: Grant) -> dict[str, Any]:
+    return {"role": granted.role, "expires_at": granted.expires_at}
+
+
+def _record(call: Call, action: str, granted: Grant, said: Mapping[str, Any]) -> None:
     record(
         call,
         action,
@@ -198,7 +262,6 @@ def _record(call: Call, action: str, granted: Grant) -> None:
             "identity_id": granted.identity_id,
             "group_id": granted.group_id,
             "scope_type": granted.scope_type,
-            "role": granted.role,
-            "expires_at": granted.expires_at,
+            **said,
         },
     )

@@ -71,6 +71,11 @@ def create_group_grant(context: GroupGrants, request: Any) -> Any:
     return created_at(request, context, granted.id, granted)
 
 
+def update_group_grant(context: GroupGrant, request: Any) -> Any:
+    """`PATCH /groups/{id}/grants/{grantId}`."""
+    return domain.update_group_grant(request.call, context.group_id, context.id, request.body_values)
+
+
 def delete_group_grant(context: GroupGrant, request: Any) -> Any:
     """`DELETE /groups/{id}/grants/{grantId}`."""
     return domain.delete_group_grant(request.call, context.group_id, context.id)
@@ -190,6 +195,17 @@ def _declare_grants(config: Any) -> None:
         role=ANY_IDENTITY,
         body=schemas.create_group_grant_body(),
         status=201,
+        response=schemas.Grant(),
+    )
+    config.add_api_view(
+        update_group_grant,
+        context=GroupGrant,
+        method="PATCH",
+        operation_id="updateGroupGrant",
+        errors=(409,),
+        summary="Change the role or expiry of a group's grant; the caller must be an admin at its scope",
+        role=ADMIN_SOMEWHERE,
+        body=schemas.UpdateGrantBody(),
         response=schemas.Grant(),
     )
     config.add_api_view(

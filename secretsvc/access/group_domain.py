@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from secretsvc.access.grants import (
     Grant,
     Terms,
+    change_grant,
     create_grant,
     find_grant,
     make_grant,
@@ -168,6 +169,15 @@ def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> Grant:
     assert_can(call, Role.ADMIN, terms.scope)
     _find_group(call, group_id)
     return create_grant(call, terms, group_id=group_id)
+
+
+def update_group_grant(call: Call, group_id: UUID, grant_id: UUID, changes: Mapping[str, Any]) -> Grant:
+    """Changes a grant of this group (contract 5.10). Raises `NotFound` for a pair that does not match.
+
+    Also `Forbidden`, `Conflict`, `LastAdmin`.
+    """
+    assert_admin_somewhere(call)
+    return change_grant(call, changes, grant_id, group_id)
 
 
 def delete_group_grant(call: Call, group_id: UUID, grant_id: UUID) -> None:

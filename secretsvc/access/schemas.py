@@ -85,6 +85,13 @@ def create_group_grant_body() -> Variants:
     )
 
 
+class UpdateGrantBody(Body):
+    """`PATCH /grants/{id}` and `PATCH /groups/{id}/grants/{grantId}`."""
+
+    role = optional(ROLE)
+    expires_at = optional(Integer(nullable=True))
+
+
 class MemberForm(Body):
     """Whom a form names: a person or a service token."""
 

@@ -12,11 +12,12 @@ from pyramid.renderers import get_renderer
 from secretsvc.access import domain, grant_domain, schemas
 from secretsvc.access.api import terms_of
 from secretsvc.access.expiring_domain import SOON_MS
-from secretsvc.access.grants import Terms
+from secretsvc.access.grant_domain import NamedGrant
+from secretsvc.access.grants import Grant, Terms
 from secretsvc.access.holders import Holder
 from secretsvc.access.resources import Access, Grants
 from secretsvc.db.paging import Window
-from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.kernel.errors import Conflict, ValidationFailed
 from secretsvc.web.pages import cursor_of, see_other
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ADMIN_SOMEWHERE
@@ -34,6 +35,7 @@ def grants_page(_context: Grants, request: Any) -> Any:
     return {
         "grants": page.items,
         "next_cursor": page.next_cursor,
+        "twin": _twin(request),
         "scopes": grant_domain.grantable_scopes(call),
         "holders": grant_domain.known_holders(call),
     }
@@ -41,10 +43,19 @@ def grants_page(_context: Grants, request: Any) -> Any:
 
 def create_grant(_context: Grants, request: Any) -> Any:
     """Grants a role and leads on to whoever holds it now."""
-    holder, terms = read_holder(request.form, schemas.HolderForm()), read_terms(request.form)
-    granted = grant_domain.grant_by_name(request.call, holder, terms)
-    place = f"/groups/{granted.group_id}" if granted.group_id else f"/identities/{granted.identity_id}"
-    return see_other(place, "granted")
+    granted = grant_domain.grant_by_name(request.call, *_asked(request))
+    return see_other(holders_page(granted), "granted")
+
+
+def _twin(request: Any) -> NamedGrant | None:
+    """What is there already, where the form was refused because of it."""
+    if not isinstance(request.form.error, Conflict):
+        return None
+    return grant_domain.same_grant(request.call, *_asked(request))
+
+
+def _asked(request: Any) -> tuple[Holder, Terms]:
+    return read_holder(request.form, schemas.HolderForm()), read_terms(request)
 
 
 def remove_grant(context: Any, request: Any) -> Any:
@@ -80,10 +91,29 @@ def read_holder(form: Any, schema: Any) -> Holder:
     return Holder(body["holder_kind"], body["holder"])
 
 
-def read_terms(form: Any) -> Terms:
+def read_terms(request: Any) -> Terms:
     """What a form grants and where. Raises `ValidationFailed`."""
-    typed = {"role": form["role"], "expires_at": _moment(form["expires_at"].strip())}
+    form = request.form
+    typed = {"role": form["role"], "expires_at": read_expiry(request)}
     return terms_of(form.read(schemas.create_group_grant_body(), **typed, **_scope(form["scope"])))
+
+
+def read_expiry(request: Any) -> int | None:
+    """When a form has a grant end, in epoch milliseconds, None for never.
+
+    Raises `ValidationFailed`, also for what is past: nobody means to type a grant that holds nothing.
+    """
+    expires_at = _moment(request.form["expires_at"].strip())
+    if expires_at is not None and expires_at <= request.call.now:
+        raise ValidationFailed.at("expires_at", "Must lie in the future; it is read as UTC.")
+    return expires_at
+
+
+def holders_page(granted: Grant) -> str:
+    """The path of the page of whoever holds a grant."""
+    if granted.group_id is not None:
+        return f"/groups/{granted.group_id}"
+    return f"/identities/{granted.identity_id}"
 
 
 def _scope(text: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from secretsvc.access.rules import ENVIRONMENT_NOT_FOUND, PROJECT_NOT_FOUND, ass
 from secretsvc.audit.activity import Activity, count_activity
 from secretsvc.audit.narrowing import Reach, environments_of, own_reach
 from secretsvc.audit.selection import AuditFilter, Places, places_of, take_rows
-from secretsvc.kernel.authorization import Address, Role, decide
+from secretsvc.kernel.authorization import Role, decide_row
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.models import environment, project
@@ -107,7 +107,7 @@ def _project_reach(call: Call, slug: str) -> Reach:
     if found is None:
         call.absences += 1
         raise NotFound(PROJECT_NOT_FOUND)
-    if decide(call.snapshot, Address(slug)) is not Role.ADMIN:
+    if decide_row(call.snapshot, found) is not Role.ADMIN:
         call.denials.append(Denial("access.denied", project_id=found))
         raise NotFound(PROJECT_NOT_FOUND)
     return Reach(False, frozenset({found}), environments_of(call, {found}))
@@ -116,14 +116,14 @@ def _project_reach(call: Call, slug: str) -> Reach:
 def _environment_reach(call: Call, project_slug: str | None, slug: str) -> Reach:
     """The environment of the pair; unpaired, every one of that slug that the caller may audit."""
     statement = (
-        select(environment.c.id, project.c.slug.label("project"))
+        select(environment.c.id, environment.c.project_id)
         .join_from(environment, project)
         .where(environment.c.slug == slug)
     )
     if project_slug is not None:
         statement = statement.where(project.c.slug == project_slug)
     found = call.connection.execute(statement).all()
-    mine = {row.id for row in found if decide(call.snapshot, Address(row.project, slug)) is Role.ADMIN}
+    mine = {row.id for row in found if decide_row(call.snapshot, row.project_id, row.id) is Role.ADMIN}
     if mine:
         return Reach(False, environments=frozenset(mine))
     if not found:

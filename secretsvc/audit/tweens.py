@@ -13,6 +13,7 @@ from typing import Any
 from secretsvc.audit.rules import write_absence, write_denials
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.call import Call
+from secretsvc.web.failures import cause_of
 
 log = logging.getLogger(__name__)
 
@@ -26,20 +27,25 @@ def denial_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., An
         finally:
             call = getattr(request, "call", None)
             if call is not None and (call.denials or call.absences):
-                _write(registry.database, call)
+                _write(registry, request)
 
     return tween
 
 
-def _write(database: Any, call: Call) -> None:
+def _write(registry: Any, request: Any) -> None:
+    call: Call = request.call
     try:
-        with write_transaction(database.engine) as connection:
+        with write_transaction(registry.database.engine) as connection:
             if call.denials:
                 write_denials(connection, call, call.denials)
             else:
                 write_absence(connection)
     except Exception as error:  # a denial that cannot be written must not turn a 403 into a 500
-        log.error("a denial of request %s was not recorded: %s", call.request_id, type(error).__qualname__)
+        cause = f"denial not recorded: {cause_of(error)}"
+        if request.failure is not None:
+            request.failure = request.failure._replace(cause=cause)
+        if registry.tracebacks.passes(cause) is not None:
+            log.error("a denial of request %s was not recorded: %s", call.request_id, cause_of(error))
 
 
 def includeme(config: Any) -> None:

@@ -20,6 +20,7 @@ MUTATIONS = (
     "identity.create",
     "identity.update",
     "grant.create",
+    "grant.update",
     "grant.delete",
     "grant.bootstrap",
     "group.create",
@@ -28,6 +29,7 @@ MUTATIONS = (
     "group.member.add",
     "group.member.remove",
     "group.grant.create",
+    "group.grant.update",
     "group.grant.delete",
     "keyring.rekey",
     "keyring.adopt",
@@ -82,4 +84,7 @@ def _change(change: Any) -> Fact:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        named = ((name.replace("_", " "), "none" if one is None else one) for name, one in value.items())
+        return ", ".join(f"{name} {one}" for name, one in named)
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of, take_turn
+from secretsvc.kernel.stopwatch import waiting
 
 #: Statements with their values.
 Kept = list[tuple[str, Any]]
@@ -37,7 +38,7 @@ def execute(connection: Connection, text: str, values: Any) -> Any:
 
     On PostgreSQL a transaction that begins here does so in the same round trip.
     """
-    with beside_sqlalchemy(connection, text, values) as cursor:
+    with waiting(), beside_sqlalchemy(connection, text, values) as cursor:
         _execute(connection, cursor, text, values)
     return cursor
 

@@ -19,6 +19,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 
+from secretsvc.kernel.stopwatch import statement_begins, statement_ends, waiting
+
 BUSY_TIMEOUT_SECONDS = 20
 SQLITE_PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -89,6 +91,9 @@ def make_engine(url: str) -> Engine:
     )
     if sqlite:
         _keep_sqlite_in_order(engine, WriteLock(make_url(url).database))
+    event.listen(engine, "before_cursor_execute", statement_begins)
+    event.listen(engine, "after_cursor_execute", statement_ends)
+    event.listen(engine, "handle_error", statement_ends)
     event.listen(engine, "begin", _begin)
     event.listen(engine, "reset", _undo)
     event.listen(engine, "checkin", _forget)
@@ -99,7 +104,8 @@ def _begin(connection: Connection) -> None:
     statement = mode_of(connection).beginnings[connection.dialect.name]
     if statement:
         # By the driver: what SQLAlchemy does for a statement takes longer than beginning.
-        cursor_of(connection).execute(statement)
+        with waiting():
+            cursor_of(connection).execute(statement)
 
 
 def _undo(dbapi_connection: Any, _record: Any, _state: Any) -> None:
@@ -154,7 +160,8 @@ def take_turn(connection: Connection) -> None:
     """
     lock = connection.info.get(_LOCK)
     if lock is not None:
-        lock.acquire()
+        with waiting():
+            lock.acquire()
         connection.info[_HELD] = True
 
 
@@ -208,24 +215,32 @@ def _lock_file(file: int) -> None:
             raise TimeoutError("another process held the write lock for too long") from None
 
 
+def connect(engine: Engine) -> Connection:
+    """A connection of the pool, for which a request may have to wait."""
+    with waiting():
+        return engine.connect()
+
+
 @contextmanager
 def read_once(engine: Engine) -> Iterator[Connection]:
     """A connection for one statement that needs no transaction of its own."""
-    with engine.connect() as connection:
+    with connect(engine) as connection:
         yield for_mode(connection, Mode.ONCE)
 
 
 @contextmanager
 def read_transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction that only reads."""
-    with engine.connect() as connection:
+    with connect(engine) as connection:
         yield for_mode(connection, Mode.READ)
 
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction of its own: committed at the end, rolled back when an error passes."""
-    with engine.connect() as connection:
+    with connect(engine) as connection:
         writer = for_mode(connection, Mode.WRITE)
-        with writer.begin():
+        with writer.begin() as transaction:
             yield writer
+            with waiting():
+                transaction.commit()

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, Uuid
 from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.driver import execute, execute_last
+from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
 
@@ -32,7 +33,11 @@ class Prepared:
     def tuples(self, connection: Connection, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """As `rows`, without names: to give them to 500 rows takes as long as to fetch these."""
         form = self._form(connection.dialect)
-        return form.read(execute(connection, form.text, form.values(parameters)).fetchall())
+        values = form.values(parameters)
+        with waiting():
+            # SQLite finds the rows only now.
+            fetched = execute(connection, form.text, values).fetchall()
+        return form.read(fetched)
 
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
         """Executes what has no rows to return."""
@@ -59,9 +64,12 @@ class _Form:
         self.text: str = compiled.string
         self._positional = compiled.positional
         self._constants: dict[str, Any] = compiled.params
-        self._parameters: list[tuple[str, Processor | None]] = [
-            (name, compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
-            for name in (compiled.positiontup if compiled.positional else compiled.params)
+        # A name may stand at several positions; its value is processed once.
+        self._positions: Sequence[str] = compiled.positiontup if compiled.positional else ()
+        self._processors: list[tuple[str, Processor]] = [
+            (name, process)
+            for name in compiled.params
+            if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
         columns = [] if isinstance(statement, Insert) else list(statement.selected_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
@@ -72,10 +80,9 @@ class _Form:
     def values(self, parameters: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
         """The parameters, and the statement's own constants, as the driver takes them."""
         given = {**self._constants, **parameters}
-        for name, process in self._parameters:
-            if process is not None:
-                given[name] = process(given[name])
-        return [given[name] for name, _ in self._parameters] if self._positional else given
+        for name, process in self._processors:
+            given[name] = process(given[name])
+        return [given[name] for name in self._positions] if self._positional else given
 
     def read(self, fetched: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """The driver's rows in the types of the columns."""

@@ -9,8 +9,9 @@ from sqlalchemy import Connection, Engine
 from zope.sqlalchemy import mark_changed
 
 from secretsvc.db.driver import Kept, commit
-from secretsvc.db.engine import KEPT, Mode, for_mode, make_engine
+from secretsvc.db.engine import KEPT, Mode, connect, for_mode, make_engine
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.stopwatch import waiting
 
 
 class Database:
@@ -45,7 +46,7 @@ class Session:
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
         if self._connection is None:
-            self._connection, self._kept = self.engine.connect(), []
+            self._connection, self._kept = connect(self.engine), []
             self._connection.info[KEPT] = self._kept
             # Core statements do not pass any bookkeeping: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
@@ -66,7 +67,8 @@ class Session:
     def commit(self) -> None:
         """Commits what was begun."""
         if self._connection is not None:
-            commit(self._connection, self._kept)
+            with waiting():
+                commit(self._connection, self._kept)
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""

@@ -26,8 +26,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from secretsvc.db.driver import beside_sqlalchemy
+from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, Any]]
+#: The names of the databases' dialects, for statements that have a form for each.
+DIALECTS = ("sqlite", "postgresql")
 
 
 def insert_or_ignore(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
@@ -63,7 +66,7 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
         return
     names = tuple(rows[0])
     text = _copy_text(table, names)
-    with beside_sqlalchemy(connection, text, rows) as cursor, cursor.copy(text) as copy:
+    with waiting(), beside_sqlalchemy(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
             copy.write_row([row[name] for name in names])

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote
 
 from secretsvc.devproxy.page import POLICY, render
 from secretsvc.devproxy.signing import SERVICE, Assertions
 from secretsvc.kernel.errors import BadRequest, Forbidden, NotFound, SecretsvcError
 from secretsvc.kernel.subjects import email_subject, exact_subject
+from secretsvc.web.cross_site import cross_site
 from secretsvc.web.headers import (
     API_CONTENT_SECURITY_POLICY,
     REQUEST_ID_HEADER,
@@ -126,7 +127,7 @@ class DevProxy:
             raise NotFound()
         if method == "GET":
             return self._page("200 OK", "", environ, start_response)
-        if _cross_site(environ):
+        if cross_site(environ, None):
             raise Forbidden("Only this page itself may choose an identity.")
         try:
             identity = _submitted(environ)
@@ -171,16 +172,6 @@ def _require_this_machine(environ: WSGIEnvironment) -> None:
     # A page elsewhere can have its own name resolve to this machine: then the browser sends that name.
     if not client.is_loopback or not _LOCAL_HOST.fullmatch(environ.get("HTTP_HOST", "")):
         raise Forbidden("The development proxy serves this machine only.")
-
-
-def _cross_site(environ: WSGIEnvironment) -> bool:
-    site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
-    if site is not None:
-        return site not in ("same-origin", "none")
-    try:
-        return origin is not None and urlsplit(origin).netloc.lower() != environ["HTTP_HOST"].lower()
-    except ValueError:
-        return True
 
 
 def _submitted(environ: WSGIEnvironment) -> str:

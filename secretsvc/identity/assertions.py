@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import logging
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jwt
+from jwt.exceptions import InvalidSubjectError
 
-from secretsvc.identity.jose import strict_object
+from secretsvc.identity.jose import segment_object
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.errors import ServerMisconfigured, Unauthenticated
+from secretsvc.kernel.refusals import Reason
 from secretsvc.kernel.settings import ASYMMETRIC_ALGORITHMS
 from secretsvc.kernel.subjects import email_subject, exact_subject
-
-log = logging.getLogger(__name__)
 
 MAX_LENGTH = 16_384
 MAX_TIME = 2**53
@@ -25,6 +23,15 @@ _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 # Each of these changes what is signed, or how it is to be read.
 _REFUSED_HEADERS = ("crit", "b64", "zip")
 _NESTED = ("jwt", "application/jwt")
+_BEARER = "bearer "
+# What PyJWT finds wrong, by the class of its error: the text may quote the token.
+_REASONS: dict[type[Exception], Reason] = {
+    jwt.InvalidSignatureError: Reason.SIGNATURE,
+    jwt.InvalidIssuerError: Reason.ISSUER,
+    jwt.InvalidAudienceError: Reason.AUDIENCE,
+    jwt.MissingRequiredClaimError: Reason.MISSING_CLAIM,
+    InvalidSubjectError: Reason.CLASSIFICATION,
+}
 
 
 class Keys(Protocol):
@@ -35,24 +42,35 @@ class Keys(Protocol):
         ...
 
 
-class _Refused(Exception):
-    """Why an assertion is refused, in constant words: for the log and never for the client."""
+class Refused(Unauthenticated):
+    """An assertion is not accepted; `reason` is for the log and never for the client."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__()
+        self.reason = reason
 
 
 def read_assertion(environ: Mapping[str, Any], header: str, cookie: str) -> str:
-    """The assertion as the request carries it, not verified. Raises `Unauthenticated`.
+    """The assertion as the request carries it, not verified. Raises `Refused`.
 
-    A header that is present, even if empty, is the only source (contract 4.5).
+    A header that is present, even if empty, is the only source (contract 4.5). There the assertion may stand
+    behind one `Bearer ` (contract 6.1).
     """
     variable = f"HTTP_{header.upper().replace('-', '_')}"
     if variable in environ:
-        values = {environ[variable]}
+        values = {_without_scheme(environ[variable])}
     else:
         values = _cookie_values(environ.get("HTTP_COOKIE", ""), cookie)
     # Two cookies of one name that differ: a sibling domain may have planted either.
-    if len(values) != 1 or values == {""}:
-        raise Unauthenticated()
-    return str(values.pop())
+    if len(values) > 1:
+        raise Refused(Reason.AMBIGUOUS)
+    if values <= {""}:
+        raise Refused(Reason.ABSENT)
+    return values.pop()
+
+
+def _without_scheme(text: str) -> str:
+    return text[len(_BEARER) :] if text[: len(_BEARER)].lower() == _BEARER else text
 
 
 def _cookie_values(text: str, name: str) -> set[str]:
@@ -101,29 +119,24 @@ class Verifier:
     def verify(self, token: str, now: float) -> Verified:
         """The bearer, judged at `now`, epoch seconds (specification: Authentication).
 
-        Raises `Unauthenticated`, the same for every reason, or `IdentityProviderUnavailable`.
+        Raises `Refused`, to the client the same for every reason, or `IdentityProviderUnavailable`.
         """
         try:
             verified = _read_claims(self._genuine_claims(token))
-            if not verified.holds_at(now, self._leeway):
-                raise _Refused("not in force")
-        except _Refused as refusal:
-            log.debug("assertion refused: %s", refusal)
         except (jwt.PyJWTError, ValueError, RecursionError) as error:
-            # The text of these may quote the token.
-            log.debug("assertion refused: %s", type(error).__name__)
-        else:
-            return verified
-        raise Unauthenticated()
+            raise Refused(_REASONS.get(type(error), Reason.MALFORMED)) from None
+        if not verified.holds_at(now, self._leeway):
+            raise Refused(Reason.EXPIRED if verified.expires_at <= now - self._leeway else Reason.NOT_YET)
+        return verified
 
     def _genuine_claims(self, token: str) -> dict[str, Any]:
         if len(token) > MAX_LENGTH or not _COMPACT.fullmatch(token):
-            raise _Refused("not a compact JWS")
+            raise Refused(Reason.MALFORMED)
         header, payload, _ = token.split(".")
-        kid, alg = self._check_header(strict_object(_base64url(header)))
+        kid, alg = self._check_header(segment_object(header))
         jwt.decode(
             token,
-            self._keys.find(kid, alg),
+            self._find(kid, alg),
             algorithms=self._algorithms,
             audience=self._audiences,
             issuer=self._issuer,
@@ -136,26 +149,28 @@ class Verifier:
             },
         )
         # PyJWT reads UTF-16 and lets the last of duplicate members win.
-        return strict_object(_base64url(payload))
+        return segment_object(payload)
+
+    def _find(self, kid: str, alg: str) -> jwt.PyJWK:
+        try:
+            return self._keys.find(kid, alg)
+        except Unauthenticated:
+            raise Refused(Reason.UNKNOWN_KID) from None
 
     def _check_header(self, header: dict[str, Any]) -> tuple[str, str]:
         kid, alg = header.get("kid"), header.get("alg")
         if not isinstance(alg, str) or alg not in self._algorithms:
-            raise _Refused("algorithm")
+            raise Refused(Reason.ALGORITHM)
         if not isinstance(kid, str) or not kid:
-            raise _Refused("no kid")
+            raise Refused(Reason.NO_KID)
         if any(name in header for name in _REFUSED_HEADERS):
-            raise _Refused("an extension that is not supported")
+            raise Refused(Reason.HEADER)
         if str(header.get("typ", "JWT")).upper() != "JWT":
-            raise _Refused("not a JWT")
+            raise Refused(Reason.HEADER)
         content = header.get("cty", "")
         if not isinstance(content, str) or content.lower() in _NESTED:
-            raise _Refused("nested")
+            raise Refused(Reason.HEADER)
         return kid, alg
-
-
-def _base64url(segment: str) -> bytes:
-    return base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
 
 
 def _read_claims(claims: dict[str, Any]) -> Verified:
@@ -165,9 +180,9 @@ def _read_claims(claims: dict[str, Any]) -> Verified:
 
 def _time(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Refused("a time that is no number")
+        raise Refused(Reason.TIME)
     if not 0 < value < MAX_TIME:
-        raise _Refused("a time out of range")
+        raise Refused(Reason.TIME)
     return float(value)
 
 
@@ -175,8 +190,19 @@ def _classify(claims: dict[str, Any]) -> Principal:
     """The specification's table. Presence decides, so that an empty or null claim is still a claim."""
     sub = claims.get("sub")
     person, service = "email" in claims, "common_name" in claims
-    if person and not service and isinstance(sub, str) and sub:
-        return Principal(Kind.USER, email_subject(claims["email"]))
-    if service and not person and sub == "":
-        return Principal(Kind.SERVICE, exact_subject(claims["common_name"]))
-    raise _Refused("neither a user nor a service token")
+    try:
+        if person and not service and isinstance(sub, str) and sub:
+            _check_email_verified(claims)
+            return Principal(Kind.USER, email_subject(claims["email"]))
+        if service and not person and sub == "":
+            return Principal(Kind.SERVICE, exact_subject(claims["common_name"]))
+    except ValueError:
+        raise Refused(Reason.SUBJECT) from None
+    raise Refused(Reason.CLASSIFICATION)
+
+
+def _check_email_verified(claims: dict[str, Any]) -> None:
+    """An address that its issuer did not verify is anybody's (contract 6.2)."""
+    verified = claims.get("email_verified", True)
+    if verified is not True and verified != "true":
+        raise Refused(Reason.EMAIL_VERIFIED)

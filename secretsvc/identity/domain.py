@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import or_, select, update
 
-from secretsvc.access.guard import keeping_an_admin
+from secretsvc.access.guard import keeping_an_admin_enabled
 from secretsvc.access.rules import assert_admin_somewhere, assert_can
 from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
@@ -52,13 +52,13 @@ def list_identities(call: Call, window: Window, containing: str = "") -> Page[Id
 def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -> Identity:
     """Changes `display_name` and `disabled`; no changes are a no-op.
 
-    Raises `NotFound`, and `LastAdmin` for disabling the last usable global admin (contract 3.8).
+    Raises `NotFound`, and `LastAdmin` for disabling the last usable global admin (contract 3.8, 4.13).
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     found = find_identity(call, identity_id)
     if not changes:
         return found
-    with keeping_an_admin(call):
+    with keeping_an_admin_enabled(call):
         statement = update(identity).where(identity.c.id == identity_id).values(**changes)
         row = update_one(call.connection, statement, identity)
     if row is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -10,6 +11,8 @@ from typing import Any, NoReturn
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from secretsvc.identity.roca import is_roca
 
 RSA_BITS = range(2048, 8193)
 RSA_LEAST_EXPONENT = 65_537
@@ -35,6 +38,11 @@ def strict_object(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("not an object")
     return value
+
+
+def segment_object(segment: str) -> dict[str, Any]:
+    """The object that a segment of a compact JWS encodes. Raises as `strict_object`."""
+    return strict_object(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -122,5 +130,6 @@ def _algorithms_of(public: dict[str, str]) -> tuple[str, ...]:
 def _strong(key: jwt.PyJWK) -> bool:
     if not isinstance(key.key, RSAPublicKey):
         return True
-    exponent = key.key.public_numbers().e
-    return key.key.key_size in RSA_BITS and exponent >= RSA_LEAST_EXPONENT and exponent % 2 == 1
+    numbers = key.key.public_numbers()
+    good_exponent = numbers.e >= RSA_LEAST_EXPONENT and numbers.e % 2 == 1
+    return key.key.key_size in RSA_BITS and good_exponent and not is_roca(numbers.n)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Mapping
@@ -13,29 +12,35 @@ from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 from limits.strategies import FixedWindowRateLimiter, RateLimiter
 
-from secretsvc.identity.assertions import Verifier, read_assertion
+from secretsvc.identity.assertions import Refused, Verifier, read_assertion
 from secretsvc.identity.jwks import KeyCache
 from secretsvc.identity.remembering import RememberingVerifier
+from secretsvc.identity.unverified import unverified_facts
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import RateLimited, ServerMisconfigured
+from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 class Authenticator:
     """Verifies assertions under one set of settings; what it needs is made at the first use."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, refusals: Refusals) -> None:
+        self.settings, self.refusals = settings, refusals
 
-    def authenticate(self, environ: Mapping[str, Any], now: int) -> Principal:
+    def authenticate(self, environ: Mapping[str, Any], now: int, request_id: str) -> Principal:
         """The principal that the assertion proves; `now` in epoch milliseconds.
 
-        Raises `Unauthenticated`, `IdentityProviderUnavailable`, `RateLimited` or `ServerMisconfigured`.
+        Raises `Unauthenticated`, which is noted with its reason, `IdentityProviderUnavailable`,
+        `RateLimited` or `ServerMisconfigured`.
         """
-        token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
-        principal = self._verifier.verify(token, now / 1000).principal
+        token = ""
+        try:
+            token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
+            principal = self._verifier.verify(token, now / 1000).principal
+        except Refused as refusal:
+            self.refusals.note(refusal.reason, request_id, lambda: unverified_facts(token))
+            raise
         self._count(principal)
         return principal
 
@@ -57,7 +62,7 @@ class Authenticator:
         try:
             storage = storage_from_string(self.settings.rate_limit_storage)
         except ConfigurationError:
-            log.error("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
+            self.settings.complain("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
             raise ServerMisconfigured() from None
         return FixedWindowRateLimiter(storage)
 

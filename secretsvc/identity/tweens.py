@@ -12,20 +12,21 @@ from secretsvc.db.engine import Mode
 from secretsvc.identity.rules import Authenticator
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.errors import Forbidden, PayloadTooLarge
-from secretsvc.web.views import SAFE_METHODS, is_cross_site
+from secretsvc.kernel.errors import PayloadTooLarge
+from secretsvc.web.cross_site import refuse_cross_site
+from secretsvc.web.views import SAFE_METHODS
 
 
 def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
     """Verify, classify, admit; then the refusals that need no route."""
     settings, database = registry.service_settings, registry.database
-    authenticator = Authenticator(settings)
+    authenticator = Authenticator(settings, registry.refusals)
 
     def tween(request: Any) -> Any:
         if request.method in SAFE_METHODS and request.environ["PATH_INFO"] in registry.public_paths:
             return handler(request)
         now = now_ms()
-        principal = authenticator.authenticate(request.environ, now)
+        principal = authenticator.authenticate(request.environ, now, request.request_id)
         session = database.session(request.tm)
         actor, snapshot = Admission(session, settings).admit(principal, now, request.request_id)
         request.call = Call(
@@ -39,14 +40,16 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
             load_ring=registry.load_ring,
         )
         _check_body(request, settings.body_max_bytes)
-        if request.method not in SAFE_METHODS and is_cross_site(request.environ):
-            raise Forbidden("Requests from other sites are refused.")
+        if request.method not in SAFE_METHODS:
+            refuse_cross_site(request, "Requests from other sites are refused.")
         return handler(request)
 
     return tween
 
 
 def _mode(request: Any) -> Mode:
+    if request.call.only_reads:
+        return Mode.SNAPSHOT
     if request.method not in SAFE_METHODS:
         return Mode.WRITE
     if request.operation.reads_at_once:

@@ -7,7 +7,7 @@ Grants inherit downwards only, global > project > environment, and the greatest 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
@@ -110,6 +110,10 @@ class GrantSnapshot:
     def global_role(self) -> Role | None:
         """The role at every scope."""
         return decide(self, GLOBAL)
+
+    def without(self, grant_id: UUID) -> GrantSnapshot:
+        """What is left if one grant does not count; what no row says stays."""
+        return replace(self, grants=tuple(held for held in self.grants if held.grant_id != grant_id))
 
 
 #: What is listed in BOOTSTRAP_ADMINS, and what the system itself, may do: everything, by no row.

@@ -38,6 +38,9 @@ class Call:
     load_ring: Callable[[], KeyRing]
     denials: list[Denial] = field(default_factory=list)
     absences: int = 0
+    #: Whether what is yet to come only reads, whatever the request was for. Set before the first use of the
+    #: connection, or before `restart`.
+    only_reads: bool = False
 
     @cached_property
     def connection(self) -> Connection:

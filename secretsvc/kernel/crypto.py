@@ -171,14 +171,14 @@ class Compartment:
         try:
             return lock.cipher.decrypt(nonce, sealed, lock.outer_data + inner_data(key, version))
         except InvalidTag:
-            raise DecryptFailed() from None
+            raise DecryptFailed(kid) from None
 
     def _refusal(self, envelope: bytes | None, kid: str | None) -> DecryptFailed | UnknownKid:
         """UnknownKid only for what is an envelope, and names the same key as its row."""
         if envelope is None or len(envelope) < SHORTEST or not envelope.startswith(FORMAT):
-            return DecryptFailed()
+            return DecryptFailed(kid)
         if kid is None or kid in self._locks or envelope[1:HEAD_BYTES].hex() != kid:
-            return DecryptFailed()
+            return DecryptFailed(kid)
         return UnknownKid(kid, tuple(self._locks))
 
 

@@ -132,6 +132,10 @@ class DecryptFailed(SecretsvcError):
     code = "DECRYPT_FAILED"
     default_message = "A stored value could not be decrypted."
 
+    def __init__(self, kid: str | None = None) -> None:
+        super().__init__()
+        self.kid = kid
+
 
 class UnknownKid(SecretsvcError):
     """An envelope names a master key that the ring does not hold. Kids reveal nothing of their keys."""
@@ -143,7 +147,7 @@ class UnknownKid(SecretsvcError):
         super().__init__(
             f"The envelope names master key {wanted}; the ring holds {', '.join(held) or 'none'}."
         )
-        self.wanted = wanted
+        self.kid = wanted
 
 
 class ServerMisconfigured(SecretsvcError):

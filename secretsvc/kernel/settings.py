@@ -21,8 +21,11 @@ import limits
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from secretsvc.kernel.addresses import Network, networks
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.origins import Origin, parse_origin
 from secretsvc.kernel.subjects import email_subject
+from secretsvc.kernel.throttle import Throttle
 
 log = logging.getLogger(__name__)
 
@@ -72,13 +75,13 @@ class Setting(Generic[T]):
             raw = instance.ini.get(self.ini or "")
         if raw is None:
             if self.default is REQUIRED:
-                log.error("setting %s is missing", self.variable)
+                instance.complain(f"setting {self.variable} is missing")
                 raise ServerMisconfigured()
             return self.default
         try:
             return self.parse(raw)
         except ValueError:
-            log.error("setting %s is malformed", self.variable)
+            instance.complain(f"setting {self.variable} is malformed")
             raise ServerMisconfigured() from None
 
 
@@ -171,6 +174,11 @@ def key_url(raw: str) -> str:
     return raw.strip()
 
 
+def origin(raw: str) -> Origin:
+    """An origin of the web, with nothing behind it."""
+    return parse_origin(raw.strip())
+
+
 def header_name(raw: str) -> str:
     """An HTTP token."""
     if not TOKEN.fullmatch(raw.strip()):
@@ -208,6 +216,7 @@ class Settings:
     access_header = Setting(header_name, "Proxy-Access-Jwt-Assertion")
     access_cookie = Setting(header_name, "Proxy_Authorization")
     edge_cache_header = Setting(header_name, "Edge-CDN-Cache-Control")
+    public_origin: Setting[Origin | None] = Setting(origin, None)
     secret_max_bytes = Setting(integer(1, 2**40), 65_536)
     # A full replace is one atomic batch, which both databases must be able to take.
     env_max_secrets = Setting(integer(1, 10_000), 500)
@@ -215,12 +224,19 @@ class Settings:
     rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
+    trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())
 
     def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:
         self.ini, self.environ = ini, environ
+        self._complaints = Throttle()
 
     def __repr__(self) -> str:
         return "<Settings>"
+
+    def complain(self, text: str) -> None:
+        """Logs what is wrong with a setting, at most once a minute, however many requests need it."""
+        if self._complaints.passes(text) is not None:
+            log.error(text)
 
     def report(self) -> None:
         """Logs the name of each setting that is missing or malformed, once, at the start.

@@ -6,14 +6,11 @@ A package outside adds its own by the same directive, `config.add_key_provider`,
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings, master_key
-
-log = logging.getLogger(__name__)
 
 
 def from_environment(settings: Settings) -> tuple[bytes, bytes | None]:
@@ -23,21 +20,21 @@ def from_environment(settings: Settings) -> tuple[bytes, bytes | None]:
 
 def from_files(settings: Settings) -> tuple[bytes, bytes | None]:
     """The files that `MASTER_KEY_FILE` and `MASTER_KEY_OLD_FILE` name; the second may be absent or empty."""
-    active = _read(settings.master_key_file, "MASTER_KEY_FILE")
+    active = _read(settings, settings.master_key_file, "MASTER_KEY_FILE")
     old = settings.master_key_old_file
     if old is None or not old.exists() or not old.read_bytes().strip():
         return active, None
-    return active, _read(old, "MASTER_KEY_OLD_FILE")
+    return active, _read(settings, old, "MASTER_KEY_OLD_FILE")
 
 
-def _read(path: Path | None, variable: str) -> bytes:
+def _read(settings: Settings, path: Path | None, variable: str) -> bytes:
     if path is None:
-        log.error("setting %s is missing", variable)
+        settings.complain(f"setting {variable} is missing")
         raise ServerMisconfigured()
     try:
         return master_key(path.read_text(encoding="ascii"))
     except (OSError, ValueError) as error:
-        log.error("the file that setting %s names holds no key: %s", variable, type(error).__name__)
+        settings.complain(f"the file that setting {variable} names holds no key: {type(error).__name__}")
         raise ServerMisconfigured() from None
 
 

@@ -20,7 +20,9 @@ from secretsvc.kernel.errors import (
 )
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.formats import READERS
+from secretsvc.secrets.known import Known
 from secretsvc.secrets.models import secret_version
+from secretsvc.secrets.planning import Plan
 from secretsvc.secrets.rules import (
     SECRET_NOT_FOUND,
     VERSION_NOT_FOUND,
@@ -32,7 +34,7 @@ from secretsvc.secrets.rules import (
     opened,
     secrets_inside,
 )
-from secretsvc.secrets.writing import Known, Plan, Planner, Written, check_edits, check_values, write
+from secretsvc.secrets.writing import Planner, Written, check_edits, check_values, write
 
 MERGE, REPLACE = "merge", "replace"
 
@@ -161,7 +163,8 @@ def batch_secrets(
         at,
         _planner(mode, values, delete, descriptions),
         action="secret.batch",
-        keys=values,
+        keys={*values, *delete},
+        whole=mode == REPLACE,
         expected_rev=expected_rev,
         reason=reason,
     )
@@ -180,7 +183,7 @@ def import_secrets(
 ) -> Written:
     """Writes what a file holds; a dry run only tells what it would do (specification, "Secrets" 5)."""
     assert_can(call, Role.WRITER, at)
-    values = READERS[format](content)
+    values = READERS[format](content, call.settings.env_max_secrets)
     check_values(call, values)
     return write(
         call,
@@ -188,16 +191,20 @@ def import_secrets(
         _planner(mode, values),
         action="secret.import",
         keys=values,
+        whole=mode == REPLACE,
         expected_rev=expected_rev,
         reason=reason,
         dry_run=dry_run,
     )
 
 
-def rename_secret(call: Call, at: Address, source: str, target: str) -> Written:
+def rename_secret(
+    call: Call, at: Address, source: str, target: str, *, expected_rev: int | None = None
+) -> Written:
     """Moves a value and its description to another key (specification, "Secrets" 6; contract 3.4).
 
-    Raises `NotFound` for a missing source, `Conflict` for a target that is there.
+    Only pages expect a revision. Raises `NotFound` for a missing source, `Conflict` for a target that is
+    there.
     """
     assert_can(call, Role.WRITER, at)
     if source == target:
@@ -212,13 +219,22 @@ def rename_secret(call: Call, at: Address, source: str, target: str) -> Written:
         value = _open_version(call, place, before, before.version)
         return Plan({target: value}, (source,), {target: before.description})
 
-    return write(call, at, plan, action="secret.rename", keys=(source, target))
+    return write(call, at, plan, action="secret.rename", keys=(source, target), expected_rev=expected_rev)
 
 
-def rollback_secret(call: Call, at: Address, key: str, to_version: int, reason: str | None = None) -> Written:
+def rollback_secret(
+    call: Call,
+    at: Address,
+    key: str,
+    to_version: int,
+    reason: str | None = None,
+    *,
+    expected_rev: int | None = None,
+) -> Written:
     """Writes the content of an older version as a new one (specification, "Secrets" 7; contract 3.3).
 
-    Raises `NotFound` for a key that never was, a missing version or a tombstone.
+    Only pages expect a revision. Raises `NotFound` for a key that never was, a missing version or a
+    tombstone.
     """
     assert_can(call, Role.WRITER, at)
 
@@ -227,7 +243,9 @@ def rollback_secret(call: Call, at: Address, key: str, to_version: int, reason: 
             raise NotFound(SECRET_NOT_FOUND)
         return Plan({key: _open_version(call, place, known[key], to_version)})
 
-    return write(call, at, plan, action="secret.rollback", keys=(key,), reason=reason)
+    return write(
+        call, at, plan, action="secret.rollback", keys=(key,), expected_rev=expected_rev, reason=reason
+    )
 
 
 def _version(row: Any) -> Version:

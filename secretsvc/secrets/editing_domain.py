@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, select
 
 from secretsvc.access.rules import assert_can
+from secretsvc.db.statements import DIALECTS
 from secretsvc.identity.models import identity
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import DecryptFailed, UnknownKid, ValidationFailed
+from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.formats import read_env
+from secretsvc.secrets.known import Known
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.planning import Plan
 from secretsvc.secrets.rules import (
+    IS_CURRENT,
     Listed,
     Sealed,
     find_secret,
@@ -27,22 +31,28 @@ from secretsvc.secrets.rules import (
     open_value,
     problem_with,
     secrets_inside,
+    versions_beside,
 )
-from secretsvc.secrets.writing import Known, Plan, Written, check_edits, check_values, write
+from secretsvc.secrets.writing import Written, check_edits, check_values, write
 
 SYSTEM_NAME = "system"
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove."""
+    """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
+
+    `blank` are keys without a value: one that lives keeps its own, another begins with an empty one.
+    """
 
     values: Mapping[str, str]
     descriptions: Mapping[str, str | None]
     removals: Collection[str]
+    blank: Collection[str] = ()
 
     def __repr__(self) -> str:
-        return f"Edits({sorted(self.values)}, {sorted(self.descriptions)}, {sorted(self.removals)})"
+        keys = sorted({*self.values, *self.blank})
+        return f"Edits({keys}, {sorted(self.descriptions)}, {sorted(self.removals)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +82,13 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class KeyHistory:
-    """A key with its versions, newest first; `error` says why its current value cannot be read, if so."""
+    """A key with its versions, newest first; `error` says why its current value cannot be read, if so.
+
+    `rev` is the environment's, read before them.
+    """
 
     key: str
+    rev: int
     description: str | None
     version: int
     deleted: bool
@@ -91,29 +105,41 @@ def edit_secrets(
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Written:
-    """As `batch_secrets` merges, but a description may change alone: its value is then written again.
+    """As `batch_secrets` merges, but a description may change alone, which writes no version.
 
-    Raises as `batch_secrets` does.
+    Raises as `batch_secrets` does, and `ValidationFailed` for the description of what is not there.
     """
     assert_can(call, Role.WRITER, at)
-    check_edits(edits.values, {}, edits.removals)
+    check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
     check_values(call, edits.values)
-    described = edits.descriptions.keys() - edits.values.keys()
 
-    def plan(place: Environment, _known: Mapping[str, Known]) -> Plan:
-        kept = _present_values(call, place, described) if described else {}
-        return Plan({**kept, **edits.values}, edits.removals, edits.descriptions)
+    def plan(_place: Environment, known: Mapping[str, Known]) -> Plan:
+        live = {key for key, one in known.items() if not one.deleted}
+        values = {**dict.fromkeys({*edits.blank} - live, ""), **edits.values}
+        _check_described(edits, values.keys() | live)
+        return Plan(values, edits.removals, edits.descriptions)
 
     return write(
         call,
         at,
         plan,
         action="secret.batch",
-        keys=edits.values.keys() | edits.descriptions.keys(),
+        keys={*edits.values, *edits.blank, *edits.descriptions, *edits.removals},
         expected_rev=expected_rev,
         reason=reason,
         dry_run=dry_run,
     )
+
+
+def _check_described(edits: Edits, there: Collection[str]) -> None:
+    issues = []
+    for key in sorted(edits.descriptions):
+        if key in edits.removals:
+            issues.append(Issue(f"description.{key}", "Its secret is to be deleted."))
+        elif key not in there:
+            issues.append(Issue(f"description.{key}", "The secret is not there any more."))
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
 
 
 def rewrite_as_text(
@@ -127,7 +153,7 @@ def rewrite_as_text(
 ) -> Written:
     """Makes the environment what the dotenv text says; a value that stays as it is takes no new version."""
     assert_can(call, Role.WRITER, at)
-    values = read_env(content)
+    values = read_env(content, call.settings.env_max_secrets)
     check_values(call, values)
 
     def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
@@ -145,6 +171,7 @@ def rewrite_as_text(
         plan,
         action="secret.import",
         keys=values,
+        whole=True,
         expected_rev=expected_rev,
         reason=reason,
         dry_run=dry_run,
@@ -157,7 +184,7 @@ def sheet(call: Call, at: Address) -> Sheet:
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
     items = [listed(inside, row) for row in secrets_inside(call, place.id)]
-    return Sheet(place, items, {one.key: one for one in _authored(call, _CURRENT, place.id)})
+    return Sheet(place, items, {one.key: one for one in _authored(call, CURRENT, place.id)})
 
 
 def key_history(call: Call, at: Address, key: str) -> KeyHistory:
@@ -166,26 +193,22 @@ def key_history(call: Call, at: Address, key: str) -> KeyHistory:
     row = find_secret(call, at, key)
     sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
     error = None if row.deleted else problem_with(call, sealed)
-    versions = _authored(call, _OF_KEY, row.id, secret_key=key)
-    return KeyHistory(key, row.description, row.version, row.deleted, error, versions[::-1])
+    versions = _authored(call, OF_KEY, row.id, secret_key=key)
+    return KeyHistory(key, row.rev, row.description, row.version, row.deleted, error, versions[::-1])
 
 
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
-    newest = {one.key: one for one in _authored(call, _SINCE, place.id, since_rev=rev)}
-    return place.rev, [newest[key] for key in sorted(newest)]
+    found = _authored(call, SINCE, place.id, since_rev=rev)
+    return place.rev, sorted(found, key=lambda one: one.key)
 
 
-def _present_values(call: Call, place: Environment, keys: Collection[str]) -> dict[str, str]:
-    rows = {row.key: row for row in live_secrets(call, [place.id]) if row.key in keys}
-    for key in sorted(keys - rows.keys()):
-        raise ValidationFailed.at(f"description.{key}", "The secret is not there any more.")
-    return {key: open_value(call, Sealed.of(row)) for key, row in rows.items()}
-
-
-def _authored(call: Call, statement: Select[Any], environment_id: UUID, **more: Any) -> list[Authored]:
+def _authored(
+    call: Call, statements: Mapping[str, Select[Any]], environment_id: UUID, **more: Any
+) -> list[Authored]:
+    statement = statements[call.connection.dialect.name]
     rows = call.connection.execute(statement, {"environment_id": environment_id, **more})
     return [
         Authored(row.key, row.version, row.kid, row.created_at, row.subject or SYSTEM_NAME)
@@ -193,19 +216,25 @@ def _authored(call: Call, statement: Select[Any], environment_id: UUID, **more: 
     ]
 
 
-_WRITTEN = (
-    select(
-        secret.c.key,
-        secret_version.c.version,
-        secret_version.c.kid,
-        secret_version.c.created_at,
-        identity.c.subject,
+def _written(dialect_name: str, condition: ColumnElement[bool]) -> Select[Any]:
+    version, on = versions_beside(dialect_name, condition)
+    return (
+        select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, identity.c.subject)
+        .join_from(secret, version, on)
+        .outerjoin(identity, identity.c.id == version.c.created_by)
+        .where(secret.c.environment_id == bindparam("environment_id"))
+        .order_by(version.c.version)
     )
-    .join_from(secret, secret_version, secret_version.c.secret_id == secret.c.id)
-    .outerjoin(identity, identity.c.id == secret_version.c.created_by)
-    .where(secret.c.environment_id == bindparam("environment_id"))
-    .order_by(secret_version.c.version)
-)
-_CURRENT = _WRITTEN.where(~secret.c.deleted, secret_version.c.version == secret.c.version)
-_OF_KEY = _WRITTEN.where(secret.c.key == bindparam("secret_key"))
-_SINCE = _WRITTEN.where(secret_version.c.rev > bindparam("since_rev"))
+
+
+CURRENT = {name: _written(name, IS_CURRENT).where(~secret.c.deleted) for name in DIALECTS}
+OF_KEY = {
+    name: _written(name, secret_version.c.secret_id == secret.c.id).where(
+        secret.c.key == bindparam("secret_key")
+    )
+    for name in DIALECTS
+}
+# A key's newest version is its current one, be it a tombstone.
+SINCE = {
+    name: _written(name, and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))) for name in DIALECTS
+}

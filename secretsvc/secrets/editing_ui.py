@@ -11,16 +11,17 @@ from typing import Any
 
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Issue, PreconditionFailed, ValidationFailed
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets import domain, editing_domain, schemas
 from secretsvc.secrets.editing_domain import Edits
 from secretsvc.secrets.formats import write_env
-from secretsvc.secrets.ui import editor
+from secretsvc.secrets.resources import Secret
+from secretsvc.secrets.ui import changed_descriptions, editor, revision_of, rows_of, secret
 from secretsvc.secrets.writing import Written
 from secretsvc.web.forms import Form, unix_lines
-from secretsvc.web.pages import see_other
+from secretsvc.web.pages import REFUSALS, see_other
 from secretsvc.web.schema import KEY_GRAMMAR, validate
 from secretsvc.web.tree import PAGES
 
@@ -59,7 +60,13 @@ def load_text(context: Environment, request: Any) -> Any:
 
 
 def write_edits(call: Call, at: Address, form: Form, **options: Any) -> Written:
-    """The editor's rows."""
+    """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
+    limit = call.settings.env_max_secrets
+    if len(rows_of(form)) > limit:
+        raise PayloadTooLarge(
+            f"An environment holds at most {limit} secrets.",
+            hint=f"Of the rows for new ones this page has kept the first {limit}.",
+        )
     return editing_domain.edit_secrets(call, at, read_edits(form), **options)
 
 
@@ -81,15 +88,17 @@ def write_text(call: Call, at: Address, form: Form, **options: Any) -> Written:
 def read_edits(form: Form) -> Edits:
     """What the rows of the editor ask for. Raises `ValidationFailed` with an issue for each field at fault.
 
-    A value left blank stays, a description counts where it is another than it was.
+    A value left blank stays, be it in a row for a new secret whose key is there already; an empty one is
+    asked for by itself. A description counts where it is another than it was.
     """
     values = {key: unix_lines(text) for key, text in form.under("value.") if text}
-    described = {
-        key: text.strip() or None
-        for key, text in form.under("description.")
-        if text.strip() != form[f"was.{key}"]
-    }
+    described = changed_descriptions(form)
     issues = []
+    for key in _marked(form, "empty."):
+        if key in values:
+            issues.append(Issue(f"empty.{key}", "A value was typed as well: take out one of the two."))
+        values[key] = ""
+    blank = set()
     for row, key in _new_keys(form):
         if not is_secret_key(key):
             issues.append(Issue(f"new.{row}.key", KEY_GRAMMAR))
@@ -97,12 +106,14 @@ def read_edits(form: Form) -> Edits:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
             values[key] = unix_lines(form[f"new.{row}.value"])
-            described[key] = form[f"new.{row}.description"].strip() or None
+            described |= _new_description(form, row, key)
+            blank |= set() if values[key] else {key}
     if issues:
         raise ValidationFailed(issues=tuple(issues))
-    body = {"mode": "merge", "set": values, "descriptions": described, "delete": _removals(form)}
+    body = {"mode": "merge", "set": values, "descriptions": described, "delete": _marked(form, "delete.")}
     read = validate(schemas.BatchBody(), body)
-    return Edits(read["set"], read["descriptions"], read["delete"])
+    typed = {key: value for key, value in read["set"].items() if key not in blank}
+    return Edits(typed, read["descriptions"], read["delete"], blank)
 
 
 def _new_keys(form: Form) -> list[tuple[str, str]]:
@@ -111,8 +122,13 @@ def _new_keys(form: Form) -> list[tuple[str, str]]:
     return [(row, form[f"new.{row}.key"].strip()) for row in sorted(rows)]
 
 
-def _removals(form: Form) -> list[str]:
-    return [key for key, mark in form.under("delete.") if mark]
+def _new_description(form: Form, row: str, key: str) -> dict[str, str | None]:
+    typed = form[f"new.{row}.description"].strip()
+    return {key: typed} if typed else {}
+
+
+def _marked(form: Form, prefix: str) -> list[str]:
+    return [key for key, mark in form.under(prefix) if mark]
 
 
 def edits_handed_on(form: Form) -> dict[str, str]:
@@ -131,22 +147,22 @@ def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
     return lambda form: {name: form[name] for name in names if form[name]}
 
 
-_ROW_FIELDS = ("value.", "was.", "description.", "delete.")
+_ROW_FIELDS = ("value.", "empty.", "was.", "description.", "delete.")
 EDIT = Draft("edit", "editor", editor, write_edits, edits_handed_on)
 IMPORT = Draft(
     "import", "import", import_page, write_import, named_fields("content", "file", "format", "mode")
 )
+WRITE = Draft("write", "secret", secret, write_edits, edits_handed_on)
 TEXT = Draft("text", "text", text_page, write_text, named_fields("content"))
 
 
 def review(draft: Draft, context: Environment, request: Any) -> Any:
     """What a draft would do, if it were applied at the revision that it was drawn from."""
     form = request.form
-    rev = _revision(form)
+    rev = revision_of(form)
     planned = draft.write(request.call, context.address, form, dry_run=True, expected_rev=rev)
-    if not planned.changes:
-        return see_other(context.path(PAGES), "unchanged")
-    return _reviewed(draft, form, planned.rev, {change.key: change.kind for change in planned.changes})
+    mine = _kinds(planned)
+    return _reviewed(draft, form, planned.rev, mine) if mine else see_other(context.path(PAGES), "unchanged")
 
 
 def apply(draft: Draft, context: Environment, request: Any) -> Any:
@@ -154,37 +170,42 @@ def apply(draft: Draft, context: Environment, request: Any) -> Any:
     form = request.form
     read = form.read(schemas.ApplyForm(), "rev", "reason")
     expected, reason = read["rev"], read.get("reason")
-    draft.write(request.call, context.address, form, expected_rev=expected, reason=reason)
-    return see_other(context.path(PAGES), "written")
+    written = draft.write(request.call, context.address, form, expected_rev=expected, reason=reason)
+    return see_other(context.path(PAGES), "written" if _kinds(written) else "unchanged")
 
 
 def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
     """After a refusal: mine and theirs where the revision is stale, else the draft's own page again."""
     form = request.form
     if not isinstance(form.error, PreconditionFailed):
-        request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
-        return draft.page(context, request)
-    rev, theirs = editing_domain.written_since(request.call, context.address, _revision(form) or 0)
-    # Against the present state, so that what applying it again would do is known.
-    planned = draft.write(request.call, context.address, form, dry_run=True)
-    mine = {change.key: change.kind for change in planned.changes}
-    return _reviewed(draft, form, rev, mine) | {"theirs": theirs}
+        return again(draft, context, request)
+    rev, theirs = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
+    try:
+        # Against the present state, so that what applying it again would do is known.
+        planned = draft.write(request.call, context.address, form, dry_run=True)
+    except REFUSALS as error:
+        # It does not go with theirs at all, and can only be typed anew.
+        form.refuse(error)
+        return again(draft, context, request)
+    return _reviewed(draft, form, rev, _kinds(planned)) | {"theirs": theirs}
 
 
 def again(draft: Draft, context: Environment, request: Any) -> Any:
-    """The draft's page with what was typed, as it was before the review."""
+    """The draft's page with what was typed."""
     request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
     return draft.page(context, request)
 
 
+def _kinds(written: Written) -> dict[str, str]:
+    """What happens to each key, sorted by them."""
+    kinds = {change.key: change.kind for change in written.changes} | dict.fromkeys(
+        written.described, "described"
+    )
+    return dict(sorted(kinds.items()))
+
+
 def _reviewed(draft: Draft, form: Form, rev: int, mine: Mapping[str, str]) -> dict[str, Any]:
     return {"draft": draft, "mine": mine, "theirs": [], "rev": rev, "handed_on": draft.handed_on(form)}
-
-
-def _revision(form: Form) -> int | None:
-    """The revision that a form was drawn from, None for one that takes any. Raises `ValidationFailed`."""
-    rev: int | None = form.read(schemas.ApplyForm(), "rev")["rev"]
-    return rev
 
 
 def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:
@@ -200,6 +221,9 @@ def includeme(config: Any) -> None:
     config.add_form(load_text, name="text", template=f"{TEMPLATES}/text.pt", **page)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
+    for name, act in (("apply", apply), ("again", again)):
+        redraw, written = _bound(redrawn, WRITE), reviewed | {"context": Secret}
+        config.add_form(_bound(act, WRITE), name=f"{WRITE.name}-{name}", redraw=redraw, **written)
     for draft in (EDIT, IMPORT, TEXT):
         redraw = _bound(redrawn, draft)
         for name, act in (("review", review), ("apply", apply), ("again", again)):

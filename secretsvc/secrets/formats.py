@@ -18,6 +18,9 @@ from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, is_secret_key
 
 MAX_ISSUES = 100
 
+# Lines without a binding, as python-dotenv skips them one by one, but at once: it takes seconds for half a
+# million of them. One with a lone surrogate is left for it to find.
+_NO_BINDINGS = re.compile(r"(?:[^\S\r\n]*(?:#[^\r\n\ud800-\udfff]*)?(?:\r\n|\n|\r))*")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _REST_OF_LINE = r"([^\r\n]*)"
 _INLINE_COMMENT = re.compile(r"(?<=\s)#")
@@ -30,11 +33,12 @@ _ESCAPES = str.maketrans(
 )
 
 
-def read_env(content: str) -> dict[str, str]:
+def read_env(content: str, limit: int | None = None) -> dict[str, str]:
     """Dotenv as python-dotenv reads it, with no interpolation (contract 3.5).
 
-    Raises ValidationFailed with an issue at `content` for each line that cannot be used, up to 100:
-    its number is that of the line on which the binding itself starts.
+    It stops at the first value over the limit, which is among those returned, so that it is seen that
+    there are too many. Raises ValidationFailed with an issue at `content` for each line that cannot be
+    used, up to 100: its number is that of the line on which the binding itself starts.
     """
     values: dict[str, str] = {}
     issues: list[Issue] = []
@@ -46,15 +50,18 @@ def read_env(content: str) -> dict[str, str]:
                 break
         elif binding.key is not None:
             values[binding.key] = binding.value
+            if len(values) - 1 == limit:
+                break
     _refuse(issues)
     return values
 
 
-def read_json(content: str) -> dict[str, str]:
+def read_json(content: str, limit: int | None = None) -> dict[str, str]:
     """One JSON object of strings, with no member twice (contract 3.5).
 
-    Raises ValidationFailed with an issue for each problem, up to 100: at `content.KEY` for a key's
-    value or repetition, at `content` for a text that is not JSON or a key that cannot be named.
+    It stops as `read_env` does. Raises ValidationFailed with an issue for each problem, up to 100: at
+    `content.KEY` for a key's value or repetition, at `content` for a text that is not JSON or a key that
+    cannot be named.
     """
     members = _members(content)
     values: dict[str, str] = {}
@@ -67,6 +74,8 @@ def read_json(content: str) -> dict[str, str]:
                 break
         else:
             values[key] = value
+            if len(values) - 1 == limit:
+                break
     _refuse(issues)
     return values
 
@@ -80,7 +89,7 @@ def write_env(values: Mapping[str, str]) -> str:
     return "".join(f"{key}={_quoted(values[key])}\n" for key in sorted(values))
 
 
-READERS: Mapping[str, Callable[[str], dict[str, str]]] = MappingProxyType(
+READERS: Mapping[str, Callable[[str, int], dict[str, str]]] = MappingProxyType(
     {"env": read_env, "json": read_json}
 )
 
@@ -111,6 +120,7 @@ def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
     reader = _Reader(io.StringIO(content))
     starts = [match.end() for match in _NEWLINE.finditer(reader.string)]
     while reader.has_next():
+        reader.read_regex(_NO_BINDINGS)
         offset = reader.position.chars
         binding = parse_binding(reader)
         unquoted, reader.unquoted = reader.unquoted, None

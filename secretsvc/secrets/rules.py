@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import ColumnElement, FromClause, Select, and_, bindparam, literal_column, select, true
 
 from secretsvc.access.rules import at_environment
 from secretsvc.db.prepared import Prepared
+from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Compartment
@@ -97,8 +98,8 @@ def _problem(
 def find_secret(call: Call, at: Address, key: str) -> Any:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
-    Columns: `project_id`, `id` (of the environment), `secret_id`, `version`, `deleted`, `description`,
-    `envelope`, `kid`.
+    Columns: `project_id`, `id` and `rev` (of the environment), `secret_id`, `version`, `deleted`,
+    `description`, `envelope`, `kid`.
     """
     row = environment_row(call, at, _SECRET, secret_key=key)
     if row.secret_id is None:
@@ -115,18 +116,36 @@ def live_secrets(call: Call, environments: Iterable[UUID]) -> Sequence[Any]:
     _ = call.ring
     # All at once: where a caller gives up half way, a cursor that is still open keeps SQLite's old
     # snapshot, beyond the rollback, for whoever gets the connection next.
-    return call.connection.execute(_LIVE, {"environments": [*environments]}).all()
+    statement = LIVE[call.connection.dialect.name]
+    return call.connection.execute(statement, {"environments": [*environments]}).all()
 
 
 def secrets_inside(call: Call, environment_id: UUID) -> Sequence[Any]:
     """As `live_secrets`, of one environment, and plain tuples without it, for `listed` and `opened`."""
-    return _INSIDE.tuples(call.connection, {"environment_id": environment_id})
+    statement = _INSIDE[call.connection.dialect.name]
+    return statement.tuples(call.connection, {"environment_id": environment_id})
 
 
+def versions_beside(
+    dialect_name: str, condition: ColumnElement[bool]
+) -> tuple[FromClause, ColumnElement[bool]]:
+    """What to join to `secret` for the versions that a condition picks, and on what (decision 0006).
+
+    PostgreSQL would read the history of all environments to join that of one, wherever it takes an index for
+    slower; what has an offset it must look up for each secret. SQLite looks up by itself.
+    """
+    if dialect_name == "sqlite":
+        return secret_version, condition
+    found = select(secret_version).where(condition).correlate(secret).offset(literal_column("0"))
+    return found.lateral("found"), true()
+
+
+IS_CURRENT = and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version)
 _SECRET = Prepared(
     select(
         environment.c.project_id,
         environment.c.id,
+        environment.c.rev,
         secret.c.id.label("secret_id"),
         secret.c.version,
         secret.c.deleted,
@@ -139,32 +158,37 @@ _SECRET = Prepared(
         secret,
         and_(secret.c.environment_id == environment.c.id, secret.c.key == bindparam("secret_key")),
     )
-    .outerjoin(
-        secret_version,
-        and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),
-    )
+    .outerjoin(secret_version, IS_CURRENT)
     .where(at_environment())
 )
-_EACH = (
-    select(
-        secret.c.key,
-        secret.c.version,
-        secret.c.description,
-        secret_version.c.envelope,
-        secret_version.c.kid,
-        secret.c.created_at,
-        secret.c.updated_at,
+
+
+def _each(dialect_name: str) -> Select[Any]:
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    return (
+        select(
+            secret.c.key,
+            secret.c.version,
+            secret.c.description,
+            version.c.envelope,
+            version.c.kid,
+            secret.c.created_at,
+            secret.c.updated_at,
+        )
+        # Not an inner join: a secret whose version is missing is unreadable, and must not be left out.
+        .outerjoin_from(secret, version, is_current)
+        .where(~secret.c.deleted)
+        .order_by(secret.c.key)
     )
-    # Not an inner join: a secret whose version is missing is unreadable, and must not be left out.
-    .outerjoin_from(
-        secret,
-        secret_version,
-        and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version),
-    )
-    .where(~secret.c.deleted)
-    .order_by(secret.c.key)
-)
-_LIVE = _EACH.add_columns(secret.c.environment_id).where(
-    secret.c.environment_id.in_(bindparam("environments", expanding=True))
-)
-_INSIDE = Prepared(_EACH.where(secret.c.environment_id == bindparam("environment_id")))
+
+
+LIVE = {
+    name: _each(name)
+    .add_columns(secret.c.environment_id)
+    .where(secret.c.environment_id.in_(bindparam("environments", expanding=True)))
+    for name in DIALECTS
+}
+INSIDE = {
+    name: _each(name).where(secret.c.environment_id == bindparam("environment_id")) for name in DIALECTS
+}
+_INSIDE = {name: Prepared(statement) for name, statement in INSIDE.items()}

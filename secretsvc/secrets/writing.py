@@ -5,17 +5,15 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-from uuid import UUID
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Select, bindparam, or_, select, update
+from sqlalchemy import bindparam, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.rules import record
-from secretsvc.db.prepared import Prepared
-from secretsvc.db.statements import insert_many, is_among, update_many
+from secretsvc.db.statements import insert_many, update_many
 from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -28,47 +26,24 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.projects.models import environment
-from secretsvc.projects.rules import Environment, lock_environment
+from secretsvc.projects.rules import Environment, find_environment, lock_environment
+from secretsvc.secrets.known import LIVE_COUNT, Known, count_live, known_secrets, secret_ids
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.planning import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    Change,
+    Plan,
+    changes_of,
+    described_alone,
+    growth_of,
+)
 from secretsvc.secrets.sealing import MAY_SEAL, Plain, doubt, seal
-
-ADDED, CHANGED, REMOVED = "added", "changed", "removed"
 
 
 class LostRace(Exception):
     """A writer that did not wait for the lock was quicker."""
-
-
-class Known(NamedTuple):
-    """A key that the environment has or once had."""
-
-    id: int
-    key: str
-    description: str | None
-    version: int
-    deleted: bool
-    created_at: int
-
-
-@dataclass
-class Change:
-    """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`.
-
-    Neither frozen nor slotted, because there are many of them (decision 0021).
-    """
-
-    key: str
-    kind: str
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Values to write, keys to remove, and descriptions to set (None clears) among the written."""
-
-    values: Mapping[str, str] = field(default_factory=dict, repr=False)
-    removals: Collection[str] = ()
-    descriptions: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +52,23 @@ class Written:
 
     rev: int
     changes: list[Change]
+
+    @property
+    def described(self) -> Sequence[str]:
+        """The keys whose description alone was changed, sorted; operations of the API have none."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenByHand(Written):
+    """The outcome of a write that changed descriptions alone, too."""
+
+    described_keys: Sequence[str]
+
+    @property
+    def described(self) -> Sequence[str]:
+        """See `Written`."""
+        return self.described_keys
 
 
 Planner = Callable[[Environment, Mapping[str, Known]], Plan]
@@ -89,36 +81,35 @@ def write(
     *,
     action: str,
     keys: Iterable[str],
+    whole: bool = False,
     expected_rev: int | None = None,
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Written:
-    """Applies a plan to the environment; `keys` names the ones it needs to know of even if deleted.
+    """Applies a plan to the environment.
 
-    The loser of a version race is tried once more against fresh state (specification, "Secrets" 4).
-    Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`.
+    The planner is shown `keys`, deleted ones too; with `whole` also every other key that lives, without its
+    description. The loser of a version race is tried once more against fresh state (specification,
+    "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`,
+    `VersionConflict`.
     """
+    call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        place = lock_environment(call, at)
+        place = find_environment(call, at) if dry_run else lock_environment(call, at)
         if expected_rev is not None and expected_rev != place.rev:
             raise PreconditionFailed()
-        known = _known(call, place.id, keys)
+        known = known_secrets(call, place.id, keys, whole=whole)
         plan = planner(place, known)
-        changes = _changes(plan, known)
-        _check_count(call, known, changes)
-        if dry_run or not changes:
-            return Written(place.rev, changes)
-        _apply(call, place, plan, changes, known)
-        record(
-            call,
-            action,
-            project_id=place.project_id,
-            environment_id=place.id,
-            reason=reason,
-            detail={"rev": place.rev + 1, "changes": changes},
-        )
-        return Written(place.rev + 1, changes)
+        changes = changes_of(plan, known)
+        described = described_alone(plan, known, changes)
+        if dry_run or not (changes or described):
+            _check_growth(call, place, changes)
+            return _written(place.rev, changes, described)
+        _apply(call, place, plan, changes, described, known)
+        written = _written(place.rev + 1, changes, described)
+        _record(call, place, action, reason, written)
+        return written
 
     try:
         return attempt()
@@ -128,6 +119,14 @@ def write(
         return attempt()
     except LostRace:
         raise VersionConflict() from None
+
+
+def _record(call: Call, place: Environment, action: str, reason: str | None, written: Written) -> None:
+    detail: dict[str, Any] = {"rev": written.rev, "changes": written.changes}
+    if written.described:
+        detail["described"] = written.described
+    where = {"project_id": place.project_id, "environment_id": place.id}
+    record(call, action, **where, reason=reason, detail=detail)
 
 
 def check_values(call: Call, values: Mapping[str, str]) -> None:
@@ -155,31 +154,15 @@ def check_edits(
         raise ValidationFailed(issues=tuple(issues))
 
 
-def _known(call: Call, environment_id: UUID, keys: Iterable[str]) -> dict[str, Known]:
-    statement = _KNOWN[call.connection.dialect.name]
-    rows = statement.rows(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
-    return {known.key: known for known in map(Known._make, rows)}
+def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Written:
+    return WrittenByHand(rev, changes, described) if described else Written(rev, changes)
 
 
-def _changes(plan: Plan, known: Mapping[str, Known]) -> list[Change]:
-    changes = []
-    for key in plan.values:
-        before = known.get(key)
-        kind = CHANGED if before is not None and not before.deleted else ADDED
-        changes.append(Change(key, kind, before.version + 1 if before is not None else 1))
-    for key in plan.removals:
-        before = known.get(key)
-        if before is not None and not before.deleted:
-            changes.append(Change(key, REMOVED, before.version + 1))
-    return sorted(changes, key=lambda change: change.key)
-
-
-def _check_count(call: Call, known: Mapping[str, Known], changes: Iterable[Change]) -> None:
-    kinds = [change.kind for change in changes]
-    added, removed = kinds.count(ADDED), kinds.count(REMOVED)
-    if added > removed:
-        live = sum(not one.deleted for one in known.values())
-        _check_room(call, live + added - removed)
+def _check_growth(call: Call, place: Environment, changes: Iterable[Change]) -> None:
+    """What `_advance` sees to where there is something to write."""
+    growth = growth_of(changes)
+    if growth > 0:
+        _check_room(call, count_live(call, place.id) + growth)
 
 
 def _check_room(call: Call, count: int) -> None:
@@ -189,18 +172,25 @@ def _check_room(call: Call, count: int) -> None:
 
 
 def _apply(
-    call: Call, place: Environment, plan: Plan, changes: list[Change], known: Mapping[str, Known]
+    call: Call,
+    place: Environment,
+    plan: Plan,
+    changes: list[Change],
+    described: Iterable[str],
+    known: Mapping[str, Known],
 ) -> None:
     try:
-        envelopes = _sealed(call, place, plan, changes)
-        _advance(call, place, seals=bool(envelopes))
+        envelopes = _sealed(call, place, plan, changes) if changes else {}
+        _advance(call, place, growth_of(changes), seals=bool(envelopes))
         ids = {key: one.id for key, one in known.items()}
         new = [change for change in changes if change.key not in ids]
         if new:
             ids |= _insert_secrets(call, place, plan, new)
-        versions = [_version_row(call, place, change, ids, envelopes) for change in changes]
-        insert_many(call.connection, secret_version, versions)
+        if changes:
+            versions = [_version_row(call, place, change, ids, envelopes) for change in changes]
+            insert_many(call.connection, secret_version, versions)
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
+        updates += [_described_row(plan, known[key]) for key in described]
         if updates:
             update_many(call.connection, secret, updates)
     except DBAPIError as error:
@@ -216,18 +206,22 @@ def _sealed(call: Call, place: Environment, plan: Plan, changes: list[Change]) -
     return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
-def _advance(call: Call, place: Environment, *, seals: bool) -> None:
+def _advance(call: Call, place: Environment, growth: int, *, seals: bool) -> None:
+    """Takes the next revision; by the same statement asks whether the key may seal, and counts what grows."""
     parameters = {"environment_id": place.id, "present": place.rev, "now": call.now}
     if seals:
         parameters["active_kid"] = call.ring.active_kid
-    moved = call.connection.execute(_ADVANCE_SEALING if seals else _ADVANCE, parameters)
-    if moved.rowcount != 1:
-        # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
-        doubt(call)
+    moved = call.connection.execute(_ADVANCE[seals, growth > 0], parameters).first()
+    if moved is None:
+        if seals:
+            # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
+            doubt(call)
         raise LostRace
+    if growth > 0:
+        _check_room(call, moved.live + growth)
 
 
-def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Iterable[Change]) -> dict[str, int]:
+def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Collection[Change]) -> dict[str, int]:
     rows = [
         {
             "environment_id": place.id,
@@ -241,10 +235,7 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Iterable[Ch
         for change in new
     ]
     insert_many(call.connection, secret, rows)
-    statement = _IDS[call.connection.dialect.name]
-    keys = [row["key"] for row in rows]
-    found = statement.rows(call.connection, {"environment_id": place.id, "keys": keys})
-    return {row.key: row.id for row in found}
+    return secret_ids(call, place.id, [change.key for change in new])
 
 
 def _version_row(
@@ -276,22 +267,28 @@ def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Know
     }
 
 
-def _known_statement(dialect_name: str) -> Select[Any]:
-    columns = [secret.c[name] for name in Known._fields]
-    is_named = is_among(secret.c.key, "keys", dialect_name)
-    return select(*columns).where(_IS_INSIDE, or_(~secret.c.deleted, is_named))
+def _described_row(plan: Plan, before: Known) -> dict[str, Any]:
+    """All as it was but for the description: the time of the last change is that of the version."""
+    return {
+        "id": before.id,
+        "version": before.version,
+        "deleted": before.deleted,
+        "description": plan.descriptions[before.key],
+        "created_at": before.created_at,
+        "updated_at": before.updated_at,
+    }
 
 
-def _ids_statement(dialect_name: str) -> Select[Any]:
-    return select(secret.c.id, secret.c.key).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
-
-
-_IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
-_KNOWN = {name: Prepared(_known_statement(name)) for name in ("sqlite", "postgresql")}
-_IDS = {name: Prepared(_ids_statement(name)) for name in ("sqlite", "postgresql")}
-_ADVANCE = (
+_NEXT = (
     update(environment)
     .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
     .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
 )
-_ADVANCE_SEALING = _ADVANCE.where(MAY_SEAL)
+_NEXT_SEALING = _NEXT.where(MAY_SEAL)
+_LIVE = LIVE_COUNT.scalar_subquery().label("live")
+#: By whether values are sealed, and whether there will be more of them.
+_ADVANCE = {
+    (False, False): _NEXT.returning(environment.c.rev),
+    (True, False): _NEXT_SEALING.returning(environment.c.rev),
+    (True, True): _NEXT_SEALING.returning(_LIVE),
+}

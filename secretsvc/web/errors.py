@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -13,9 +12,10 @@ from pyramid.renderers import render
 from pyramid.response import Response
 
 from secretsvc.kernel.errors import BadRequest, Internal, NotFound, RateLimited, SecretsvcError
+from secretsvc.kernel.throttle import Throttle
+from secretsvc.web.failures import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
-
-log = logging.getLogger(__name__)
+from secretsvc.web.responses import Drawing, RelativeResponse
 
 #: Below it every answer is JSON; everything else is pages.
 JSON_PATHS = "/api/"
@@ -52,18 +52,15 @@ def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
     return body
 
 
-class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own
-    """A response whose `Location` stays relative: made absolute, it would repeat the client's `Host`."""
-
-    @staticmethod
-    def _make_location_absolute(_environ: Any, value: str) -> str:
-        return value
-
-
 def error_response(error: SecretsvcError, request: Any) -> Response:
     """The answer to an error: the envelope for the API, a page for everything else."""
-    is_page = not f"{request.environ['PATH_INFO']}/".startswith(JSON_PATHS)
-    response = _page(error, request) if is_page else _document(error, request)
+    if f"{request.environ['PATH_INFO']}/".startswith(JSON_PATHS):
+        return _answer(_document, error, request)
+    return Drawing(lambda: _answer(_page, error, request))
+
+
+def _answer(make: Callable[[SecretsvcError, Any], Response], error: SecretsvcError, request: Any) -> Response:
+    response = make(error, request)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
@@ -90,35 +87,31 @@ def _page(error: SecretsvcError, request: Any) -> Response:
     return response
 
 
-def translate(error: BaseException) -> SecretsvcError:
-    """What the client is told of any exception; what nobody foresaw is logged, without its text.
+def translate(error: BaseException, request: Any) -> SecretsvcError:
+    """What the client is told of any exception; the request remembers what its line in the log tells."""
+    told = _told(error)
+    request.failure = unexpected(error, request) if isinstance(told, Internal) else expected(told)
+    return told
 
-    The text of a database's error can hold the values of its statement.
-    """
+
+def _told(error: BaseException) -> SecretsvcError:
     if isinstance(error, SecretsvcError):
         return error
     if isinstance(error, (URLDecodeError, UnicodeDecodeError)):
         return BadRequest("The path and the query must be UTF-8.")
     if isinstance(error, HTTPException):
         return NotFound() if error.status_code < 500 else Internal()
-    original = getattr(error, "orig", None)
-    log.error(
-        "unexpected %s (%s, %s)\n%s",
-        type(error).__qualname__,
-        type(original).__qualname__,
-        getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None),
-        "".join(traceback.format_tb(error.__traceback__)),
-    )
     return Internal()
 
 
 def exception_view(error: BaseException, request: Any) -> Response:
     """Every exception that passes the view."""
-    return error_response(translate(error), request)
+    return error_response(translate(error, request), request)
 
 
 def includeme(config: Any) -> None:
     """Catches everything; the more specific contexts replace Pyramid's own views of them."""
+    config.registry.tracebacks = Throttle()
     config.set_response_factory(lambda _request: RelativeResponse())
     for context in (Exception, HTTPException, SecretsvcError):
         config.add_exception_view(exception_view, context=context)

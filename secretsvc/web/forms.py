@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from multipart import MultipartError, MultipartParser, MultipartPart, parse_opti
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.kernel.errors import BadRequest, Forbidden, SecretsvcError, ValidationFailed
+from secretsvc.kernel.errors import BadRequest, Forbidden, Issue, SecretsvcError, ValidationFailed
 from secretsvc.web.query import once, parse_urlencoded
 from secretsvc.web.schema import validate
 
@@ -22,6 +22,8 @@ TOKEN = "csrf"  # noqa: S105 - a field's name
 DAY_MS = 86_400_000
 # An environment's editor sends a few fields for each of its secrets.
 MAX_FIELDS = 10_000
+#: How many issues a page shows.
+MAX_SHOWN = 100
 
 
 class Form:
@@ -30,6 +32,7 @@ class Form:
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self.values = dict(values or {})
         self.error: SecretsvcError | None = None
+        self._issues: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
         """The text of a field, empty where it was not sent."""
@@ -37,12 +40,12 @@ class Form:
 
     def issue(self, *names: str) -> str | None:
         """What is wrong with the first of these fields that has anything wrong."""
-        issues = {issue.path: issue.message for issue in self.error.issues} if self.error else {}
-        return next((issues[name] for name in names if name in issues), None)
+        return next((self._issues[name] for name in names if name in self._issues), None)
 
     def refuse(self, error: SecretsvcError) -> None:
         """Notes why the form was not carried out."""
         self.error = error
+        self._issues = {issue.path: issue.message for issue in error.issues}
 
     def under(self, prefix: str) -> Iterator[tuple[str, str]]:
         """The fields whose names start with a prefix, each without it."""
@@ -69,6 +72,13 @@ class Form:
             if not text.strip() and schema[name].typ.nullable:
                 return None
         return text
+
+
+def shown(issues: Sequence[Issue]) -> Sequence[Issue]:
+    """The issues that a page shows; where it leaves some out, a last one says how many."""
+    if len(issues) <= MAX_SHOWN:
+        return issues
+    return [*issues[:MAX_SHOWN], Issue("", f"{len(issues) - MAX_SHOWN} more are not shown.")]
 
 
 def unix_lines(text: str) -> str:

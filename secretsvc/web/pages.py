@@ -18,6 +18,7 @@ from pyramid.viewderivers import VIEW
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import (
     Conflict,
+    Forbidden,
     LastAdmin,
     PayloadTooLarge,
     PreconditionFailed,
@@ -25,10 +26,13 @@ from secretsvc.kernel.errors import (
     ValidationFailed,
     VersionConflict,
 )
-from secretsvc.web.errors import STATUS, RelativeResponse
+from secretsvc.kernel.refusals import Reason
+from secretsvc.web.errors import STATUS
+from secretsvc.web.failures import expected
 from secretsvc.web.forms import TOKEN, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.query import parse_query
+from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
 from secretsvc.web.shell import Link, Shell, Tab, macros
 from secretsvc.web.tree import PAGES, Node
@@ -188,8 +192,7 @@ def form_view(view: View, info: Any) -> View:
 
     def wrapper(context: Node, request: Any) -> Any:
         request.form = parse_form(request)
-        call = request.call
-        check_token(call.ring, call.actor, call.now, request.form[TOKEN])
+        _check_own(request)
         try:
             return view(context, request)
         except REFUSALS as error:
@@ -200,7 +203,20 @@ def form_view(view: View, info: Any) -> View:
     return wrapper
 
 
+def _check_own(request: Any) -> None:
+    """Passes for a form with a token of its identity. Raises `Forbidden`, which is noted."""
+    call, offered = request.call, request.form[TOKEN]
+    try:
+        check_token(call.ring, call.actor, call.now, offered)
+    except Forbidden:
+        reason = Reason.FORM_TOKEN if offered else Reason.NO_FORM_TOKEN
+        request.registry.refusals.note(reason, request.request_id)
+        raise
+
+
 def _redrawn(redraw: View, context: Node, request: Any, error: SecretsvcError) -> Any:
+    request.failure = expected(error)
+    request.call.only_reads = True
     request.call.restart()
     request.form.refuse(error)
     request.response.status_int = STATUS[error.code]
@@ -228,6 +244,7 @@ def includeme(config: Any) -> None:
     config.add_directive("add_navigation", add_navigation)
     config.add_directive("add_tab", add_tab)
     config.add_view_deriver(page_view, under="INGRESS", over="secured_view")
-    # Inside the renderer, so that what a redrawn page returns is rendered too.
-    config.add_view_deriver(form_view, under="rendered_view", over=VIEW)
+    # Inside the renderer, to which it leaves nothing; what a redrawn page returns is drawn too.
+    config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)
+    config.add_view_deriver(form_view, under="drawing_view", over=VIEW)
     config.add_subscriber(add_shell, BeforeRender)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, administered, decide, sees
-from secretsvc.web.forms import TOKEN, form_token
+from secretsvc.web.forms import TOKEN, form_token, shown
 from secretsvc.web.query import parse_query
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
@@ -70,6 +70,7 @@ class Shell:
 
     token_field = TOKEN
     mask = MASK
+    shown = staticmethod(shown)
 
     def __init__(self, request: Any, context: Any) -> None:
         self.request = request

@@ -24,6 +24,8 @@ from secretsvc.web.schema import Anything, Identifier, Type
 API = "api"
 PAGES = "pages"
 MOUNTS = {API: "/api/v1/", PAGES: "/"}
+# Pyramid's own `*traverse` matches no path with a newline in it.
+_REST = "{traverse:(?s:.*)}"
 
 
 class Tree:
@@ -86,6 +88,13 @@ class Node:
         """The canonical path under a mount, whatever spelling the request used."""
         names = [node.__name__ for node in self.lineage()][:-1]
         return MOUNTS[mount] + "/".join(reversed(names))
+
+    def template(self, view_name: str = "") -> str:
+        """The path of a view of such nodes, with what clients name in braces: `/projects/{project}`."""
+        nodes = [*self.lineage()][-2::-1]
+        path = "".join(f"/{{{node.parameter}}}" if node.parameter else f"/{node.__name__}" for node in nodes)
+        below = view_name if view_name.startswith(":") or not view_name else f"/{view_name}"
+        return path + below or "/"
 
 
 class IdNode(Node):
@@ -186,9 +195,9 @@ def includeme(config: Any) -> None:
     config.set_root_factory(root_factory(config.registry.tree))
     config.add_traverser(Traverser, Root)
     config.add_directive("add_tree_child", add_tree_child)
-    config.add_route(API, MOUNTS[API] + "*traverse")
+    config.add_route(API, MOUNTS[API] + _REST)
 
 
 def add_pages_mount(config: Any) -> None:
     """Mounts the pages; last, because it matches every path."""
-    config.add_route(PAGES, MOUNTS[PAGES] + "*traverse")
+    config.add_route(PAGES, MOUNTS[PAGES] + _REST)

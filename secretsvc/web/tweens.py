@@ -7,9 +7,11 @@ from typing import Any
 
 from pyramid.tweens import INGRESS
 
+from secretsvc.kernel.addresses import client_address
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
 from secretsvc.web.errors import error_response, translate
 from secretsvc.web.headers import complete, request_id
+from secretsvc.web.responses import drawn
 from secretsvc.web.tree import API, MOUNTS, Root, resolve
 
 
@@ -19,14 +21,21 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
     def tween(request: Any) -> Any:
         request.request_id = request_id(request.environ.get("HTTP_X_REQUEST_ID"))
         try:
-            response = handler(request)
+            request.client_address = _client_address(request, registry)
+            response = drawn(handler(request))
         except Exception as error:  # the last resort: whatever the exception views did not see
-            response = error_response(translate(error), request)
+            response = drawn(error_response(translate(error, request), request))
         more = _plaintext_headers(registry) if _reveals(request, registry) else {}
         complete(response, request.request_id, more)
         return response
 
     return tween
+
+
+def _client_address(request: Any, registry: Any) -> str | None:
+    """Raises `ServerMisconfigured`."""
+    environ, trusted = request.environ, registry.service_settings.trusted_proxies
+    return client_address(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""), trusted)
 
 
 def _reveals(request: Any, registry: Any) -> bool:

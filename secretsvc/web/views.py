@@ -19,8 +19,9 @@ from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import Forbidden, ValidationFailed
+from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.web.body import parse_object
+from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import NOTHING, validate
 from secretsvc.web.tree import API, MOUNTS, Node, Root
@@ -114,8 +115,7 @@ def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
 
 def _before_values(request: Any) -> None:
     """Raises `Forbidden`, or `ServerMisconfigured` where the answer could not name its edge cache."""
-    if is_cross_site(request.environ):
-        raise Forbidden("Values are not served to other sites.")
+    refuse_cross_site(request, "Values are not served to other sites.")
     _ = request.registry.service_settings.edge_cache_header
 
 
@@ -148,19 +148,6 @@ def created_at(request: Any, collection: Node, name: object, resource: Any) -> A
     return resource
 
 
-def is_cross_site(environ: dict[str, Any]) -> bool:
-    """Whether a browser says that another site asks (contract 3.15, 4.10). Other clients say nothing."""
-    site = environ.get("HTTP_SEC_FETCH_SITE")
-    if isinstance(site, str):
-        return site not in ("same-origin", "none")
-    origin: str | None = environ.get("HTTP_ORIGIN")
-    if origin is None:
-        return False
-    named: str = origin.partition("://")[2]
-    # An origin that names no host is another site, also where the request itself names none.
-    return not named or named.lower() != environ.get("HTTP_HOST", "").lower()
-
-
 class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its own
     """A request with what tweens and derivers put there for those inside of them.
 
@@ -170,6 +157,10 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     # WebOb lays a larger body down on disk, with the values in it.
     request_body_tempfile_limit = sys.maxsize
     request_id: str = ""
+    #: Where it came from, if the proxies that say so are trusted.
+    client_address: str | None = None
+    #: Why it was not carried out, if it was not.
+    failure: Any = None
     #: The `Call`, once the caller is admitted.
     call: Any = None
     #: The `Operation` of the view, or the `Page`.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from chromium import Visitor
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from service import Service
 from vault import CANONICAL as PROD
 from vault import detail
@@ -117,11 +118,71 @@ def test_copying_puts_the_value_on_the_clipboard_alone(visitor: Visitor, service
     assert reasons(service) == [("copy", "API_KEY")]
 
 
-def test_a_read_that_is_refused_says_why(page: Page, visitor: Visitor, service: Service) -> None:
+def test_a_read_that_is_refused_says_why_where_it_was_asked_for(
+    page: Page, visitor: Visitor, service: Service
+) -> None:
     page.goto(PROD)
     service.execute("UPDATE secret_version SET envelope = :bad", {"bad": b"damaged"})
     cell_of(page).get_by_role("button", name="Reveal").click()
-    expect(page.locator("#announcer")).to_contain_text("API_KEY: ")
+    expect(cell_of(page).get_by_role("alert")).to_contain_text("API_KEY: ")
+    expect(cell_of(page).get_by_role("alert")).to_be_visible()
     expect(page.locator(".mask")).to_have_text([MASK] * 3)
     assert len(visitor.problems) == 1
     visitor.problems.clear()
+
+
+#: What may come in place of a value, and what is said of it.
+REFUSALS: list[tuple[dict[str, Any], str]] = [
+    ({"status": 302, "headers": {"Location": "https://login.example/"}}, "session may have ended"),
+    ({"status": 200, "content_type": "text/html", "body": "<h1>Sign in</h1>"}, "session may have ended"),
+    ({"status": 401, "json": {"message": "A valid access assertion is required."}}, "session may have ended"),
+    ({"status": 403, "json": {"message": "Your grants do not allow this."}}, "Ask an administrator"),
+    ({"status": 404, "json": {"message": "Secret not found."}}, "Secret not found."),
+    ({"status": 429, "json": {"message": "Too many requests."}}, "Too many requests."),
+]
+
+
+def answering(answer: dict[str, Any]) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(**answer)
+
+
+@PLACES
+@pytest.mark.parametrize("name", ["Reveal", "Copy"])
+def test_every_failure_to_read_is_seen(visitor: Visitor, path: str, name: str) -> None:
+    page = visitor.page(path, permissions=["clipboard-read", "clipboard-write"])
+    for answer, told in REFUSALS:
+        page.route("**/api/v1/**", answering(answer))
+        cell_of(page).get_by_role("button", name=name).click()
+        notice = cell_of(page).get_by_role("alert")
+        expect(notice).to_contain_text(told)
+        expect(notice).to_be_in_viewport()
+        expect(page.locator(".mask").first).to_have_text(MASK)
+        page.unroute("**/api/v1/**")
+    cell_of(page).get_by_role("button", name=name).click()
+    expect(cell_of(page).get_by_role("alert")).to_have_count(0)
+    visitor.problems.clear()
+
+
+@PLACES
+def test_where_nothing_can_be_copied_nothing_is_asked_for(
+    visitor: Visitor, service: Service, path: str
+) -> None:
+    page = visitor.page()
+    page.add_init_script("Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})")
+    page.goto(path)
+    expect(cell_of(page).get_by_role("button", name="Copy")).to_be_disabled()
+    expect(page.get_by_text("Nothing can be copied here")).to_be_visible()
+    cell_of(page).get_by_role("button", name="Copy").click(force=True)
+    page.wait_for_timeout(300)
+    assert not [one for one in visitor.paths() if "reason=copy" in one]
+    assert reasons(service) == []
+
+
+def test_a_clipboard_that_refuses_is_told_of(visitor: Visitor) -> None:
+    page = visitor.page()
+    page.add_init_script("Clipboard.prototype.writeText = () => Promise.reject(new Error('no'))")
+    page.goto(PROD)
+    cell_of(page).get_by_role("button", name="Copy").click()
+    expect(cell_of(page).get_by_role("alert")).to_contain_text(
+        "does not let this page write to the clipboard"
+    )

@@ -122,6 +122,53 @@ def test_text_is_not_lost_by_accident_either(page: Page) -> None:
     assert leave(page) == ["beforeunload"]
 
 
+SECRET = f"{PROD}/secrets/API_KEY"
+
+
+@pytest.mark.parametrize("label", ["New value", "Description", "Set an empty value"])
+def test_what_is_typed_for_one_secret_is_not_lost_by_accident(page: Page, label: str) -> None:
+    page.goto(SECRET)
+    field = page.get_by_label(label)
+    if label.startswith("Set"):
+        field.check()
+    else:
+        field.fill("another")
+    assert leave(page) == ["beforeunload"]
+
+
+def test_the_page_of_one_secret_is_left_without_a_question_where_nothing_is_typed(
+    page: Page, vault: Vault
+) -> None:
+    vault.batch(set={"API_KEY": "x"}, descriptions={"API_KEY": "first\nsecond"})
+    page.goto(SECRET)
+    page.locator("h1").click()
+    assert leave(page) == []
+    expect(page).to_have_url(re.compile("/projects$"))
+
+
+def test_what_was_typed_before_a_refusal_is_guarded_too(page: Page, visitor: Visitor) -> None:
+    page.goto(SECRET)
+    page.get_by_label("New value").fill("typed")
+    page.get_by_label("Set an empty value").check()
+    page.get_by_role("button", name="Write it").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("New value")).to_have_value("typed")
+    assert leave(page) == ["beforeunload"]
+
+
+def test_a_stale_write_of_one_secret_goes_back_to_it_with_what_was_typed(page: Page, vault: Vault) -> None:
+    page.goto(SECRET)
+    page.get_by_label("New value").fill("mine")
+    vault.set(API_KEY="theirs")
+    page.get_by_role("button", name="Write it").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Somebody was quicker")
+    page.get_by_role("button", name="Go on editing").click()
+    expect(page.get_by_label("New value")).to_have_value("mine")
+    page.get_by_role("button", name="Write it").click()
+    expect(page.get_by_text("Written.", exact=True)).to_be_visible()
+    assert vault.value("API_KEY") == "mine"
+
+
 def test_mine_and_theirs_stand_side_by_side_and_mine_can_be_applied(
     page: Page, visitor: Visitor, vault: Vault
 ) -> None:

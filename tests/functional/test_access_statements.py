@@ -43,6 +43,8 @@ COSTS = [
     ("PATCH", "/groups/{group}", {"name": "G"}, 3, 3),
     ("POST", "/groups/{group}/members", {"identity_id": "{fresh}"}, 4, 4),
     ("POST", "/groups/{group}/grants", PROJECT, 4, 4),
+    ("PATCH", "/grants/{grant}", {"expires_at": 2**52}, 4, 5),
+    ("PATCH", "/groups/{group}/grants/{shared}", {"expires_at": 2**52}, 4, 5),
     ("DELETE", "/grants/{grant}", None, 4, 5),
     ("DELETE", "/groups/{group}/grants/{shared}", None, 4, 5),
     ("DELETE", "/groups/{group}/members/{target}", None, 3, 4),

@@ -110,6 +110,28 @@ def test_no_other_header_is_a_source(service, header):
     assert whose(service, {header: f"Bearer {token}"}) == 401
 
 
+def test_the_header_may_carry_its_token_behind_one_bearer(service):
+    token = service.issuer.sign("ada@example.com")
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        assert whose(service, {HEADER: f"{scheme} {token}"}) == "ada@example.com"
+    for text in (f"Bearer Bearer {token}", f"Bearer  {token}", "Bearer ", f"Basic {token}"):
+        assert whose(service, {HEADER: text, "Cookie": f"Proxy_Authorization={token}"}) == 401
+
+
+def test_the_authorization_header_is_read_where_it_is_the_configured_one(make_service):
+    service = make_service(ACCESS_HEADER="Authorization")
+    token = service.issuer.sign("ada@example.com")
+    assert whose(service, {"Authorization": f"Bearer {token}"}) == "ada@example.com"
+    assert whose(service, {"Authorization": token}) == "ada@example.com"
+    assert whose(service, {"Authorization": f"Basic {token}"}) == 401
+    assert whose(service, {HEADER: token}) == 401
+
+
+def test_an_address_that_was_not_verified_does_not_become_the_administrators(service):
+    for verified, status in ((False, 401), ("false", 401), (None, 401), (True, 200), ("true", 200)):
+        service.user(email_verified=verified).get("/whoami", status)
+
+
 def test_service_token_credentials_are_no_assertion(service):
     credentials = {"Proxy-Access-Client-Id": "robot.access", "Proxy-Access-Client-Secret": "x"}
     assert whose(service, credentials) == 401

@@ -16,6 +16,11 @@ ALLOWED = [
     {"Origin": f"https://{HOST}"},
     {"Origin": f"http://{HOST}"},
     {"Origin": f"https://{HOST.upper()}"},
+    {"Origin": f"HTTPS://{HOST}"},
+    {"Origin": f"https://{HOST}:443"},
+    {"Origin": f"http://{HOST}:80"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "https://evil.example.com"},
+    {"Sec-Fetch-Site": "none", "Origin": "null"},
     {"Sec-Fetch-Site": "same-origin", "Origin": f"https://{HOST}"},
 ]
 REFUSED = [
@@ -34,6 +39,28 @@ REFUSED = [
     {"Origin": f"https://evil.example.com/{HOST}"},
     {"Origin": f"https://{HOST}@evil.example.com"},
     {"Origin": "://"},
+    {"Origin": f"https://{HOST}:80"},
+    {"Origin": f"http://{HOST}:443"},
+    {"Origin": f"gopher://{HOST}"},
+    {"Origin": f"ws://{HOST}"},
+    {"Origin": f"chrome-extension://{HOST}"},
+    {"Origin": f"file://{HOST}"},
+    {"Origin": f"https:{HOST}"},
+    {"Origin": f"https:///{HOST}"},
+    {"Origin": f"https://{HOST}/"},
+    {"Origin": f"https://{HOST}/x"},
+    {"Origin": f"https://{HOST}?"},
+    {"Origin": f"https://{HOST}#"},
+    {"Origin": f"https://user@{HOST}"},
+    {"Origin": f"https://{HOST}:"},
+    {"Origin": f"https://{HOST}:65979"},
+    {"Origin": f"https://{HOST}:+443"},
+    {"Origin": f"https://{HOST}."},
+    {"Origin": f"https://{HOST} "},
+    {"Origin": f" https://{HOST}"},
+    {"Origin": f"https://{HOST}, https://{HOST}"},
+    {"Origin": f"https://{HOST} https://{HOST}"},
+    {"Origin": "https://secret\u017f.example.com"},
 ]
 UNDER = f"{API}/projects/shop/environments/prod"
 UNSAFE = [
@@ -98,6 +125,59 @@ def test_what_carried_the_assertion_makes_no_difference(send, carrier):
     for request in (UNSAFE[0], READS_OF_VALUES[0]):
         assert send(request, hostile, carrier).status == 403
     assert send(READS_OF_VALUES[0], {}, carrier).status == 200
+
+
+HOSTS = [
+    ("secrets.example.com:443", "https://secrets.example.com", True),
+    ("secrets.example.com:443", "http://secrets.example.com", False),
+    ("secrets.example.com:80", "http://secrets.example.com", True),
+    ("Secrets.Example.Com:8443", "https://secrets.example.com:8443", True),
+    ("secrets.example.com:8443", "https://secrets.example.com", False),
+    ("[::1]:6543", "http://[::1]:6543", True),
+    ("[::1]", "http://[::1]:80", True),
+    ("[2001:DB8::1]", "https://[2001:db8::1]", True),
+    ("[::1]:6543", "http://[::1]", False),
+    ("[::1]", "http://[::2]", False),
+    ("[::1]", "http://::1", False),
+    ("[::1", "http://[::1", False),
+    ("127.0.0.1:6543", "http://127.0.0.1:6543", True),
+    ("secrets.example.com:x", "https://secrets.example.com:x", False),
+    ("user@secrets.example.com", "https://user@secrets.example.com", False),
+    ("secrets.example.com/", "https://secrets.example.com/", False),
+    ("null", "null", False),
+]
+
+
+def test_host_and_port_are_compared_with_the_schemes_own_port_filled_in_on_both_sides(send):
+    for host, origin, same in HOSTS:
+        status = send(UNSAFE[1], {"Host": host, "Origin": origin}).status
+        assert status == (200 if same else 403), (host, origin)
+
+
+PUBLIC = [
+    ({}, True),
+    ({"Origin": f"https://{HOST}"}, True),
+    ({"Origin": f"https://{HOST}:443"}, True),
+    ({"Origin": f"https://{HOST.upper()}"}, True),
+    ({"Origin": f"https://{HOST}", "Host": "10.0.0.7:6543"}, True),
+    ({"Origin": f"https://{HOST}", "Host": ""}, True),
+    ({"Origin": f"http://{HOST}"}, False),
+    ({"Origin": f"http://{HOST}:443"}, False),
+    ({"Origin": f"https://{HOST}:8443", "Host": f"{HOST}:8443"}, False),
+    ({"Origin": "https://evil.example.com", "Host": "evil.example.com"}, False),
+    ({"Origin": "null"}, False),
+    ({"Origin": ""}, False),
+    ({"Origin": "https://evil.example.com", "Sec-Fetch-Site": "same-origin"}, True),
+    ({"Origin": f"https://{HOST}", "Sec-Fetch-Site": "cross-site"}, False),
+]
+
+
+def test_where_the_public_origin_is_known_an_origin_must_equal_it(admin, make_service):
+    service = make_service(PUBLIC_ORIGIN=f"https://{HOST}")
+    every = {"Host": HOST, "Content-Type": "application/json", HEADER: admin.token}
+    for headers, same in PUBLIC:
+        answered = call(service.app, "PATCH", UNSAFE[1][1], every | headers, UNSAFE[1][2])
+        assert answered.status == (200 if same else 403), headers
 
 
 def test_an_origin_is_another_site_where_no_host_is_named(send):

@@ -107,6 +107,11 @@ def test_a_service_token_has_a_common_name_an_empty_subject_and_no_more(proxy: P
     assert not {"email", "nbf"} & set(claims)
 
 
+def test_a_service_token_may_have_a_name_with_spaces(proxy: Proxy) -> None:
+    claims = proxy.claims(proxy.get(HTTP_X_DEV_IDENTITY="service:deploy  bot"))
+    assert claims["common_name"] == "deploy  bot"
+
+
 @pytest.mark.parametrize(
     "variables", [{"HTTP_X_DEV_IDENTITY": "nobody"}, {"HTTP_COOKIE": f"{CHOICE}=nobody"}]
 )
@@ -116,7 +121,7 @@ def test_nobody_has_no_assertion_at_all(proxy: Proxy, variables: dict[str, str])
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "bob", "service:", "a@b@c", "bob@example.test\0", "\xff@x", "service:a b"]
+    "text", ["", " ", "bob", "service:", "a@b@c", "bob@example.test\0", "\xff@x", "service:a\tb"]
 )
 def test_a_header_that_names_no_identity_is_a_bad_request(proxy: Proxy, text: str) -> None:
     answer = proxy.get(HTTP_X_DEV_IDENTITY=text, HTTP_X_REQUEST_ID="mine")
@@ -169,7 +174,13 @@ def test_the_names_of_header_and_cookie_can_be_a_vendors_own(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "form", [{"identity": "Bob@example.test"}, {"service": "a;b,c%41é"}, {"identity": "nobody"}]
+    "form",
+    [
+        {"identity": "Bob@example.test"},
+        {"service": "a;b,c%41é"},
+        {"service": "a  b c"},
+        {"identity": "nobody"},
+    ],
 )
 def test_a_choice_made_on_the_page_lasts_in_a_cookie(proxy: Proxy, form: dict[str, str]) -> None:
     answer = proxy.post(form, HTTP_SEC_FETCH_SITE="same-origin")
@@ -208,6 +219,8 @@ def test_a_form_of_an_unreasonable_length_is_not_read(proxy: Proxy, length: str)
         {"HTTP_ORIGIN": "null"},
         {"HTTP_ORIGIN": "http://localhost:8080"},
         {"HTTP_ORIGIN": "http://[evil"},
+        {"HTTP_ORIGIN": "gopher://localhost:6543"},
+        {"HTTP_ORIGIN": "http://localhost:6543/"},
     ],
 )
 def test_another_site_cannot_choose(proxy: Proxy, variables: dict[str, str]) -> None:

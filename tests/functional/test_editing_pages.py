@@ -55,8 +55,11 @@ def test_the_review_shows_no_value_and_writes_none(browser, service):
 
 def test_a_description_changes_alone_and_can_be_cleared(browser, vault):
     page = edits(browser.open(PROD), description__A="ay", description__B="").submit()
-    assert plan(page) == {"A": "changed", "B": "changed"}
+    assert plan(page) == {"A": "description only", "B": "description only"}
+    assert vault.rev == 1
     submit(page, "/edit-apply")
+    assert vault.rev == 2
+    assert {one["version"] for one in vault.listed().values()} == {1}
     assert {key: one["description"] for key, one in vault.listed().items()} == {
         "A": "ay",
         "B": None,
@@ -103,7 +106,7 @@ def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_wa
     assert retyped["description.B"].value == "new"
     assert retyped["delete.C"].checked
     assert retyped["new.1.key"].value == "E"
-    assert plan(retyped.submit()) == {"A": "changed", "B": "changed", "C": "deleted", "E": "new"}
+    assert plan(retyped.submit()) == {"A": "changed", "B": "description only", "C": "deleted", "E": "new"}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +133,32 @@ def test_a_refused_edit_comes_back_as_it_was_typed(browser, vault, fields, statu
     for name, value in fields.items():
         assert redrawn[name].checked if value is True else redrawn[name].value == value
     assert vault.rev == 1
+
+
+def test_more_new_rows_than_an_environment_holds_are_refused_and_the_first_ones_kept(vault, service):
+    small = Browser(service.restarted(ENV_MAX_SECRETS="5"))
+    token = small.open(PROD).html.find("input", {"name": "csrf"})["value"]
+    rows = {f"new.{row}.key": f"K{row}" for row in range(6)}
+    for action in ("edit-review", "edit-apply"):
+        page = small.post(f"{PROD}/{action}", {"csrf": token, **rows}, status=413)
+        told = page.html.find(role="alert").text
+        assert "An environment holds at most 5 secrets." in told
+        assert "kept the first 5" in told
+        assert [page.forms["edits"][f"new.{row}.key"].value for row in range(5)] == list(rows.values())[:5]
+        assert "new.5.key" not in page.forms["edits"].fields
+    assert vault.values() == {}
+    rows.popitem()
+    page = small.post(f"{PROD}/edit-review", {"csrf": token, **rows}, status=200)
+    assert len(plan(page)) == 5
+
+
+def test_a_page_names_a_hundred_problems_and_how_many_more_there_are(browser):
+    token = browser.open(PROD).html.find("input", {"name": "csrf"})["value"]
+    bad = {f"value.-{number}": "x" for number in range(130)}
+    page = browser.post(f"{PROD}/edit-review", {"csrf": token, **bad}, status=422)
+    told = page.html.find(role="alert").find_all("li")
+    assert len(told) == 101
+    assert told[-1].text.strip() == "30 more are not shown."
 
 
 def test_an_environment_that_was_deleted_meanwhile_is_not_found(browser, admin):

@@ -87,12 +87,12 @@ CASES = [
 ]
 
 
-def compare(town: Service, subject: str, method: str, invisible: str, absent: str) -> None:
+def compare(town: Service, subject: str, method: str, invisible: str, absent: str, body: Any = None) -> None:
     efforts, denials = [], []
     for path in (invisible, absent):
         before = len(town.denials())
         with changes(town) as marks, work(town) as done:
-            town.user(subject).request(method, path, status=404)
+            town.user(subject).request(method, path, body, status=404)
         assert done.count("COMMIT") == 1
         assert marks[0] != marks[1], f"nothing was written for {path}"
         efforts.append(done)
@@ -109,11 +109,14 @@ def test_the_absent_costs_the_work_of_the_invisible(
 
 
 @pytest.mark.parametrize("path", ["/grants/{}", "/groups/{group}/grants/{}"])
-def test_a_grant_that_is_not_there_costs_the_work_of_a_foreign_one(town: Service, path: str) -> None:
+@pytest.mark.parametrize(("method", "body"), [("DELETE", None), ("PATCH", {"role": "admin"})])
+def test_a_grant_that_is_not_there_costs_the_work_of_a_foreign_one(
+    town: Service, method: str, body: Any, path: str
+) -> None:
     group_id = town.group("crew")
     foreign = town.grant(group_id, "reader", "vault", group=True)
     path = path.replace("{group}", str(group_id))
-    compare(town, WARDEN, "DELETE", path.format(foreign), path.format(new_id()))
+    compare(town, WARDEN, method, path.format(foreign), path.format(new_id()), body)
 
 
 def test_what_is_written_for_the_absent_is_not_kept_and_seen_by_nobody(town: Service) -> None:

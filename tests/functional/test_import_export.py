@@ -222,3 +222,20 @@ def test_an_import_is_one_revision_and_one_record(vault, service):
     assert vault.rev == 1
     (row,) = records(service)
     assert (row["action"], row["reason"]) == ("secret.import", "moving in")
+
+
+@pytest.mark.parametrize("format", ["env", "json"])
+def test_an_import_is_too_large_from_the_first_secret_over_the_limit_on(service, admin, format):
+    """What follows it is not looked at, so it may be anything that the format's reader would refuse."""
+    vault = Vault(service.restarted(ENV_MAX_SECRETS="3").user())
+    pairs = {f"K{number}": "" for number in range(4)}
+    good = "".join(f"{key}=\n" for key in pairs) if format == "env" else json.dumps(pairs)
+    bad = good + "malformed\n" if format == "env" else good[:-1] + ', "K0": 1}'
+    for content in (good, bad):
+        for dry_run in (False, True):
+            refused = vault.load(content, 413, format=format, dry_run=dry_run).json
+            assert (refused["code"], refused["message"]) == (
+                "PAYLOAD_TOO_LARGE",
+                "An environment holds at most 3 secrets.",
+            )
+    assert vault.values() == {}

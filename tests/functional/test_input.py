@@ -6,6 +6,7 @@ import configparser
 import socket
 import tempfile
 import threading
+from itertools import product
 
 import pytest
 import waitress
@@ -239,6 +240,7 @@ def test_operations_without_parameters_take_none(send):
 
 
 KEY = f"{UNDER}/secrets"
+AN_ID = "0190163d-8694-739b-aea5-966c26f8ad91"
 PATHS = [
     (f"{PROJECTS}/", 404, None),
     (f"{PROJECTS}/shop/", 404, None),
@@ -266,6 +268,27 @@ PATHS = [
     (f"{PROJECTS}/Shop", 422, "project"),
     (f"{PROJECTS}/shop%00", 422, "project"),
     (f"{PROJECTS}/shop%0A", 422, "project"),
+    (f"{PROJECTS}/%0Ashop", 422, "project"),
+    (f"{PROJECTS}/sh%0Aop", 422, "project"),
+    (f"{PROJECTS}/shop%0A%0A", 422, "project"),
+    (f"{PROJECTS}/shop%0D%0A", 422, "project"),
+    (f"{PROJECTS}/shop%0A/environments", 422, "project"),
+    (f"{API}/p/shop%0A/e/prod", 422, "project"),
+    (f"{API}/p/shop/e/prod%0A/secrets", 422, "env"),
+    (f"{PROJECTS}/shop/environments/prod%0A", 422, "env"),
+    (f"{PROJECTS}/shop/environments/pr%0Aod/secrets", 422, "env"),
+    (f"{KEY}/K%0A", 422, "key"),
+    (f"{KEY}/K%0A/versions", 422, "key"),
+    (f"{KEY}/K%0A:reveal", 422, "key"),
+    (f"{KEY}/K:reveal%0A", 422, "key"),
+    (f"{API}/identities/x%0A/effective-permissions", 422, "id"),
+    (f"{API}/identities/x%0Ay/effective-permissions", 422, "id"),
+    (f"{API}/groups/%0A/members", 422, "id"),
+    (f"{API}/groups/{AN_ID}/grants%0A", 404, None),
+    (f"{API}/projects%0A", 404, None),
+    (f"{API}/%0Aprojects", 404, None),
+    (f"{API}/health%0A", 404, None),
+    ("/api/%0Av1/projects", 404, None),
     (f"{PROJECTS}/%20shop", 422, "project"),
     (f"{PROJECTS}/shop;x", 422, "project"),
     (f"{PROJECTS}/{'a' * 65}", 422, "project"),
@@ -295,6 +318,48 @@ def test_a_path_names_a_thing_or_is_refused(send):
         assert refused.status == status, target
         if target.startswith("/api/"):
             assert paths(refused) == ([path] if path else []), target
+
+
+PARAMETERS = {
+    "project": "shop",
+    "env": "prod",
+    "key": "KEY",
+    **dict.fromkeys(("id", "identityId", "grantId"), AN_ID),
+}
+
+
+def test_a_newline_in_any_path_parameter_is_refused_by_the_name_of_the_parameter(send):
+    described = send("GET", f"{API}/openapi.json").json["paths"]
+    met = set()
+    for path, methods in described.items():
+        for method, name in product(methods, PARAMETERS):
+            if f"{{{name}}}" not in path:
+                continue
+            odd = PARAMETERS | {name: "%0A".join(PARAMETERS[name])}
+            refused = send(method.upper(), API + path.format(**odd))
+            assert (refused.status, paths(refused)) == (422, [name]), (method, path)
+            met.add(name)
+    assert met == PARAMETERS.keys()
+
+
+PAGES_WITH_NEWLINES = [
+    ("/projects/sh%0Aop", 422),
+    ("/projects/shop/environments/prod%0A/settings", 422),
+    ("/projects/shop/environments/prod/secrets/K%0AEY", 422),
+    (f"/identities/%0A{AN_ID}", 422),
+    ("/%0A/projects", 404),
+    ("/projects%0A/shop", 404),
+    ("/static/%0A/x", 404),
+]
+
+
+def test_a_page_whose_address_has_a_newline_is_an_error_page(send):
+    for target, status in PAGES_WITH_NEWLINES:
+        refused = send("GET", target)
+        assert (refused.status, refused.headers["content-type"]) == (status, "text/html; charset=utf-8"), (
+            target
+        )
+        assert b"</main>" in refused.body
 
 
 def test_an_escape_means_the_character(send):

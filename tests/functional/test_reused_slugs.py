@@ -81,3 +81,31 @@ def test_a_new_environment_under_an_old_slug_is_not_there_either(service, base, 
     swap(environment, "prod")
     assert ada.request(method, base + rest, body).status_int == 404
     assert [row["rev"] for row in service.rows(environment)] == [0, 0]
+
+
+def told(answer):
+    """What a client reads of a refusal."""
+    return answer.status_int, {**answer.json, "request_id": None}
+
+
+def test_the_log_of_a_new_project_under_an_old_slug_is_not_read_by_those_of_the_old_one(ada, swap):
+    absent = told(ada.get("/audit?project=absent", 404))
+    swap(project, "shop")
+    assert told(ada.request("GET", "/audit?project=shop")) == absent
+
+
+@pytest.mark.parametrize("query", ["project=shop&environment=prod", "environment=prod"])
+def test_the_log_of_a_new_environment_under_an_old_slug_is_not_read_either(service, swap, query):
+    admin = arrange(service)
+    service.grant("ada@example.com", "admin", "shop/prod")
+    ada = service.user("ada@example.com")
+    absent = told(ada.get(f"/audit?{query.replace('prod', 'absent')}", 404))
+    assert ada.get(f"/audit?{query}").json["items"]
+    swap(environment, "prod")
+    assert told(ada.request("GET", f"/audit?{query}")) == absent
+    # Unpaired, what is still covered is read, and nothing else.
+    admin.post("/projects", {"slug": "depot", "name": "Depot"}, 201)
+    depot = admin.post("/projects/depot/environments", {"slug": "prod", "name": "Prod"}, 201).json["id"]
+    service.grant("ada@example.com", "admin", "depot/prod")
+    rows = ada.get("/audit?environment=prod").json["items"]
+    assert {row["environment_id"] for row in rows} == {depot}

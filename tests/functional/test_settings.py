@@ -42,6 +42,10 @@ MALFORMED = [
     ("ACCESS_HEADER", "marker: x", READ),
     ("ACCESS_COOKIE", "", READ),
     ("EDGE_CACHE_HEADER", "marker: x", SECRET),
+    ("PUBLIC_ORIGIN", "marker", SECRET),
+    ("PUBLIC_ORIGIN", "marker", WRITE),
+    ("PUBLIC_ORIGIN", "https://marker.example.com/", WRITE),
+    ("PUBLIC_ORIGIN", "", WRITE),
     ("SECRET_MAX_BYTES", "64k", WRITE),
     ("SECRET_MAX_BYTES", "0", WRITE),
     ("ENV_MAX_SECRETS", "marker", WRITE),
@@ -51,6 +55,8 @@ MALFORMED = [
     ("RATE_LIMIT_STORAGE", "marker://nowhere", READ),
     ("RATE_LIMIT_STORAGE", "", READ),
     ("LAST_SEEN_RESOLUTION", "1s", READ),
+    ("TRUSTED_PROXIES", "marker", READ),
+    ("TRUSTED_PROXIES", "10.0.0.0/8, marker", HEALTH),
 ]
 
 
@@ -77,8 +83,8 @@ def test_a_malformed_setting_fails_what_needs_it_and_is_named_in_the_log(
     filled, caplog, name, value, request_
 ):
     limit = {"RATE_LIMIT": "9/day"} if name == "RATE_LIMIT_STORAGE" else {}
-    service = filled.restarted(**limit, **{name: value})
     caplog.clear()
+    service = filled.restarted(**limit, **{name: value})
     with caplog.at_level(logging.DEBUG):
         answered = ask(service, request_)
     assert (answered.status, answered.code) == (500, "SERVER_MISCONFIGURED")

@@ -14,6 +14,7 @@ TABLES = (grant, group, group_member, identity, project)
 CHANGES = {
     "identity": ("PATCH", "/identities/{ada}", {"display_name": "Ada", "disabled": True}),
     "grant": ("POST", "/grants", {"scope_type": "global", "role": "reader", "identity_id": "{ada}"}),
+    "changed grant": ("PATCH", "/grants/{grant}", {"role": "writer"}),
     "removed grant": ("DELETE", "/grants/{grant}", None),
     "group": ("POST", "/groups", {"slug": "new", "name": "New"}),
     "changed group": ("PATCH", "/groups/{team}", {"name": "New"}),
@@ -21,6 +22,7 @@ CHANGES = {
     "member": ("POST", "/groups/{team}/members", {"identity_id": "{ada}"}),
     "removed member": ("DELETE", "/groups/{team}/members/{bob}", None),
     "group's grant": ("POST", "/groups/{team}/grants", {"scope_type": "global", "role": "reader"}),
+    "changed group's grant": ("PATCH", "/groups/{team}/grants/{shared}", {"role": "writer"}),
     "removed group's grant": ("DELETE", "/groups/{team}/grants/{shared}", None),
     "project": ("PATCH", "/projects/shop", {"name": "New"}),
 }

@@ -139,8 +139,11 @@ def _refuse_callers(scene: Scene, base: str) -> None:
                 scene.keep(answer)
     scene.refuse(scene.client(issuer.service("robot.access")), base, 404)
     head, claims, signature = issuer.sign("someone@example.com").split(".")
-    forged = f"{head}.{claims}.{signature[::-1]}"
-    for token in (issuer.sign("late@example.com", exp=1), issuer.sign(ADMIN, aud="another"), forged):
+    forged = f"{head}.{claims}.{'BA'[signature[0] == 'B']}{signature[1:]}"
+    named = dict.fromkeys(("sub", "name", "jti", "custom"), scene.canary)
+    late = issuer.sign(f"{scene.canary}@example.com", exp=1, **named)
+    robot = issuer.service(f" {scene.canary}", groups=[scene.canary])
+    for token in (late, issuer.sign(ADMIN, aud="another"), robot, forged):
         scene.refuse(scene.client(token), base, 401)
     scene.refuse(scene.client(None), base, 401)
     in_cookie = issuer.sign("late@example.com", exp=2)
@@ -233,7 +236,9 @@ def test_a_value_leaves_no_trace_in_logs_answers_audit_or_database(scene: Scene)
     running = scene.places()
     assert traces(running, scene.hidden) == []
     output = running["output of process-0"]
-    for expected in (b"DEBUG sqlalchemy", b"unexpected IntegrityError", b"was not recorded"):
+    told = [b'"logger":"sqlalchemy', b"unexpected IntegrityError", b"was not recorded"]
+    told += [b"refused: " + why for why in (b"expired", b"audience", b"subject", b"signature", b"absent")]
+    for expected in told:
         assert expected in output
     for process in scene.deployment.processes:
         process.stop()

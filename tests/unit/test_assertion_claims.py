@@ -138,8 +138,58 @@ def test_claims_that_name_nobody_in_particular_are_refused(scene: Scene, claims:
     assert scene.refuses(scene.issuer.sign(**claims))
 
 
+@pytest.mark.parametrize("verified", [ABSENT, True, "true"], ids=["absent", "True", "text"])
+def test_an_address_that_its_issuer_verified_or_says_nothing_of_is_accepted(
+    scene: Scene, verified: Any
+) -> None:
+    assert scene.bearer(scene.issuer.sign(email_verified=verified)).subject == "ada@example.com"
+
+
+@pytest.mark.parametrize(
+    "verified",
+    [
+        False,
+        None,
+        "false",
+        "",
+        "True",
+        "TRUE",
+        " true",
+        "yes",
+        0,
+        1,
+        1.0,
+        [],
+        [True],
+        ["true"],
+        {"true": True},
+    ],
+    ids=repr,
+)
+def test_an_address_that_its_issuer_did_not_verify_is_refused(scene: Scene, verified: Any) -> None:
+    assert scene.refuses(scene.issuer.sign(email_verified=verified))
+    assert scene.refuses(scene.issuer.sign("root@example.com", email_verified=verified))
+
+
+def test_the_claim_says_nothing_of_a_service_token_which_has_no_address(scene: Scene) -> None:
+    token = scene.issuer.service("robot", email_verified=False)
+    assert scene.bearer(token) == Principal(Kind.SERVICE, "robot")
+
+
 def test_addresses_that_differ_in_case_alone_are_one_subject(scene: Scene) -> None:
     assert scene.bearer(scene.issuer.sign("A@x")) == scene.bearer(scene.issuer.sign("a@X"))
+
+
+def test_a_service_token_may_have_a_name_with_spaces_which_is_kept_as_it_is(scene: Scene) -> None:
+    service = scene.bearer(scene.issuer.service("GitHub  Actions deploy"))
+    assert service == Principal(Kind.SERVICE, "GitHub  Actions deploy")
+
+
+@pytest.mark.parametrize(
+    "name", [" robot", "robot ", " ", "ro\tbot", "ro\nbot", "ro\u00a0bot", "ro\u3000bot"]
+)
+def test_a_service_token_with_other_white_space_in_its_name_is_refused(scene: Scene, name: str) -> None:
+    assert scene.refuses(scene.issuer.service(name))
 
 
 def test_an_administrators_address_as_a_service_name_is_still_a_service(scene: Scene) -> None:

@@ -135,6 +135,43 @@ def test_without_exactly_one_source_there_is_no_assertion(header: str | None, co
         read_assertion(environ(header, cookie), HEADER, COOKIE)
 
 
+@pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", "bEaReR "])
+def test_in_the_header_the_assertion_may_stand_behind_one_bearer(scene: Scene, scheme: str) -> None:
+    token = scene.issuer.sign()
+    for name in (HEADER, "Authorization", "X-Other"):
+        carried = {f"HTTP_{name.upper().replace('-', '_')}": scheme + token}
+        assert read_assertion(carried, name, COOKIE) == token
+    assert scene.bearer(read_assertion(environ(scheme + token), HEADER, COOKIE))
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "Bearer Bearer ",
+        "Bearer bearer ",
+        "Bearer  ",
+        " Bearer ",
+        "Bearer\t",
+        "Bearer",
+        "Bearer: ",
+        "Bearer\u00a0",
+        "Basic ",
+        "JWT ",
+        "Token ",
+    ],
+)
+def test_anything_else_before_the_assertion_is_refused(scene: Scene, scheme: str) -> None:
+    token = scene.issuer.sign()
+    assert scene.refuses(read_assertion(environ(scheme + token), HEADER, COOKIE))
+    with pytest.raises(Unauthenticated):
+        read_assertion(environ("Bearer ", f"{COOKIE}={token}"), HEADER, COOKIE)
+
+
+def test_no_scheme_is_taken_off_a_cookie(scene: Scene) -> None:
+    token = scene.issuer.sign()
+    assert scene.refuses(read_assertion(environ(None, f"{COOKIE}=Bearer {token}"), HEADER, COOKIE))
+
+
 def test_a_bad_header_is_not_made_good_by_a_good_cookie(scene: Scene) -> None:
     good, other = scene.issuer.sign(), scene.issuer.sign("eve@example.com")
 

@@ -246,5 +246,32 @@ def test_keys_are_written_in_order() -> None:
     assert write_env({"B": "2", "a": "3", "A": "1"}) == "A=1\nB=2\na=3\n"
 
 
+@pytest.mark.parametrize("format", READERS)
+def test_reading_stops_at_the_first_value_over_the_limit(format):
+    pairs = {f"K{number}": "" for number in range(5)}
+    content = "".join(f"{key}=\n" for key in pairs) if format == "env" else json.dumps(pairs)
+    assert READERS[format](content, 5) == pairs
+    assert len(READERS[format](content, 3)) == 4
+    bad = content + "nonsense\n" if format == "env" else content[:-1] + ', "K0": 1}'
+    assert len(READERS[format](bad, 4)) == 5
+    for limit in (5, 9):
+        with pytest.raises(ValidationFailed):
+            READERS[format](bad, limit)
+
+
+def test_a_bad_line_before_the_limit_is_told_and_not_the_limit():
+    assert issues_of(lambda content: read_env(content, 1), "bad\nA=\nB=\nC=\nworse\n") == (
+        Issue("content", "Line 1: the key has no '=' and no value."),
+    )
+
+
+@pytest.mark.parametrize("line", ["#\n", "\n", "# x\r\n", " \t# =\r", "\x0b#\n", "K{}=\n"])
+def test_a_file_of_the_largest_size_is_read_within_a_second(line):
+    content = "".join(line.format(number) for number in range(2**20 // len(line)))[: 2**20]
+    began = time.process_time()
+    read_env(content, 500)
+    assert time.process_time() - began < 1
+
+
 def test_the_formats_of_the_contract_are_the_ones_there_are() -> None:
     assert dict(READERS) == {"env": read_env, "json": read_json}

@@ -8,9 +8,9 @@ import pytest
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.kernel.errors import Forbidden, ValidationFailed
+from secretsvc.kernel.errors import Forbidden, Issue, ValidationFailed
 from secretsvc.projects.schemas import CreateProjectBody
-from secretsvc.web.forms import DAY_MS, Form, check_token, form_token, unix_lines
+from secretsvc.web.forms import DAY_MS, Form, check_token, form_token, shown, unix_lines
 
 RING, OTHER = KeyRing(bytes(32), None), KeyRing(bytes([1] * 32), None)
 ADA, ROBOT = Actor(uuid4(), "user", "ada@example.com"), Actor(uuid4(), "service", "ada@example.com")
@@ -58,6 +58,30 @@ def test_a_blank_field_is_null_where_null_is_allowed_and_text_elsewhere():
     assert form.issue("slug") is None
     assert form.issue("slug", "name")
     assert form["name"] == form["nothing"] == ""
+
+
+def test_the_issues_of_a_form_are_looked_through_once_however_many_fields_ask():
+    class Counted(tuple):
+        times = 0
+
+        def __iter__(self):
+            type(self).times += 1
+            return super().__iter__()
+
+    form = Form()
+    form.refuse(ValidationFailed(issues=Counted(Issue(f"f{n}", f"m{n}") for n in range(10))))
+    assert [form.issue(f"f{n}") for n in range(12)] == [*(f"m{n}" for n in range(10)), None, None]
+    assert Counted.times == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "last"), [(100, "m99"), (101, "1 more are not shown."), (9_900, "9800 more")]
+)
+def test_a_page_shows_a_hundred_issues_and_how_many_more_there_are(count, last):
+    issues = shown([Issue(f"f{n}", f"m{n}") for n in range(count)])
+    assert len(issues) == min(count, 101)
+    assert issues[99] == Issue("f99", "m99")
+    assert issues[-1].message.startswith(last)
 
 
 def test_fields_are_found_by_their_prefix():

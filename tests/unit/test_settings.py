@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+from ipaddress import ip_network
 
 import pytest
 
@@ -29,11 +30,13 @@ DEFAULTS = {
     "access_header": "Proxy-Access-Jwt-Assertion",
     "access_cookie": "Proxy_Authorization",
     "edge_cache_header": "Edge-CDN-Cache-Control",
+    "public_origin": None,
     "secret_max_bytes": 65_536,
     "env_max_secrets": 500,
     "body_max_bytes": 1_048_576,
     "rate_limit_storage": "memory://",
     "last_seen_resolution": 1_000,
+    "trusted_proxies": (),
 }
 REQUIRED = {"database_url", "master_key", "access_issuer", "access_audience", "access_jwks_url"}
 
@@ -85,10 +88,16 @@ PARSED = [
     ("ACCESS_LEEWAY", "0", 0),
     ("ACCESS_LEEWAY", "60", 60),
     ("ACCESS_HEADER", "Cf-Access-Jwt-Assertion", "Cf-Access-Jwt-Assertion"),
+    ("PUBLIC_ORIGIN", "https://secrets.example.com", ("https", "secrets.example.com", 443)),
+    ("PUBLIC_ORIGIN", " HTTPS://Secrets.Example.COM:443\n", ("https", "secrets.example.com", 443)),
+    ("PUBLIC_ORIGIN", "http://localhost:6543", ("http", "localhost", 6543)),
+    ("PUBLIC_ORIGIN", "http://[::1]:80", ("http", "[::1]", 80)),
     ("SECRET_MAX_BYTES", " 10 ", 10),
     ("RATE_LIMIT", "", None),
     ("RATE_LIMIT", " ", None),
     ("LAST_SEEN_RESOLUTION", "0", 0),
+    ("TRUSTED_PROXIES", " ", ()),
+    ("TRUSTED_PROXIES", "10.0.0.0/8,::1 ,", (ip_network("10.0.0.0/8"), ip_network("::1"))),
 ]
 
 
@@ -117,12 +126,26 @@ MALFORMED = [
     *[("ACCESS_HEADER", raw) for raw in ("", "a b", "a:b", "é", "a\r\nb", "x" * 129)],
     *[("ACCESS_COOKIE", raw) for raw in ("", "a;b", "a=b")],
     *[("EDGE_CACHE_HEADER", raw) for raw in ("", "a b", "a\nb")],
+    *[("PUBLIC_ORIGIN", raw) for raw in ("", " ", "null", "*", "example.com", "//example.com", "https://")],
+    *[
+        ("PUBLIC_ORIGIN", raw)
+        for raw in ("https://example.com/", "https://example.com/x", "https://a, https://b")
+    ],
+    *[
+        ("PUBLIC_ORIGIN", raw)
+        for raw in ("ftp://example.com", "https://u@example.com", "https://example.com?x")
+    ],
+    *[
+        ("PUBLIC_ORIGIN", raw)
+        for raw in ("https://example.com:", "https://example.com:65536", "https://[::1")
+    ],
     *[("SECRET_MAX_BYTES", raw) for raw in ("", "0", "64k", "-1")],
     *[("ENV_MAX_SECRETS", raw) for raw in ("", "0", "10001", "many")],
     *[("BODY_MAX_BYTES", raw) for raw in ("", "0", "1MB")],
     *[("RATE_LIMIT", raw) for raw in ("lots", "1", "/minute", "1/day;2/hour", "0/minute")],
     *[("RATE_LIMIT_STORAGE", raw) for raw in ("", "  ")],
     *[("LAST_SEEN_RESOLUTION", raw) for raw in ("", "-1", str(2**53))],
+    *[("TRUSTED_PROXIES", raw) for raw in ("x", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0-10.0.0.9", "*", "1")],
 ]
 
 
@@ -132,6 +155,15 @@ def test_a_malformed_value_is_no_silent_default(caplog, variable, raw):
         getattr(settings(**{variable: raw}), variable.lower())
     assert caplog.messages == [f"setting {variable} is malformed"]
     assert (caught.value.message, caught.value.__cause__) == (ServerMisconfigured.default_message, None)
+
+
+def test_a_complaint_is_logged_once_a_minute_however_often_a_setting_is_needed(caplog):
+    bad = settings(ACCESS_LEEWAY="x")
+    for _ in range(9):
+        for name in ("access_leeway", "access_issuer"):
+            with pytest.raises(ServerMisconfigured):
+                getattr(bad, name)
+    assert caplog.messages == ["setting ACCESS_LEEWAY is malformed", "setting ACCESS_ISSUER is missing"]
 
 
 def test_the_variable_wins_over_the_ini_key():

@@ -79,7 +79,26 @@ def test_a_service_name_keeps_its_case_and_needs_no_at_sign() -> None:
     assert exact_subject("Robot.Access") == "Robot.Access"
 
 
-@pytest.mark.parametrize("raw", ["", "a b", "a\x00", "\u212a", "a\u200b", 7, None])
+@pytest.mark.parametrize("raw", ["a b", "a  b", "Deploy Bot 2", "a  \u00e9", "a " + "b" * (MAX_LENGTH - 2)])
+def test_a_service_name_may_hold_spaces_between_other_characters_and_none_is_folded(raw: str) -> None:
+    assert exact_subject(raw) == raw
+
+
+@pytest.mark.parametrize("raw", [" ", "  ", " a", "a ", " a b", "a b ", "a\tb", "a\nb", "a b\n", "a\u00a0b"])
+def test_a_service_name_has_no_white_space_at_an_end_and_none_but_spaces_within(raw: str) -> None:
+    assert refuses(exact_subject, raw)
+
+
+@pytest.mark.parametrize(
+    "space", [*" \t\r\v\f\x1c\x85\u1680\u2003\u2007\u2028\u2029\u202f\u205f\u3000\u200b\ufeff"]
+)
+def test_only_the_plain_space_is_a_space_and_in_a_service_name_alone(space: str) -> None:
+    assert refuses(exact_subject, f"a{space}b") == (space != " ")
+    assert refuses(email_subject, f"a{space}b@x")
+    assert refuses(email_subject, f"a@x{space}y")
+
+
+@pytest.mark.parametrize("raw", ["", "a\x00", "a\x7f", "\u212a", "a\u200b", "a b\u200b", 7, None])
 def test_a_service_name_is_refused_what_no_subject_may_hold(raw: object) -> None:
     assert refuses(exact_subject, raw)
 

@@ -14,7 +14,8 @@ function field(name) {
 function isChanged(row) {
   const key = row.dataset.key;
   const was = field(`was.${key}`);
-  return field(`value.${key}`).value !== "" || field(`description.${key}`).value.trim() !== (was ? was.value : "");
+  const before = onOneLine(was ? was.value : "").trim();
+  return field(`value.${key}`).value !== "" || field(`description.${key}`).value.trim() !== before;
 }
 
 function isDeleted(row) {
@@ -40,17 +41,31 @@ function tell() {
     : "Type what is to change.";
 }
 
+// A field of one line has lost the line breaks of what it was given.
+function onOneLine(text) {
+  return text.replace(/[\r\n]/g, "");
+}
+
+function isTouched(one) {
+  if (one.type === "checkbox") {
+    return one.checked !== one.defaultChecked;
+  }
+  const same = one.matches("textarea") ? (text) => text : onOneLine;
+  return same(one.value) !== same(one.defaultValue);
+}
+
 function isDirty() {
   if (newRows) {
     return Object.values(count()).some((number) => number > 0);
   }
-  return [...form.querySelectorAll("textarea")].some((one) => one.value !== one.defaultValue);
+  // What was typed before a refusal is drawn as if it had always been there.
+  return "typed" in form.dataset || [...form.querySelectorAll("input, textarea")].some(isTouched);
 }
 
 function addRow() {
   const row = newRows.rows[newRows.rows.length - 1].cloneNode(true);
   for (const one of row.querySelectorAll("input, textarea")) {
-    one.name = one.name.replace(/^new\.\d+/, `new.${newRows.rows.length}`);
+    one.name = one.name.replace(/^new\.[^.]+/, `new.${newRows.rows.length}`);
     one.value = "";
     one.removeAttribute("aria-invalid");
   }

@@ -1,0 +1,119 @@
+"""Refusals that an operator should hear of: counted by reason, and told in few lines (contract 6.5).
+
+However many there are, what is kept of them has a fixed size, and each reason has at most one line in a
+window.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from enum import Enum
+from types import MappingProxyType
+
+log = logging.getLogger(__name__)
+
+WINDOW = 60.0
+#: Characters of one fact, and names or members of one list, that a line may hold.
+LENGTH = 200
+MEMBERS = 20
+
+_ASSERTION, _CROSS_SITE, _FORM = "assertion", "cross-site request", "form"
+# All but the printable characters of ASCII without the quotation mark and the backslash.
+_ODD = re.compile(r"[^ !#-\[\]-~]")
+
+
+class Reason(Enum):
+    """All the reasons there are: what is refused, and why, in constant words."""
+
+    ABSENT = _ASSERTION, "absent"
+    AMBIGUOUS = _ASSERTION, "two cookies that differ"
+    MALFORMED = _ASSERTION, "malformed"
+    ALGORITHM = _ASSERTION, "algorithm"
+    HEADER = _ASSERTION, "header not supported"
+    NO_KID = _ASSERTION, "no kid"
+    UNKNOWN_KID = _ASSERTION, "unknown kid"
+    SIGNATURE = _ASSERTION, "signature"
+    ISSUER = _ASSERTION, "issuer"
+    AUDIENCE = _ASSERTION, "audience"
+    MISSING_CLAIM = _ASSERTION, "missing claim"
+    TIME = _ASSERTION, "malformed time"
+    EXPIRED = _ASSERTION, "expired"
+    NOT_YET = _ASSERTION, "not yet valid"
+    EMAIL_VERIFIED = _ASSERTION, "email_verified"
+    CLASSIFICATION = _ASSERTION, "classification"
+    SUBJECT = _ASSERTION, "subject"
+    FETCH_SITE = _CROSS_SITE, "Sec-Fetch-Site"
+    ORIGIN = _CROSS_SITE, "Origin"
+    NO_FORM_TOKEN = _FORM, "no token"
+    FORM_TOKEN = _FORM, "token too old, or another identity's"
+
+
+class Refusals:
+    """The refusals of one process. `window` is in seconds, by a monotonic `clock`."""
+
+    def __init__(self, window: float = WINDOW, clock: Callable[[], float] = time.monotonic) -> None:
+        self._window, self._clock = window, clock
+        # Guards the two fields below, for an instant each time.
+        self._lock = threading.Lock()
+        self._totals = dict.fromkeys(Reason, 0)
+        # When each reason had its last line, and its total with that.
+        self._told: dict[Reason, tuple[float, int]] = {}
+
+    def totals(self) -> Mapping[Reason, int]:
+        """How often each reason there is was met since the start."""
+        with self._lock:
+            return MappingProxyType(dict(self._totals))
+
+    def note(self, reason: Reason, request_id: str, unverified: Callable[[], str] = str) -> None:
+        """Counts a refusal, and logs the first of its reason in each window.
+
+        `unverified` makes the text of what the request says of itself, see `facts`; only a line asks for it.
+        """
+        now = self._clock()
+        with self._lock:
+            self._totals[reason] += 1
+            total = self._totals[reason]
+            last, told = self._told.get(reason, (None, 0))
+            if last is not None and now - last < self._window:
+                return
+            self._told[reason] = (now, total)
+        what, why = reason.value
+        left_out = total - told - 1
+        log.info(
+            "%s refused: %s; request %s; unlogged since the last such line: %d; unverified: %s",
+            what,
+            why,
+            request_id,
+            left_out,
+            unverified() or "nothing",
+        )
+
+
+def facts(named: Mapping[str, object]) -> str:
+    """What somebody unknown claims, by names of ours, for a line of the log; None is left out.
+
+    Texts and lists of them are quoted, escaped, in ASCII and cut to `LENGTH`; so are numbers. Of anything
+    else only the type is told.
+    """
+    return " ".join(f"{name}={_shown(value)}" for name, value in named.items() if value is not None)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)[:LENGTH]
+    if isinstance(value, list):
+        members = [member for member in value if isinstance(member, str)]
+        return _quoted(", ".join(member[:LENGTH] for member in members[:MEMBERS]))
+    return type(value).__name__
+
+
+def _quoted(text: str) -> str:
+    escaped = _ODD.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text[:LENGTH])
+    # Cut within an escape, a backslash at the end would seem to belong to the quotation mark.
+    return f'"{escaped[:LENGTH].rstrip(chr(92))}"'

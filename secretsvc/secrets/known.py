@@ -1,0 +1,76 @@
+"""What the database knows of an environment's keys: as much of it as a write looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Select, bindparam, case, func, or_, select
+
+from secretsvc.db.prepared import Prepared
+from secretsvc.db.statements import DIALECTS, is_among
+from secretsvc.kernel.call import Call
+from secretsvc.secrets.models import secret
+
+
+class Known(NamedTuple):
+    """A key that the environment has or once had."""
+
+    id: int
+    key: str
+    description: str | None
+    version: int
+    deleted: bool
+    created_at: int
+    updated_at: int
+
+
+def known_secrets(
+    call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
+) -> dict[str, Known]:
+    """The named keys, deleted ones too; with `whole` every other that lives, without its description."""
+    statement = (_WHOLE if whole else _NAMED)[call.connection.dialect.name]
+    rows = statement.rows(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
+    return {known.key: known for known in map(Known._make, rows)}
+
+
+def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, int]:
+    """The ids of keys that are there."""
+    statement = _IDS[call.connection.dialect.name]
+    return {
+        row.key: row.id
+        for row in statement.rows(call.connection, {"environment_id": environment_id, "keys": keys})
+    }
+
+
+def count_live(call: Call, environment_id: UUID) -> int:
+    """How many secrets the environment holds."""
+    (row,) = _COUNT.rows(call.connection, {"environment_id": environment_id})
+    found: int = row.live
+    return found
+
+
+def _named(dialect_name: str) -> Select[Any]:
+    columns = [secret.c[name] for name in Known._fields]
+    return select(*columns).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
+
+
+def _whole(dialect_name: str) -> Select[Any]:
+    is_named = is_among(secret.c.key, "keys", dialect_name)
+    description = case((is_named, secret.c.description)).label("description")
+    columns = [description if name == "description" else secret.c[name] for name in Known._fields]
+    return select(*columns).where(_IS_INSIDE, or_(~secret.c.deleted, is_named))
+
+
+def _ids(dialect_name: str) -> Select[Any]:
+    return select(secret.c.id, secret.c.key).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
+
+
+_IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
+_NAMED = {name: Prepared(_named(name)) for name in DIALECTS}
+_WHOLE = {name: Prepared(_whole(name)) for name in DIALECTS}
+_IDS = {name: Prepared(_ids(name)) for name in DIALECTS}
+#: Takes `environment_id`.
+LIVE_COUNT = select(func.count().label("live")).select_from(secret).where(_IS_INSIDE, ~secret.c.deleted)
+_COUNT = Prepared(LIVE_COUNT)

@@ -1,0 +1,119 @@
+"""The access log: one line for each request, and those who count along (`registry.request_observers`).
+
+A line is made of names and numbers of ours alone. What a client makes up, such as the path, is not in it,
+but for a request id, which has a grammar.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pyramid.tweens import INGRESS
+
+from secretsvc.kernel.errors import Internal
+from secretsvc.kernel.stopwatch import Stopwatch, measured
+from secretsvc.web.failures import unexpected
+from secretsvc.web.tree import MOUNTS
+
+log = logging.getLogger("secretsvc.access")
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"})
+OTHER_METHOD = "OTHER"
+
+#: The template of the route or None, the method, the status, and how many seconds it took.
+Observer = Callable[[str | None, str, int, float], None]
+
+
+def access_log_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+    """Outermost, so that it sees what leaves and how long it took."""
+    observers: list[Observer] = registry.request_observers
+
+    def tween(request: Any) -> Any:
+        response = None
+        began = time.perf_counter()
+        with measured() as watch:
+            try:
+                response = handler(request)
+                return response
+            finally:
+                seconds = time.perf_counter() - began
+                _write(request, response, seconds, watch)
+                route, method, status = route_of(request), method_of(request), _status(response)
+                for observe in observers:
+                    _tell(observe, request, (route, method, status, seconds))
+
+    return tween
+
+
+def route_of(request: Any) -> str | None:
+    """The template of the operation's or page's path, the pattern of any other route, None without one.
+
+    Whoever is refused before the request is routed leaves none.
+    """
+    if request.operation is not None:
+        template: str = request.context.template(request.view_name)
+        return template
+    route = getattr(request, "matched_route", None)
+    return None if route is None or route.name in MOUNTS else f"/{route.pattern.lstrip('/')}"
+
+
+def method_of(request: Any) -> str:
+    """The method, if it is a common one: a client may put any word in its place."""
+    return request.method if request.method in METHODS else OTHER_METHOD
+
+
+def _status(response: Any) -> int:
+    return 500 if response is None else int(response.status_int)
+
+
+def _write(request: Any, response: Any, seconds: float, watch: Stopwatch) -> None:
+    status, failure = _status(response), request.failure
+    level = logging.INFO if status < 500 else logging.WARNING
+    if status >= 500 and (failure is None or failure.code == Internal.code):
+        level = logging.ERROR
+    if not log.isEnabledFor(level):
+        return
+    size = response.content_length if response is not None and request.method != "HEAD" else 0
+    call = request.call
+    fields = {
+        "request_id": request.request_id,
+        "actor_id": None if call is None else str(call.actor.identity_id),
+        "method": method_of(request),
+        "route": route_of(request),
+        "status": status,
+        "milliseconds": round(seconds * 1000, 1),
+        "database_milliseconds": round(watch.seconds * 1000, 1),
+        "bytes": size,
+        "client_address": request.client_address,
+    }
+    if failure is not None:
+        fields |= {name: value for name, value in failure._asdict().items() if value is not None}
+    log.log(level, "%s", _Readable(fields), extra={"fields": fields})
+
+
+class _Readable:
+    """The fields as people read them, made only where somebody does."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._fields = fields
+
+    def __str__(self) -> str:
+        told = {name: value for name, value in self._fields.items() if value is not None}
+        head = [str(told.pop(name, "-")) for name in ("method", "route", "status")]
+        return " ".join([*head, *(f"{name}={value}" for name, value in told.items())])
+
+
+def _tell(observe: Observer, request: Any, seen: tuple[str | None, str, int, float]) -> None:
+    try:
+        observe(*seen)
+    except Exception as error:  # whoever counts along must not break what is counted
+        unexpected(error, request)
+
+
+def includeme(config: Any) -> None:
+    """Installs the tween outermost."""
+    config.registry.request_observers = []
+    config.add_tween(f"{__name__}.access_log_tween", under=INGRESS, over="secretsvc.web.tweens.ingress_tween")

@@ -1,0 +1,132 @@
+"""What the log says of a request that failed: a cause in words of ours, and a traceback now and then.
+
+The text of an exception is never quoted: a database's holds the values of its statement.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from secretsvc.kernel.errors import DecryptFailed, Internal, SecretsvcError, UnknownKid
+
+log = logging.getLogger(__name__)
+
+PACKAGE = Path(__file__).parent.parent
+ROOT = PACKAGE.parent
+_KID = re.compile(r"[0-9a-f]{16}")
+
+#: What a failure to connect says, in the driver's words; the server's own come in its language.
+_CONNECTING = {
+    'database "" does not exist': "unknown database",
+    'role "" does not exist': "unknown role",
+    "connection refused": "connection refused",
+    "password": "password",
+    "authentication": "authentication",
+    "pg_hba.conf": "not allowed by pg_hba.conf",
+    "timeout": "timeout",
+    "timed out": "timeout",
+    "translate host name": "unknown host",
+    "resolve host": "unknown host",
+    "not known": "unknown host",
+    "no such file": "no such socket",
+    "too many": "too many connections",
+    "remaining connection slots": "too many connections",
+    "starting up": "starting up",
+    "shutting down": "shutting down",
+    "closed the connection": "connection lost",
+    "connection is": "connection lost",
+    "terminating connection": "connection lost",
+    "startup parameter": "startup parameter",
+    "ssl": "TLS",
+}
+_OF_CONNECTIONS = frozenset({"OperationalError", "InterfaceError"})
+_QUOTED = re.compile('"[^"]*"')
+_STATES = {
+    "08": "connection lost",
+    "23": "constraint",
+    "25006": "read-only",
+    "28": "authentication",
+    "28P01": "password",
+    "3D000": "unknown database",
+    "40001": "serialization failure",
+    "40P01": "deadlock",
+    "42501": "insufficient privilege",
+    "42P01": "unknown table",
+    "53100": "disk full",
+    "53300": "too many connections",
+    "55P03": "lock timeout",
+    "57014": "statement timeout",
+    "57P01": "shutting down",
+    "57P02": "shutting down",
+    "57P03": "starting up",
+}
+#: SQLAlchemy's own mark of a pool that had no connection in time.
+_POOL_EXHAUSTED = "3o7r"
+
+
+class Failure(NamedTuple):
+    """Why a request was not carried out: the error's code, and of what nobody foresaw its cause and place."""
+
+    code: str
+    cause: str | None = None
+    place: str | None = None
+
+
+def expected(error: SecretsvcError) -> Failure:
+    """An error of the table. Of an envelope that cannot be opened the key's id is told."""
+    kid = error.kid if isinstance(error, (DecryptFailed, UnknownKid)) else None
+    return Failure(error.code, f"kid {kid}" if kid and _KID.fullmatch(kid) else None)
+
+
+def unexpected(error: BaseException, request: Any) -> Failure:
+    """Anything else, whose traceback is logged at most once a minute for each place that it comes from."""
+    failure = Failure(Internal.code, cause_of(error), place_of(error))
+    before = request.registry.tracebacks.passes(f"{failure.place} {type(error).__qualname__}")
+    if before is not None:
+        told = f"unexpected {failure.cause} at {failure.place}"
+        stack = "".join(traceback.format_tb(error.__traceback__))
+        fields = {"message": told, "request_id": request.request_id, "held_back": before, "traceback": stack}
+        values = (told, request.request_id, before, stack)
+        log.error("%s, request %s, %d held back since the last\n%s", *values, extra={"fields": fields})
+    return failure
+
+
+def cause_of(error: BaseException) -> str:
+    """The exception's class and what is known to have led to it, in constant words."""
+    name = type(error).__qualname__
+    detail = _of_the_pool(error) or _of_the_driver(getattr(error, "orig", None) or error)
+    return f"{name}: {detail}" if detail else name
+
+
+def place_of(error: BaseException) -> str:
+    """File and line of the innermost frame of this package, or of any where it has none."""
+    frames = [
+        (Path(frame.f_code.co_filename), line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    ours = [(path.relative_to(ROOT), line) for path, line in frames if path.is_relative_to(PACKAGE)]
+    path, line = (ours or [(Path(path.name), line) for path, line in frames] or [(Path("nowhere"), 0)])[-1]
+    return f"{path}:{line}"
+
+
+def _of_the_pool(error: BaseException) -> str | None:
+    return "no connection in time" if getattr(error, "code", None) == _POOL_EXHAUSTED else None
+
+
+def _of_the_driver(error: BaseException) -> str | None:
+    state: str | None = getattr(error, "sqlstate", None)
+    if state is not None:
+        words = _STATES.get(state) or _STATES.get(state[:2])
+        return f"{words} ({state})" if words else state
+    name: str | None = getattr(error, "sqlite_errorname", None)
+    return name or _of_the_connection(error)
+
+
+def _of_the_connection(error: BaseException) -> str | None:
+    if _OF_CONNECTIONS.isdisjoint(base.__name__ for base in type(error).__mro__):
+        return None
+    text = _QUOTED.sub('""', str(error).lower())
+    return next((words for phrase, words in _CONNECTING.items() if phrase in text), None)

@@ -1,0 +1,54 @@
+"""Responses: those of ours, and pages that are drawn once the request has let go of its database.
+
+To draw a page may take long, and who draws must not keep writers waiting: the view says what is to be drawn,
+the transaction ends, and only then is it drawn. So templates cannot read the database (decision 0026).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyramid.renderers import RendererHelper
+from pyramid.response import Response
+
+
+class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own
+    """A response whose `Location` stays relative: made absolute, it would repeat the client's `Host`."""
+
+    @staticmethod
+    def _make_location_absolute(_environ: Any, value: str) -> str:
+        return value
+
+
+class Drawing(RelativeResponse):
+    """A page that is yet to be drawn: it stands for the response that `draw` makes."""
+
+    def __init__(self, draw: Callable[[], Response]) -> None:
+        super().__init__()
+        self.draw = draw
+
+
+def drawn(response: Response) -> Response:
+    """The response as it leaves. To be called outside of the transaction; raises what its template does."""
+    return response.draw() if isinstance(response, Drawing) else response
+
+
+def drawing_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
+    """View deriver: of what a page's view returns for its template it makes a `Drawing`."""
+    template: RendererHelper | None = info.options["renderer"]
+    if info.options.get("page") is None or template is None:
+        return view
+
+    def wrapper(context: Any, request: Any) -> Any:
+        result = view(context, request)
+        if not isinstance(result, Mapping):
+            return result
+        other = request.__dict__.pop("override_renderer", None)
+        helper = RendererHelper(other, info.package, info.registry) if other else template
+        return Drawing(lambda: helper.render_view(request, result, view, context))
+
+    return wrapper
+
+
+drawing_view.options = ("page",)  # type: ignore[attr-defined]  # as Pyramid wants it

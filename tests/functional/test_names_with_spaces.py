@@ -1,0 +1,72 @@
+"""A service token's name with spaces, wherever a subject is asked for (contract 3.20)."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from pages import Browser, rows, submit
+from service import ADMIN
+from wsgi import call
+
+NAME, ANOTHER = "GitHub  Actions deploy", "GitHub Actions deploy"
+SECRETS = "/projects/shop/environments/prod/secrets"
+
+
+@pytest.fixture
+def robots(service, admin):
+    """Two whose names differ in one space; the first was denied something."""
+    service.robot(NAME).get(SECRETS, 404)
+    service.robot(ANOTHER).get("/whoami")
+    return {name: service.identity_id(name, "service") for name in (NAME, ANOTHER)}
+
+
+def test_it_is_who_it_is_to_the_letter(service, robots):
+    for name in robots:
+        assert service.robot(name).get("/whoami").json["identity"]["subject"] == name
+
+
+def test_the_audit_log_is_filtered_by_it(admin, browser, robots):
+    for name, count in ((NAME, 2), (ANOTHER, 1)):
+        items = admin.get(f"/audit?{urlencode({'actor': name})}").json["items"]
+        assert {item["actor"]["subject"] for item in items} == {name}
+        assert len(items) == count
+        page = browser.open("/audit", params={"actor": f" {name} "})
+        table = page.html.find("caption", string="Records, newest first").parent
+        assert len(table.select("tbody tr")) == count
+
+
+def test_lists_find_it_by_a_part_of_it(browser, robots):
+    assert len(rows(browser.open("/identities", params={"q": "github actions"}))) == 1
+    assert len(rows(browser.open("/identities", params={"q": "actions deploy"}))) == 2
+
+
+def test_whoever_was_denied_is_granted_a_role_from_the_list_of_them(service, browser, robots):
+    page = browser.open("/access/unknown-identities")
+    assert page.html.select_one("tbody th").text == NAME
+    page = page.click("Grant a role")
+    answer = submit(page, "/grants", role="reader", scope="shop/prod")
+    assert answer.request.path == f"/identities/{robots[NAME]}"
+    service.robot(NAME).get(SECRETS)
+    service.robot(ANOTHER).get(SECRETS, 404)
+
+
+def test_it_is_added_to_a_group_by_name(service, browser, robots):
+    team = service.group("team")
+    fields = {"holder_kind": "service", "holder": NAME}
+    page = submit(browser.open(f"/groups/{team}"), "/add-member", **fields)
+    assert page.html.select_one(f'a[href="/identities/{robots[NAME]}"]').text == NAME
+
+
+def test_it_sends_forms_with_a_token_of_its_own(service, robots):
+    service.grant(robots[NAME], "admin")
+    browser = Browser(service, ADMIN)
+    browser.extra_environ["HTTP_PROXY_ACCESS_JWT_ASSERTION"] = service.issuer.service(NAME)
+    page = submit(browser.open("/projects"), "/projects", slug="till", name="Till")
+    assert page.request.path == "/projects/till"
+
+
+@pytest.mark.parametrize("name", [f" {NAME}", f"{NAME} ", "Git\tHub", "Git\nHub", "Git\u00a0Hub"])
+def test_other_white_space_is_refused(service, name):
+    headers = {"Proxy-Access-Jwt-Assertion": service.issuer.service(name)}
+    assert call(service.app, "GET", "/api/v1/whoami", headers).status == 401

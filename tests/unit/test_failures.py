@@ -1,0 +1,94 @@
+"""What the log says of failures: causes in constant words, and places."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import psycopg
+import pytest
+from sqlalchemy.exc import IntegrityError, OperationalError, TimeoutError
+
+from secretsvc.kernel.addresses import networks
+from secretsvc.kernel.errors import DecryptFailed, Internal, NotFound, UnknownKid
+from secretsvc.web.failures import Failure, cause_of, expected, place_of
+
+REFUSED = 'connection failed: connection to server at "::1", port 1 failed: Connection refused\n\tIs the'
+PREFIX = 'connection failed: connection to server at "password.example.com" (::1), port 5432 failed: '
+
+
+def wrapped(text: str, kind: type[Exception] = psycopg.OperationalError) -> OperationalError:
+    return OperationalError("SELECT 'hunter2'", {"value": "hunter2"}, kind(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (REFUSED, "connection refused"),
+        (f'{PREFIX}FATAL:  password authentication failed for user "timeout"', "password"),
+        (f"{PREFIX}fe_sendauth: no password supplied", "password"),
+        (f'{PREFIX}FATAL:  database "password" does not exist', "unknown database"),
+        (f'{PREFIX}FATAL:  role "hunter2" does not exist', "unknown role"),
+        (f'{PREFIX}FATAL:  no pg_hba.conf entry for host "::1"', "not allowed by pg_hba.conf"),
+        (f"{PREFIX}timeout expired", "timeout"),
+        ("connection timeout expired", "timeout"),
+        ("failed to resolve host 'hunter2': [Errno -2] Name or service not known", "unknown host"),
+        (f"{PREFIX}FATAL:  sorry, too many clients already", "too many connections"),
+        (f"{PREFIX}FATAL:  the database system is starting up", "starting up"),
+        ("consuming input failed: server closed the connection unexpectedly", "connection lost"),
+        ("the connection is closed", "connection lost"),
+    ],
+)
+def test_a_connection_that_fails_tells_why_in_words_of_ours(text, cause):
+    assert cause_of(wrapped(text)) == f"OperationalError: {cause}"
+
+
+def test_what_the_driver_says_otherwise_is_not_told():
+    assert cause_of(wrapped("hunter2")) == "OperationalError"
+    assert cause_of(wrapped("timeout", psycopg.DataError)) == "OperationalError"
+    assert cause_of(ValueError("password hunter2")) == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [
+        (psycopg.errors.LockNotAvailable, "lock timeout (55P03)"),
+        (psycopg.errors.InvalidPassword, "password (28P01)"),
+        (psycopg.errors.UniqueViolation, "constraint (23505)"),
+        (psycopg.errors.DivisionByZero, "22012"),
+    ],
+)
+def test_an_error_of_the_server_is_told_by_its_state(kind, cause):
+    assert cause_of(IntegrityError("INSERT", {}, kind("Key (hunter2) exists"))) == f"IntegrityError: {cause}"
+
+
+def test_an_error_of_sqlite_is_told_by_its_name():
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        connection.execute("SELECT hunter2")
+    assert cause_of(OperationalError("", {}, caught.value)) == "OperationalError: SQLITE_ERROR"
+    connection.close()
+
+
+def test_a_pool_without_a_free_connection_is_told():
+    assert cause_of(TimeoutError("hunter2", code="3o7r")) == "TimeoutError: no connection in time"
+
+
+def test_the_place_is_ours_even_if_the_error_is_not():
+    with pytest.raises(ValueError, match="does not appear to be") as caught:
+        networks("x")
+    assert place_of(caught.value).startswith("secretsvc/kernel/addresses.py:")
+
+
+def test_the_place_of_what_never_was_here_is_where_it_was():
+    with pytest.raises(ZeroDivisionError) as caught:
+        1 / 0  # noqa: B018 - for its error
+    assert place_of(caught.value).startswith("test_failures.py:")
+    assert place_of(Internal()) == "nowhere:0"
+
+
+def test_of_an_envelope_that_cannot_be_opened_the_key_is_named_and_nothing_else():
+    kid = "0123456789abcdef"
+    assert expected(UnknownKid(kid, ())) == Failure("UNKNOWN_KID", f"kid {kid}")
+    assert expected(DecryptFailed(kid)) == Failure("DECRYPT_FAILED", f"kid {kid}")
+    assert expected(DecryptFailed("hunter2")) == expected(DecryptFailed()) == Failure("DECRYPT_FAILED")
+    assert expected(NotFound("hunter2")) == Failure("NOT_FOUND")
