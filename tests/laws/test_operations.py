@@ -104,7 +104,7 @@ def declared(**options: Any) -> list[Any]:
         {"summary": ""},
         {"operation_id": "usual"},
     ],
-    ids=str,
+    ids=lambda options: next(iter(options)),
 )
 def test_the_law_of_operations_bites(options):
     assert offences(declared(**options))
