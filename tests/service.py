@@ -90,6 +90,7 @@ class Applications:
         registry, url = app.registry, settings["sqlalchemy.url"]
         # What each process counts, it counts from its start.
         registry.refusals.__init__()
+        registry.tracebacks.__init__()
         # These settings have a ring that works; which keys are in use is another database's matter.
         registry.load_ring().keep(None)
         if registry.settings["sqlalchemy.url"] != url:
