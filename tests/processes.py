@@ -142,9 +142,9 @@ class ServiceProcess:
         """`kill -9`: nothing is tidied up."""
         self._end(signal.SIGKILL)
 
-    def stop(self) -> None:
-        """Asks it to end, as a service manager does."""
-        self._end(signal.SIGTERM)
+    def stop(self, seconds: float = STOP_SECONDS) -> int | None:
+        """Asks it to end, as a service manager does, which waits for so long; its exit code."""
+        return self._end(signal.SIGTERM, seconds)
 
     def client(self, token: str | None = None) -> HttpClient:
         return HttpClient(self.port, token)
@@ -172,17 +172,18 @@ class ServiceProcess:
             finally:
                 client.close()
 
-    def _end(self, how: signal.Signals) -> None:
+    def _end(self, how: signal.Signals, seconds: float = STOP_SECONDS) -> int | None:
         process, self._process = self._process, None
         if process is None:
-            return
+            return None
         if process.poll() is None:
             process.send_signal(how)
         try:
-            process.wait(STOP_SECONDS)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        return process.returncode
 
 
 class Deployment:
@@ -195,6 +196,7 @@ class Deployment:
             "MASTER_KEY": MASTER_KEY,
             "BOOTSTRAP_ADMINS": ADMIN,
             "RATE_LIMIT": "",
+            "DRAIN_SECONDS": "1",
             **issuer.environment(),
             **settings,
         }

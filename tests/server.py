@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import waitress
+from secretsvc.server.factory import Server, server_of
 
 SECONDS = 10.0
 
@@ -16,17 +16,20 @@ SECONDS = 10.0
 @contextmanager
 def served(app: Any, **options: Any) -> Iterator[int]:
     """The port on which the application answers for as long as the context lasts."""
-    server = waitress.create_server(app, listen="127.0.0.1:0", ident=None, **{"threads": 2, **options})
+    with running(server_of(app, listen="127.0.0.1:0", **{"threads": 2, **options})) as server:
+        yield int(server.effective_port)
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    """Runs in a thread of its own for as long as the context lasts; its stop waits for nobody."""
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
-        yield server.effective_port
+        yield server
     finally:
-        # In its own thread, between two looks at its sockets.
-        server.pull_trigger()
-        server.trigger.pull_trigger(server.close)
-        thread.join(5)
-        server.task_dispatcher.shutdown()
+        server.stop(drain=0)
+        thread.join(SECONDS)
 
 
 def exchange(port: int, raw: bytes) -> bytes:

@@ -36,6 +36,7 @@ def denial_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., An
 def _write(denials: DenialLog, registry: Any, request: Any) -> None:
     call: Call = request.call
     admitted = denials.admit(call)
+    registry.metrics.denials.inc(sum(not one.absent for one in call.denials))
     try:
         if admitted:
             denials.write(registry.database.engine, call, admitted)

@@ -74,6 +74,8 @@ class DevProxy:
         self._app, self._assertions, self._names = app, assertions, names
         self._variable = "HTTP_" + header.upper().replace("-", "_")
         self._cookie = cookie
+        # Where the server looks for the settings.
+        self.registry = getattr(app, "registry", None)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 SOFT_LIFE = 300.0
 HARD_LIFE = 86_400.0
 DEADLINE = 3.0
+# Between two attempts to get a first set that no request asked for.
+FIRST_PAUSE = 10.0
 # How long into a slow fetch a request that did not start it still waits: enough for a healthy source,
 # too little for unknown kids to occupy every thread of the server while the source hangs.
 PATIENCE = 0.25
@@ -85,6 +87,20 @@ class KeyCache:
         """
         self._tend(self._clock())
         return self._generation
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the source was last seen to have the set in use; None without a set."""
+        held = self._held
+        return None if held is None else self._clock() - held.seen
+
+    def prepare(self) -> None:
+        """What is due without a request: the first set, later its refresh. For a process to call often."""
+        now = self._clock()
+        self._tend(now)
+        last = self._last_started
+        if self._held is None and (last is None or now - last >= FIRST_PAUSE):
+            self._launch(now, None)
 
     def find(self, kid: str, alg: str) -> jwt.PyJWK:
         """The key that verifies `alg` under `kid`.
@@ -192,7 +208,8 @@ class KeyCache:
     def _was_in_vain(flight: _Flight, keys: KeySet | None) -> bool:
         """Whether a cool-down follows."""
         if keys is None:
-            return True
+            # Nobody asked for a first set before its time: whoever asks now may try at once.
+            return flight.wanted is not None or flight.replaces
         # A first load or a routine refresh answers no unknown kid: a cool-down after it would only put
         # off the first use of a rotated key.
         return flight.wanted is not None and (flight.replaces or flight.wanted not in keys.keys)

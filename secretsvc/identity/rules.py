@@ -45,17 +45,26 @@ class Authenticator:
         return principal
 
     @cached_property
+    def keys(self) -> KeyCache:
+        """The access proxy's keys. Raises `ServerMisconfigured`."""
+        settings = self.settings
+        return KeyCache(settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown)
+
+    def is_counting(self) -> bool:
+        """Whether the rate limit's storage answers; asks it. Raises `ServerMisconfigured`."""
+        return self.settings.rate_limit is None or bool(self._limiter.storage.check())
+
+    @cached_property
     def _verifier(self) -> RememberingVerifier:
         settings = self.settings
-        keys = KeyCache(settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown)
         verifier = Verifier(
-            keys,
+            self.keys,
             settings.access_issuer,
             settings.access_audience,
             settings.access_algorithms,
             settings.access_leeway,
         )
-        return RememberingVerifier(verifier, keys, settings.access_leeway)
+        return RememberingVerifier(verifier, self.keys, settings.access_leeway)
 
     @cached_property
     def _limiter(self) -> RateLimiter:

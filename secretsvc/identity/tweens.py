@@ -20,7 +20,7 @@ from secretsvc.web.views import SAFE_METHODS
 def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
     """Verify, classify, admit; then the refusals that need no route."""
     settings, database = registry.service_settings, registry.database
-    authenticator = Authenticator(settings, registry.refusals)
+    authenticator = registry.authenticator = Authenticator(settings, registry.refusals)
 
     def tween(request: Any) -> Any:
         if request.method in SAFE_METHODS and request.environ["PATH_INFO"] in registry.public_paths:

@@ -179,6 +179,17 @@ def origin(raw: str) -> Origin:
     return parse_origin(raw.strip())
 
 
+def listen_address(raw: str) -> str | None:
+    """`host:port` or `unix:/path`; an empty text is none."""
+    text = raw.strip()
+    if not text or re.fullmatch(r"unix:/.+", text):
+        return text or None
+    host, _, port = text.rpartition(":")
+    if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65_535:
+        raise ValueError
+    return text
+
+
 def header_name(raw: str) -> str:
     """An HTTP token."""
     if not TOKEN.fullmatch(raw.strip()):
@@ -225,6 +236,8 @@ class Settings:
     rate_limit_storage = Setting(required_text, "memory://")
     denial_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("60/minute"))
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
+    operations_listen: Setting[str | None] = Setting(listen_address, None)
+    drain_seconds = Setting(integer(0, 86_400), 30)
     trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())
 
     def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
-from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask
 
@@ -22,9 +20,6 @@ from secretsvc.web.headers import (
     SECURITY_HEADERS,
     request_id,
 )
-
-if TYPE_CHECKING:
-    from pyramid.config import Configurator
 
 _NOT_IMPLEMENTED = ("NOT_IMPLEMENTED", "The request asks for a transfer coding that is not supported.")
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
@@ -88,9 +83,3 @@ class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no typ
             raise ParsingError("unclear host")
         if not hosts and self.version not in ("", "1.0"):
             raise ParsingError("no host")
-
-
-def includeme(config: Configurator) -> None:
-    """Installs both for every server of the process: waitress has no narrower place for them."""
-    HTTPChannel.error_task_class = EnvelopeErrorTask
-    HTTPChannel.parser_class = AnsweringParser

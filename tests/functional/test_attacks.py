@@ -30,10 +30,11 @@ def port(service, admin, here) -> Iterator[int]:
     """The server under the settings of the deployment."""
     ini = configparser.RawConfigParser()
     ini.read(here / "production.ini")
-    ours = {"connection_limit", "asyncore_use_poll", "inbuf_overflow", "outbuf_overflow", "threads"}
-    settings = {name: value for name, value in ini["server:main"].items() if name in ours}
-    assert settings.keys() == ours
-    with served(service.app, **settings) as port:
+    options = dict(ini["server:main"])
+    assert options.pop("use") == "egg:secretsvc#server"
+    assert options.pop("get listen") == "listen"
+    assert options.pop("listen") == "127.0.0.1:6543"
+    with served(service.app, **options) as port:
         yield port
 
 

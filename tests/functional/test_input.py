@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import configparser
-import socket
 import tempfile
-import threading
 from itertools import product
 
 import pytest
-import waitress
+from server import exchange, served
 from service import API, HEADER, arrange
 from wsgi import call
 
@@ -403,22 +400,14 @@ def test_a_body_over_the_limit_is_too_large(make_service):
 def test_a_chunked_body_over_the_limit_is_too_large(make_service):
     service = make_service(BODY_MAX_BYTES="100")
     admin = arrange(service)
-    server = waitress.create_server(service.app, listen="127.0.0.1:0", threads=1)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
     head = f"POST {PROJECTS} HTTP/1.1\r\nHost: localhost\r\n{HEADER}: {admin.token}\r\nConnection: close\r\n"
     statuses = []
-    for size in (100, 101):
-        body = GOOD + b" " * (size - len(GOOD))
-        with socket.create_connection(("127.0.0.1", server.effective_port), timeout=10) as connection:
-            connection.sendall(head.encode() + b"Content-Type: application/json\r\n")
-            connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (size, body))
-            statuses.append(int(connection.recv(65536).split()[1]))
-    # In its own thread, between two looks at its sockets.
-    server.pull_trigger()
-    server.trigger.pull_trigger(server.close)
-    thread.join(5)
-    server.task_dispatcher.shutdown()
+    with served(service.app) as port:
+        for size in (100, 101):
+            body = GOOD + b" " * (size - len(GOOD))
+            chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (size, body)
+            answer = exchange(port, head.encode() + b"Content-Type: application/json\r\n" + chunked)
+            statuses.append(int(answer.split()[1]))
     assert statuses == [201, 413]
 
 
@@ -429,13 +418,3 @@ def test_no_body_is_laid_down_on_disk(send, monkeypatch, tmp_path):
         send("POST", f"{UNDER}/secrets:batch", f'{{"mode":"merge","set":{{{values}}}}}'.encode()).status
         == 200
     )
-
-
-@pytest.mark.parametrize("name", ["production.ini", "development.ini"])
-def test_the_server_that_we_ship_keeps_requests_and_answers_in_memory(here, name):
-    ini = configparser.RawConfigParser()
-    ini.read(here / name)
-    server = ini["server:main"]
-    assert server.getint("inbuf_overflow") >= server.getint("max_request_body_size")
-    # A whole environment of the largest values, as JSON that escapes every byte in six.
-    assert server.getint("outbuf_overflow") >= 500 * 65_536 * 6

@@ -4,15 +4,12 @@ import json
 import logging
 import re
 import socket
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
-import waitress
-from waitress.channel import HTTPChannel
+from server import served
 
-from secretsvc.web import wire
 from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS, new_request_id, request_id
 
 MARKER = b"eyJhbGciOiJSUzI1NiJ9-marker"
@@ -30,19 +27,8 @@ def application(environ: dict[str, object], start_response: Callable[..., object
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[tuple[str, int]]:
-    with pytest.MonkeyPatch.context() as patch:
-        # What includeme replaces, so that it is put back.
-        patch.setattr(HTTPChannel, "error_task_class", HTTPChannel.error_task_class)
-        patch.setattr(HTTPChannel, "parser_class", HTTPChannel.parser_class)
-        wire.includeme(None)
-        server = waitress.create_server(
-            application, listen="127.0.0.1:0", ident=None, max_request_body_size=LIMIT, threads=2
-        )
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        yield "127.0.0.1", server.effective_port
-        server.close()
-        thread.join(5)
+    with served(application, max_request_body_size=LIMIT) as port:
+        yield "127.0.0.1", port
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ ROOMS = {
     "web": {"kernel"},
     "devproxy": {"kernel", "web"},
     "house": {"kernel", "db", "web"},
+    "server": {"kernel", "db", "web", "house"},
     "commands": {"kernel", "db", "web", "house", *WINGS},
 }
 WEB_FRAMEWORK = {"pyramid", "pyramid_tm", "pyramid_chameleon", "webob", "colander", "chameleon", "waitress"}

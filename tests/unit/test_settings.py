@@ -36,6 +36,8 @@ DEFAULTS = {
     "body_max_bytes": 1_048_576,
     "rate_limit_storage": "memory://",
     "last_seen_resolution": 1_000,
+    "operations_listen": None,
+    "drain_seconds": 30,
     "trusted_proxies": (),
 }
 REQUIRED = {"database_url", "master_key", "access_issuer", "access_audience", "access_jwks_url"}
@@ -103,6 +105,11 @@ PARSED = [
     ("RATE_LIMIT", " ", None),
     ("DENIAL_LIMIT", "", None),
     ("LAST_SEEN_RESOLUTION", "0", 0),
+    ("OPERATIONS_LISTEN", "", None),
+    ("OPERATIONS_LISTEN", "127.0.0.1:9000", "127.0.0.1:9000"),
+    ("OPERATIONS_LISTEN", " [::1]:9000\n", "[::1]:9000"),
+    ("OPERATIONS_LISTEN", "unix:/run/secretsvc/operations", "unix:/run/secretsvc/operations"),
+    ("DRAIN_SECONDS", "0", 0),
     ("TRUSTED_PROXIES", " ", ()),
     ("TRUSTED_PROXIES", "10.0.0.0/8,::1 ,", (ip_network("10.0.0.0/8"), ip_network("::1"))),
 ]
@@ -152,6 +159,11 @@ MALFORMED = [
     *[("RATE_LIMIT", raw) for raw in ("lots", "1", "/minute", "1/day;2/hour", "0/minute")],
     ("DENIAL_LIMIT", "0/minute"),
     *[("RATE_LIMIT_STORAGE", raw) for raw in ("", "  ")],
+    *[
+        ("OPERATIONS_LISTEN", raw)
+        for raw in ("9000", ":9000", "host", "host:", "host:http", "h:65536", "unix:")
+    ],
+    *[("DRAIN_SECONDS", raw) for raw in ("", "-1", "1.5", "soon")],
     *[("LAST_SEEN_RESOLUTION", raw) for raw in ("", "-1", str(2**53))],
     *[("TRUSTED_PROXIES", raw) for raw in ("x", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0-10.0.0.9", "*", "1")],
 ]

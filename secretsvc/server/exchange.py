@@ -1,0 +1,97 @@
+"""One request and its answer: waitress's parser and tasks with the bounds and the stop that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from waitress.task import WSGITask
+from waitress.utilities import RequestEntityTooLarge
+
+from secretsvc.web.wire import AnsweringParser, EnvelopeErrorTask
+
+#: In the WSGI environ: a list. What is put there is called, without arguments, once the answer has left or
+#: its connection is gone, by whichever thread notices, and must not wait.
+ON_SENT = "secretsvc.on_sent"
+
+#: How much longer the frames of a chunked body may make it on the wire.
+FRAMES = 4
+
+
+class Parser(AnsweringParser):
+    """Refuses a body over the limit as soon as it is announced or, chunked, has come so far.
+
+    Waitress counts the frames of a chunked body as if they were part of it, and a line between two frames
+    may be of any length. `adj.body_bytes` is the limit.
+    """
+
+    error: Any
+    body_rcv: Any
+
+    def received(self, data: bytes) -> int:
+        """How many of the bytes belong to this request."""
+        consumed: int = super().received(data)
+        if self.error is None and self.body_rcv is not None and self._is_too_large():
+            self.error = RequestEntityTooLarge("over the limit")
+            self.completed = True
+        return consumed
+
+    def _is_too_large(self) -> bool:
+        if not self.chunked:
+            return bool(self.content_length > self.adj.body_bytes)
+        between = len(self.body_rcv.control_line) + len(self.body_rcv.trailer)
+        return bool(len(self.body_rcv) > self.adj.body_bytes or between > self.adj.max_request_header_size)
+
+    @property
+    def is_receiving_body(self) -> bool:
+        """Whether the header is complete and the body is not."""
+        return self.body_rcv is not None and not self.completed
+
+    @property
+    def held(self) -> int:
+        """The bytes that it keeps."""
+        if self.body_rcv is None:
+            return len(self.header_plus)
+        between = len(self.body_rcv.control_line) + len(self.body_rcv.trailer) if self.chunked else 0
+        return len(self.body_rcv) + between
+
+
+class _Answering:
+    """What both kinds of task do: settle with the channel, and end the connection when the process stops."""
+
+    channel: Any
+    set_close_on_finish: Callable[[], None]
+
+    def __init__(self, channel: Any, request: Any) -> None:
+        super().__init__(channel, request)  # type: ignore[call-arg]  # of waitress's task
+        self.on_sent: list[Callable[[], None]] = []
+
+    def service(self) -> None:
+        """Executes the request; however that ends, its bytes are given back and its answer is sent."""
+        try:
+            super().service()  # type: ignore[misc]  # of waitress's task
+        finally:
+            self.channel.answered(self.on_sent)
+
+    def build_response_header(self) -> bytes:
+        """Tells the client that the connection ends where the process does."""
+        if self.channel.traffic.stopping:
+            self.set_close_on_finish()
+        header: bytes = super().build_response_header()  # type: ignore[misc]  # of waitress's task
+        return header
+
+
+class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of its own
+    """A request to the application."""
+
+    def get_environment(self) -> dict[str, Any]:
+        """The WSGI environ, with `ON_SENT`, and without a wrapper of files, which would be held open."""
+        if self.environ is None:
+            environ = super().get_environment()
+            del environ["wsgi.file_wrapper"]
+            environ[ON_SENT] = self.on_sent
+        return self.environ  # type: ignore[no-any-return]
+
+
+class ErrorTask(_Answering, EnvelopeErrorTask):
+    """A request that the server answers by itself."""

@@ -1,0 +1,161 @@
+"""Where connections come in, over TCP or a Unix socket, bound here or handed over by systemd."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from waitress.server import TcpWSGIServer, UnixWSGIServer
+
+from secretsvc.server.channel import Channel
+from secretsvc.server.traffic import Traffic
+from secretsvc.web.headers import (
+    API_CONTENT_SECURITY_POLICY,
+    REQUEST_ID_HEADER,
+    SECURITY_HEADERS,
+    new_request_id,
+)
+
+UNIX = "unix:"
+#: How many are accepted before others have a turn.
+BATCH = 64
+RETRY_AFTER_SECONDS = 1
+# systemd's protocol: the first of the descriptors that it hands over.
+FIRST_HANDED_OVER = 3
+_NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class _Accepting:
+    """What both kinds of listener do instead of waitress's: at the limit somebody else makes room."""
+
+    channel_class = Channel
+    traffic: Traffic
+    accepting: bool
+    socket: socket.socket
+    adj: Any
+    _map: Any
+
+    def readable(self) -> bool:
+        """Always, while it listens."""
+        return self.accepting
+
+    def handle_accept(self) -> None:
+        """Takes those who wait, some at a time."""
+        for _ in range(BATCH):
+            if not self._accept_one():
+                return
+
+    def accept_all(self) -> None:
+        """Takes all who have connected until now."""
+        while self._accept_one():
+            continue
+
+    def _accept_one(self) -> bool:
+        try:
+            connection, address = self.socket.accept()
+        except OSError as error:
+            if error.errno in _NO_DESCRIPTOR:
+                self.traffic.make_room(short=True)
+            return False
+        if not self.traffic.make_room():
+            _refuse(connection)
+            return True
+        with suppress(OSError):
+            self.set_socket_options(connection)  # type: ignore[attr-defined]  # of waitress's server
+        self.channel_class(self, connection, self.fix_addr(address), self.adj, self._map)  # type: ignore[attr-defined]
+        return True
+
+
+class TcpListener(_Accepting, TcpWSGIServer):  # type: ignore[misc]  # it has no types of its own
+    """A TCP socket."""
+
+
+class UnixListener(_Accepting, UnixWSGIServer):  # type: ignore[misc]  # it has no types of its own
+    """A Unix socket, whose clients have no address: waitress calls them `localhost`."""
+
+
+def _refuse(connection: socket.socket) -> None:
+    """Says `UNAVAILABLE` (contract 8.1) to one for whom there is no room, if it listens at once."""
+    identifier = new_request_id()
+    body = json.dumps(
+        {
+            "code": "UNAVAILABLE",
+            "message": "The service has as much to do as it can take.",
+            "request_id": identifier,
+        }
+    )
+    headers = [
+        ("Content-Type", "application/json; charset=utf-8"),
+        ("Content-Length", str(len(body))),
+        ("Cache-Control", "no-store"),
+        ("Connection", "close"),
+        ("Retry-After", str(RETRY_AFTER_SECONDS)),
+        (REQUEST_ID_HEADER, identifier),
+        *SECURITY_HEADERS,
+        ("Content-Security-Policy", API_CONTENT_SECURITY_POLICY),
+    ]
+    head = "\r\n".join(["HTTP/1.1 503 Service Unavailable", *(f"{name}: {value}" for name, value in headers)])
+    with connection, suppress(OSError):
+        connection.setblocking(False)
+        connection.send(f"{head}\r\n\r\n{body}".encode())
+        connection.shutdown(socket.SHUT_WR)
+
+
+def listeners(
+    application: Any, traffic: Traffic, dispatcher: Any, adj: Any, map: dict[int, Any]
+) -> Iterator[Any]:
+    """One listener for each socket: those handed over, else the Unix socket or the addresses of `adj`.
+
+    Raises OSError where it cannot be bound.
+    """
+    shared = {"map": map, "_start": False, "dispatcher": dispatcher, "adj": adj}
+    found = handed_over()
+    for handed in found:
+        kind = UnixListener if handed.family == socket.AF_UNIX else TcpListener
+        info = (handed.family, handed.type, handed.proto, handed.getsockname())
+        listener = kind(application, _sock=handed, sockinfo=info, bind_socket=False, **shared)
+        yield _started(listener, traffic, ours=False)
+    if not found and adj.unix_socket:
+        yield _started(UnixListener(application, **shared), traffic, ours=True)
+    elif not found:
+        for info in adj.listen:
+            yield _started(TcpListener(application, sockinfo=info, **shared), traffic, ours=True)
+
+
+def _started(listener: Any, traffic: Traffic, *, ours: bool) -> Any:
+    listener.traffic, listener.ours = traffic, ours
+    listener.accept_connections()
+    return listener
+
+
+def handed_over() -> list[socket.socket]:
+    """The sockets that systemd opened for this process (`LISTEN_FDS`); children inherit none of it."""
+    count = os.environ.pop("LISTEN_FDS", "0")
+    if os.environ.pop("LISTEN_PID", "") != str(os.getpid()) or not count.isdecimal():
+        return []
+    os.environ.pop("LISTEN_FDNAMES", None)
+    found = []
+    for descriptor in range(FIRST_HANDED_OVER, FIRST_HANDED_OVER + int(count)):
+        os.set_inheritable(descriptor, False)
+        found.append(socket.socket(fileno=descriptor))
+    return found
+
+
+def notify(state: str) -> None:
+    """Tells systemd (`NOTIFY_SOCKET`); without it, nobody."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with (
+        suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notifier,
+    ):
+        notifier.connect(address)
+        notifier.sendall(state.encode())

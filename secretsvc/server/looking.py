@@ -1,0 +1,56 @@
+"""Looking after what may hang, in threads of their own: whoever wants to know gets what was seen last."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Look(Generic[T]):
+    """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
+
+    A look that takes longer than `patience` seconds counts as failed while it lasts. So does all before the
+    first.
+    """
+
+    def __init__(
+        self, name: str, look: Callable[[], T], failed: T, *, pause: float = 2.0, patience: float = 5.0
+    ) -> None:
+        self._name, self._look, self._failed = name, look, failed
+        self._pause, self._patience = pause, patience
+        self._seen, self._began = failed, 0.0
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Begins; the thread ends with the process, or after `stop`."""
+        threading.Thread(target=self._run, name=f"look-{self._name}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Has it end after the look that it is at."""
+        self._over.set()
+
+    @property
+    def seen(self) -> T:
+        """What was seen last. Never waits."""
+        began = self._began
+        hangs = began and time.monotonic() - began > self._patience
+        return self._failed if hangs else self._seen
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            self._began = time.monotonic()
+            try:
+                self._seen = self._look()
+            except Exception as error:
+                # The text of a database's error may hold what nobody should read here.
+                log.debug("%s: %s", self._name, type(error).__qualname__)
+                self._seen = self._failed
+            self._began = 0.0
+            self._over.wait(self._pause)

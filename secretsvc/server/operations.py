@@ -1,0 +1,106 @@
+"""The operations listener (contract 8.3): `/live`, `/ready`, `/metrics`, whatever the workers are at.
+
+It has no authentication: it must be reachable by those alone who watch the process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Any
+
+from waitress.utilities import cleanup_unix_socket
+
+UNIX = "unix:"
+#: How long a client of it may take, and how many it answers at a time.
+SECONDS = 2.0
+CLIENTS = 16
+
+#: A status, a media type and a body.
+Answer = tuple[int, str, bytes]
+
+
+class OperationsListener(ThreadingMixIn, TCPServer):
+    """Answers the paths of `pages` to whoever asks; each in a thread of its own, of which there are few."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, address: str, pages: dict[str, Callable[[], Answer]]) -> None:
+        """`address` is `host:port` or `unix:/path`. Raises OSError where it cannot be bound."""
+        self.pages = pages
+        self._free = threading.BoundedSemaphore(CLIENTS)
+        host, _, port = address.rpartition(":")
+        target: Any = (host.strip("[]"), int(port)) if not address.startswith(UNIX) else None
+        if target is None:
+            self.address_family = socket.AF_UNIX
+            target = address.removeprefix(UNIX)
+            cleanup_unix_socket(target)
+        elif ":" in host:
+            self.address_family = socket.AF_INET6
+        super().__init__(target, _Handler)
+        if address.startswith(UNIX):
+            os.chmod(target, 0o600)
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens; None on a Unix socket."""
+        return None if self.address_family == socket.AF_UNIX else int(self.socket.getsockname()[1])
+
+    def start(self) -> None:
+        """Serves in a thread of its own until `close`."""
+        threading.Thread(target=self.serve_forever, name="operations", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends it."""
+        self.shutdown()
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Hangs up on those who come while all threads are in use."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serves one, and makes room for the next."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hung up is nothing to tell of."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: OperationsListener
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        page = self.server.pages.get(self.path.partition("?")[0])
+        status, media, body = page() if page is not None else (404, "text/plain", b"")
+        self.send_response_only(status)
+        self.send_header("Content-Type", media)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing: it is asked every second."""
+
+
+def document(status: int, members: dict[str, Any]) -> Answer:
+    """A JSON object."""
+    return status, "application/json", json.dumps(members).encode()

@@ -1,0 +1,143 @@
+"""Whether the process should be given requests, and why not (contract 8.3)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from secretsvc.db.engine import read_once
+from secretsvc.db.schema import REVISION
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.server.looking import Look
+
+DRAINING = "draining"
+NO_DATABASE = "database_unavailable"
+SCHEMA = "schema_not_served"
+KEY = "key_not_adopted"
+NO_ACCESS_KEYS = "access_keys_never_seen"
+READ_ONLY = "database_read_only"
+NO_RATE_LIMIT = "rate_limit_storage_unavailable"
+STALE_ACCESS_KEYS = "access_keys_stale"
+
+#: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
+STALE_SECONDS = 360.0
+ENVELOPES_PAUSE = 60.0
+
+
+class State(NamedTuple):
+    """Why the process is not ready, and what else is amiss; both may be empty."""
+
+    reasons: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+
+
+class Readiness:
+    """Looks at everything that may make the process unready; `stopping` tells whether it ends."""
+
+    def __init__(self, registry: Any, stopping: Callable[[], bool]) -> None:
+        self._registry, self._stopping = registry, stopping
+        self._database = Look("database", lambda: database_state(registry), State((NO_DATABASE,)))
+        self._counting = Look("rate limit", registry.authenticator.is_counting, False)
+        self._envelopes: Look[int | None] = Look(
+            "envelopes",
+            lambda: envelopes_under_old_keys(registry),
+            None,
+            pause=ENVELOPES_PAUSE,
+            patience=30.0,
+        )
+        self._looks: tuple[Look[Any], ...] = (self._database, self._counting, self._envelopes)
+
+    def start(self) -> None:
+        """Begins to look."""
+        for look in self._looks:
+            look.start()
+
+    def stop(self) -> None:
+        """Ends it."""
+        for look in self._looks:
+            look.stop()
+
+    @property
+    def state(self) -> State:
+        """As of the last looks. Never waits."""
+        states = [State((DRAINING,))] if self._stopping() else []
+        states += [self._database.seen, access_keys_state(access_keys_age(self._registry))]
+        if not self._counting.seen:
+            states.append(State((), (NO_RATE_LIMIT,)))
+        return State(
+            tuple(reason for state in states for reason in state.reasons),
+            tuple(reason for state in states for reason in state.degraded),
+        )
+
+    @property
+    def envelopes_under_old_keys(self) -> int | None:
+        """As of the last look; None if it failed."""
+        return self._envelopes.seen
+
+
+def key_may_seal(registry: Any) -> bool:
+    """Whether the active master key is adopted: here the key guard is wired.
+
+    `registry.key_verdict`, where there is one, is called without arguments in a thread that may wait, adopts
+    nothing, and is true for a key that may seal.
+    """
+    try:
+        registry.load_ring()
+    except ServerMisconfigured:
+        return False
+    judge = getattr(registry, "key_verdict", None)
+    return judge is None or bool(judge())
+
+
+def database_state(registry: Any) -> State:
+    """Asks the database. Raises what the driver raises where there is none."""
+    with read_once(registry.database.engine) as connection:
+        connection.execute(text("SELECT 1"))
+        degraded = (READ_ONLY,) if _is_read_only(connection) else ()
+        try:
+            found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
+            found = []
+    if list(found) != [REVISION]:
+        return State((SCHEMA,), degraded)
+    return State(() if key_may_seal(registry) else (KEY,), degraded)
+
+
+def _is_read_only(connection: Connection) -> bool:
+    if connection.dialect.name == "sqlite":
+        path = connection.engine.url.database
+        return bool(path) and not os.access(str(path), os.W_OK)
+    return bool(
+        connection.execute(text("SELECT current_setting('transaction_read_only')::bool")).scalar_one()
+    )
+
+
+def envelopes_under_old_keys(registry: Any) -> int:
+    """How many envelopes name another key than the active one."""
+    # Two ranges are read off the index; "not equal" would read the whole table.
+    statement = text("SELECT count(*) FROM secret_version WHERE kid < :kid OR kid > :kid")
+    with read_once(registry.database.engine) as connection:
+        found: int = connection.execute(statement, {"kid": registry.load_ring().active_kid}).scalar_one()
+    return found
+
+
+def access_keys_age(registry: Any) -> float | None:
+    """Seconds since the access proxy's keys were last seen at their source; None if never."""
+    try:
+        age: float | None = registry.authenticator.keys.age
+    except ServerMisconfigured:
+        return None
+    return age
+
+
+def access_keys_state(age: float | None) -> State:
+    """What an age, in seconds, makes of the process."""
+    if age is None:
+        return State((NO_ACCESS_KEYS,))
+    return State((), (STALE_ACCESS_KEYS,) if age > STALE_SECONDS else ())

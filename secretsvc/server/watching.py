@@ -1,0 +1,122 @@
+"""What the operations listener tells of a running server: alive, ready, and its figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from secretsvc.server.looking import Look
+from secretsvc.server.operations import Answer, OperationsListener, document
+from secretsvc.server.readiness import Readiness, access_keys_age
+
+#: The loop goes round once a second; one that has not for so long will not.
+DEAD_SECONDS = 30.0
+KEYS_PAUSE = 1.0
+
+
+class Watch:
+    """The threads beside those that serve; `server` is a `Server` whose application has a registry.
+
+    Without an address there is only the one that fetches the access proxy's keys before they are needed.
+    """
+
+    def __init__(self, server: Any, registry: Any, address: str | None) -> None:
+        """Raises OSError where the address cannot be bound."""
+        self._server, self._registry = server, registry
+        self._keys = Look(
+            "access keys", lambda: registry.authenticator.keys.prepare(), None, pause=KEYS_PAUSE
+        )
+        self.readiness = Readiness(registry, lambda: server.is_stopping)
+        self.listener: OperationsListener | None = None
+        if address is not None:
+            pages = {"/live": self._live, "/ready": self._ready, "/metrics": self._metrics}
+            self.listener = OperationsListener(address, pages)
+
+    def start(self) -> None:
+        """Begins to look, and to answer."""
+        self._keys.start()
+        if self.listener is not None:
+            ProcessCollector(registry=self._registry.metrics.collectors)
+            self._registry.metrics.collectors.register(self)
+            self.readiness.start()
+            self.listener.start()
+
+    def stop(self) -> None:
+        """Ends both."""
+        self._keys.stop()
+        if self.listener is not None:
+            self.readiness.stop()
+            self.listener.close()
+
+    def _live(self) -> Answer:
+        alive = time.monotonic() - self._server.alive_at < DEAD_SECONDS
+        return document(200 if alive else 503, {"live": alive})
+
+    def _ready(self) -> Answer:
+        reasons, degraded = self.readiness.state
+        members = {"ready": not reasons, "reasons": reasons, "degraded": degraded}
+        return document(503 if reasons else 200, members)
+
+    def _metrics(self) -> Answer:
+        return 200, CONTENT_TYPE_LATEST, generate_latest(self._registry.metrics.collectors)
+
+    def collect(self) -> Iterator[Metric]:
+        """The figures of this moment (prometheus-client)."""
+        yield from self._of_connections()
+        yield from self._of_the_rest()
+
+    def _of_connections(self) -> Iterator[Metric]:
+        traffic, dispatcher = self._server.traffic, self._server.task_dispatcher
+        gauges = {
+            "connections": ("Open connections of clients.", len(traffic)),
+            "request_bytes": ("Bytes of requests that are held.", traffic.request_bytes),
+            "answer_bytes": ("Bytes of answers that clients have not taken yet.", traffic.answer_bytes),
+            "requests_waiting": ("Whole requests that no thread has taken yet.", len(dispatcher.queue)),
+            "threads_busy": ("Threads that serve a request.", dispatcher.active_count),
+        }
+        for name, (help_, value) in gauges.items():
+            yield GaugeMetricFamily(f"secretsvc_{name}", help_, value=value)
+        dropped = CounterMetricFamily(
+            "secretsvc_connections_dropped", "Connections that were dropped or refused.", labels=["reason"]
+        )
+        for reason, count in traffic.dropped.copy().items():
+            dropped.add_metric([reason], count)
+        yield dropped
+
+    def _of_the_rest(self) -> Iterator[Metric]:
+        refused = CounterMetricFamily(
+            "secretsvc_refusals", "Requests that were refused.", labels=["what", "reason"]
+        )
+        for reason, count in self._registry.refusals.totals().items():
+            refused.add_metric(list(reason.value), count)
+        yield refused
+        pool = self._registry.database.engine.pool
+        connections = GaugeMetricFamily(
+            "secretsvc_database_connections", "Connections to the database.", labels=["state"]
+        )
+        connections.add_metric(["in use"], pool.checkedout())
+        connections.add_metric(["idle"], pool.checkedin())
+        yield connections
+        reasons, degraded = self.readiness.state
+        yield GaugeMetricFamily("secretsvc_ready", "Whether it is ready.", value=not reasons)
+        amiss = GaugeMetricFamily("secretsvc_amiss", "What /ready names.", labels=["reason"])
+        for reason in (*reasons, *degraded):
+            amiss.add_metric([reason], 1)
+        yield amiss
+        known = {
+            "access_keys_age_seconds": (
+                "Since the access proxy's keys were seen at their source.",
+                access_keys_age(self._registry),
+            ),
+            "envelopes_under_old_keys": (
+                "Envelopes that are not under the active master key.",
+                self.readiness.envelopes_under_old_keys,
+            ),
+        }
+        for name, (help_, value) in known.items():
+            if value is not None:
+                yield GaugeMetricFamily(f"secretsvc_{name}", help_, value=value)

@@ -1,0 +1,424 @@
+"""What one connection may take of the server, and what happens to the others meanwhile."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+from server import running
+
+from secretsvc.server.exchange import ON_SENT
+from secretsvc.server.factory import Server
+from secretsvc.server.limits import Limits
+
+GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+BIG = b"x" * (16 * 1024 * 1024)
+SOON = 3.0
+LIMITS = {
+    "body_bytes": 100_000,
+    "header_seconds": 0.5,
+    "grace_seconds": 0.5,
+    "unread_seconds": 0.5,
+    "stalled_seconds": 0.2,
+    "linger_seconds": 0.5,
+}
+
+
+class Application:
+    """`/big` is more than any kernel buffers, `/wait` takes until it is released; it knows what it served."""
+
+    def __init__(self) -> None:
+        self.served: list[str] = []
+        self.sent: list[str] = []
+        self.release = threading.Event()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        self.served.append(path)
+        environ[ON_SENT].append(lambda: self.sent.append(path))
+        if path == "/wait":
+            self.release.wait(SOON)
+        if path == "/crash":
+            raise RuntimeError
+        size = len(environ["wsgi.input"].read())
+        body = BIG if path == "/big" else b"%d" % size
+        start_response("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+
+@pytest.fixture
+def application() -> Application:
+    return Application()
+
+
+@pytest.fixture
+def server(application: Application, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """With deadlines of half a second; a test may narrow other limits by `indirect` parameters."""
+    limits = Limits(**{**LIMITS, **getattr(request, "param", {})})
+    with running(Server(application, limits, listen="127.0.0.1:0", threads=2)) as made:
+        yield made
+        application.release.set()
+
+
+@contextmanager
+def connected(server: Server, buffer: int = 0) -> Iterator[socket.socket]:
+    with socket.socket() as connection:
+        if buffer:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        connection.settimeout(SOON)
+        connection.connect(("127.0.0.1", int(server.effective_port)))
+        yield connection
+
+
+def ask(server: Server, raw: bytes = GET) -> bytes:
+    """One answer on a connection of its own."""
+    with connected(server) as connection:
+        connection.sendall(raw)
+        return connection.recv(65536)
+
+
+def received(connection: socket.socket) -> bytes:
+    """All until the server hangs up, in whatever way."""
+    found = b""
+    try:
+        while piece := connection.recv(65536):
+            found += piece
+    except ConnectionResetError:
+        pass
+    return found
+
+
+def seconds_until_closed(connection: socket.socket) -> float:
+    began = time.monotonic()
+    received(connection)
+    return time.monotonic() - began
+
+
+def drip(connection: socket.socket, piece: bytes) -> None:
+    """Sends the piece again and again until the server has had enough."""
+    deadline = time.monotonic() + 2 * SOON
+    while True:
+        assert time.monotonic() < deadline
+        try:
+            connection.sendall(piece)
+        except ConnectionError:
+            return
+        time.sleep(0.05)
+
+
+def eventually(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + SOON
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def post(length: int, *lines: bytes) -> bytes:
+    return b"\r\n".join([b"POST / HTTP/1.1", b"Host: h", b"Content-Length: %d" % length, *lines, b"", b""])
+
+
+# Deadlines of requests
+
+
+def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(server):
+    with connected(server) as connection:
+        began = time.monotonic()
+        drip(connection, b"G")
+    assert 0.4 < time.monotonic() - began < SOON
+    assert server.traffic.dropped == {"header_slow": 1}
+
+
+@pytest.mark.parametrize(
+    "head", [post(90_000), b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"]
+)
+def test_a_body_below_the_least_rate_is_given_up(server, head):
+    with connected(server) as connection:
+        began = time.monotonic()
+        connection.sendall(head)
+        drip(connection, b"1\r\nx\r\n")
+    assert 0.4 < time.monotonic() - began < SOON
+    assert server.traffic.dropped == {"body_slow": 1}
+
+
+def test_a_body_above_the_least_rate_may_take_longer(server):
+    with connected(server) as connection:
+        connection.sendall(post(60_000))
+        for _ in range(20):
+            connection.sendall(b"x" * 3_000)
+            time.sleep(0.1)
+        assert connection.recv(65536).endswith(b"\r\n\r\n60000")
+
+
+@pytest.mark.parametrize("server", [{"idle_seconds": 0.5}], indirect=True)
+def test_a_connection_that_asks_for_nothing_is_closed_in_the_end(server):
+    with connected(server) as connection:
+        connection.sendall(GET)
+        connection.recv(65536)
+        assert 0.3 < seconds_until_closed(connection) < SOON
+
+
+@pytest.mark.parametrize("server", [{"idle_seconds": 1.0}], indirect=True)
+def test_a_connection_in_use_stays_open(server):
+    with connected(server) as connection:
+        for _ in range(8):
+            connection.sendall(GET)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+            time.sleep(0.3)
+
+
+# Answers that nobody takes
+
+
+def test_no_worker_waits_for_a_client_that_does_not_read(server):
+    with ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(connected(server, 4096)).sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n" * 20)
+        for _ in range(10):
+            began = time.monotonic()
+            assert ask(server).startswith(b"HTTP/1.1 200")
+            assert time.monotonic() - began < 1
+    eventually(lambda: server.traffic.answer_bytes == 0)
+
+
+def test_an_answer_of_which_nothing_is_taken_is_given_up(server, application):
+    with connected(server, 4096) as connection:
+        connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
+        eventually(lambda: server.traffic.answer_bytes > 0)
+        assert application.sent == []
+        eventually(lambda: server.traffic.dropped)
+        assert server.traffic.dropped == {"answer_unread": 1}
+        assert server.traffic.answer_bytes == 0
+        assert application.sent == ["/big"]
+
+
+def test_an_answer_that_is_taken_below_the_least_rate_is_given_up(server):
+    with connected(server, 4096) as connection:
+        connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n" * 2)
+        deadline = time.monotonic() + 300
+        while not server.traffic.dropped:
+            assert time.monotonic() < deadline
+            # In steps that the client's kernel announces to ours.
+            connection.recv(4096)
+            time.sleep(0.1)
+    assert set(server.traffic.dropped) <= {"answer_slow", "answer_unread"}
+
+
+def test_a_slow_reader_within_the_rate_gets_all_of_it(server):
+    with connected(server) as connection:
+        connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        found = 0
+        while piece := connection.recv(256 * 1024):
+            found += len(piece)
+            time.sleep(0.01)
+    assert found > len(BIG)
+
+
+@pytest.mark.parametrize("server", [{"answer_bytes": 40_000_000, "unread_seconds": 60.0}], indirect=True)
+def test_where_there_is_no_room_for_all_answers_those_that_nobody_takes_go(server, application):
+    with ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(connected(server, 4096)).sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
+        eventually(lambda: len(application.served) == 6)
+        eventually(lambda: server.traffic.answer_bytes <= 40_000_000)
+        assert set(server.traffic.dropped) == {"answer_bytes"}
+        assert server.traffic.answer_bytes > 0
+        assert ask(server).startswith(b"HTTP/1.1 200")
+
+
+# One request at a time
+
+
+def test_the_next_request_is_not_begun_before_the_answer_to_the_last_has_left(server, application):
+    with connected(server, 4096) as connection:
+        connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n" + GET)
+        eventually(lambda: server.traffic.answer_bytes > 0)
+        time.sleep(0.1)
+        assert application.served == ["/big"]
+        while not application.sent:
+            connection.recv(1024 * 1024)
+        eventually(lambda: application.served == ["/big", "/"])
+
+
+@pytest.mark.parametrize("count", [2, 3, 50, 1_000])
+def test_requests_that_are_sent_ahead_are_answered_in_their_order(server, application, count):
+    with connected(server) as connection:
+        sender = threading.Thread(target=connection.sendall, args=(GET * count,))
+        sender.start()
+        found = b""
+        while found.count(b"HTTP/1.1 200 OK") < count:
+            found += connection.recv(65536)
+        sender.join()
+    assert application.served == ["/"] * count
+
+
+def test_of_what_is_sent_ahead_one_buffer_is_kept(server, application):
+    with connected(server) as connection:
+        connection.sendall(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n" + GET * 1_000)
+        eventually(lambda: application.served == ["/wait"])
+        (channel,) = server.traffic._order
+        assert len(channel._unparsed) <= 8192
+        assert not channel.readable()
+        application.release.set()
+        eventually(lambda: len(application.served) == 1_001)
+
+
+def test_head_and_get_in_one_go_are_told_apart(server):
+    with connected(server) as connection:
+        connection.sendall(
+            GET.replace(b"GET", b"HEAD") + GET.replace(b"h\r\n", b"h\r\nConnection: close\r\n")
+        )
+        found = received(connection)
+    assert len(re.findall(rb"HTTP/1.1 200 OK", found)) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "header", "stays"),
+    [
+        (b"1.0", b"", False),
+        (b"1.0", b"Connection: keep-alive\r\n", True),
+        (b"1.1", b"", True),
+        (b"1.1", b"Connection: close\r\n", False),
+    ],
+)
+def test_a_connection_stays_open_as_its_version_and_header_say(server, version, header, stays):
+    with connected(server) as connection:
+        connection.sendall(b"GET / HTTP/%b\r\nHost: h\r\n%b\r\n" % (version, header))
+        assert connection.recv(65536).endswith(b"\r\n\r\n0")
+        if stays:
+            connection.sendall(GET)
+            assert connection.recv(65536).endswith(b"\r\n\r\n0")
+        else:
+            assert connection.recv(1) == b""
+
+
+# Places
+
+
+@pytest.mark.parametrize("server", [{"connections": 20}], indirect=True)
+@pytest.mark.parametrize("first", [b"", b"GET / HT"])
+def test_at_the_limit_the_oldest_without_a_request_makes_room(server, first):
+    with ExitStack() as stack:
+        others = []
+        for _ in range(30):
+            others.append(stack.enter_context(connected(server)))
+            others[-1].sendall(first)
+            assert ask(server).startswith(b"HTTP/1.1 200")
+        assert len(server.traffic) <= 20
+        assert received(others[0]) == b""
+        others[-1].sendall(GET[len(first) :])
+        assert others[-1].recv(65536).startswith(b"HTTP/1.1 200")
+    assert set(server.traffic.dropped) == {"connection_limit"}
+
+
+@pytest.mark.parametrize("server", [{"connections": 3}], indirect=True)
+def test_at_the_limit_nobody_whose_request_is_under_way_is_dropped(server, application):
+    with ExitStack() as stack:
+        busy = [stack.enter_context(connected(server)) for _ in range(3)]
+        for connection in busy:
+            connection.sendall(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n")
+        eventually(lambda: sum(not channel.is_waiting for channel in list(server.traffic._order)) == 3)
+        with connected(server) as newcomer:
+            head, _, body = received(newcomer).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nRetry-After: 1\r\n" in head
+        assert json.loads(body)["code"] == "UNAVAILABLE"
+        application.release.set()
+        for connection in busy:
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+# Bodies
+
+
+@pytest.mark.parametrize("server", [{"request_bytes": 500_000}], indirect=True)
+def test_bodies_that_are_not_whole_are_bounded_for_all_together(server):
+    with ExitStack() as stack:
+        for _ in range(20):
+            connection = stack.enter_context(connected(server))
+            connection.sendall(post(100_000) + b"x" * 60_000)
+        eventually(lambda: server.traffic.dropped["request_bytes"] >= 11)
+        assert server.traffic.request_bytes <= 500_000
+        assert ask(server, post(9) + b"x" * 9).endswith(b"9")
+    eventually(lambda: server.traffic.request_bytes == 0)
+
+
+def test_what_requests_held_is_given_back_however_they_end(server, application):
+    for path in (b"/", b"/crash"):
+        raw = post(50_000, b"Connection: close").replace(b"POST /", b"POST " + path) + b"x" * 50_000
+        with connected(server) as connection:
+            connection.sendall(raw)
+            received(connection)
+    with connected(server) as connection:
+        connection.sendall(post(50_000).replace(b"POST /", b"POST /wait") + b"x" * 50_000)
+        eventually(lambda: "/wait" in application.served)
+        assert server.traffic.request_bytes > 0
+    application.release.set()
+    eventually(lambda: server.traffic.request_bytes == 0)
+    eventually(lambda: application.sent == ["/", "/crash", "/wait"])
+
+
+@pytest.mark.parametrize(("size", "status"), [(100_000, b"200"), (100_001, b"413")])
+@pytest.mark.parametrize("frame", [5, 100, 100_001])
+def test_the_limit_of_a_chunked_body_is_that_of_its_content(server, size, status, frame):
+    whole, rest = divmod(size, frame)
+    body = (b"%x\r\n%b\r\n" % (frame, b"x" * frame)) * whole
+    body += b"%x\r\n%b\r\n" % (rest, b"x" * rest) if rest else b""
+    head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert ask(server, head + body + b"0\r\n\r\n").split()[1] == status
+
+
+def test_what_stands_between_the_chunks_is_bounded(server):
+    head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert ask(server, head + b"1;" + b"a" * 300_000).split()[1] == b"413"
+    assert ask(server, head + b"0\r\nA: " + b"a" * 300_000).split()[1] == b"413"
+
+
+def test_a_body_that_is_announced_over_the_limit_is_refused_before_it_is_sent(server):
+    for lines in ((), (b"Expect: 100-continue",)):
+        answer = ask(server, post(100_001, *lines))
+        assert answer.split()[1] == b"413"
+        assert b"100 Continue" not in answer
+
+
+def test_a_client_that_is_refused_while_it_sends_meets_the_answer_and_no_reset(server):
+    with connected(server) as connection:
+        connection.sendall(post(3_000_000))
+        for _ in range(30):
+            connection.sendall(b"x" * 100_000)
+            time.sleep(0.005)
+        connection.shutdown(socket.SHUT_WR)
+        assert received(connection).split()[1] == b"413"
+
+
+def test_a_client_that_never_ends_what_was_refused_is_left(server):
+    with connected(server) as connection:
+        connection.sendall(post(10**9))
+        drip(connection, b"x" * 10_000)
+
+
+@pytest.mark.parametrize("body", [b"", b"12345"])
+def test_a_client_that_waits_for_permission_gets_it_once_and_then_its_answer(server, body):
+    with connected(server) as connection:
+        connection.sendall(post(len(body), b"Expect: 100-continue"))
+        if body:
+            assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            connection.sendall(body)
+        answer = connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert answer.endswith(b"\r\n\r\n%d" % len(body))
+
+
+def test_nothing_is_laid_down_on_disk(server, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not-there"))
+    assert ask(server, post(100_000) + b"x" * 100_000).endswith(b"100000")
+    with connected(server) as connection:
+        connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        assert received(connection).endswith(BIG)

@@ -1,0 +1,294 @@
+"""What the operations listener tells (contract 8.3): alive, ready or why not, and figures without names."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from prometheus_client.parser import text_string_to_metric_families
+from server import exchange, running
+from service import HEADER, Service, arrange
+from sqlalchemy import text
+
+from secretsvc.db.schema import REVISION
+from secretsvc.identity.jwks import FIRST_PAUSE
+from secretsvc.server.factory import Server, server_of
+from secretsvc.server.readiness import access_keys_state
+
+SOON = 15.0
+AT_ONCE = 0.1
+
+
+class Told(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Operator:
+    """Whoever watches a process."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.port = server.watch.listener.port
+
+    def ask(self, path: str, method: str = "GET") -> Told:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON)
+        connection.request(method, path)
+        response = connection.getresponse()
+        told = Told(response.status, dict(response.getheaders()), response.read())
+        connection.close()
+        return told
+
+    def until(self, status: int, **members: list[str]) -> Told:
+        """Waits for what `/ready` should come to."""
+        deadline = time.monotonic() + SOON
+        while True:
+            told = self.ask("/ready")
+            if told.status == status and told.json.items() >= members.items():
+                return told
+            assert time.monotonic() < deadline, told
+            time.sleep(0.05)
+
+    def figures(self) -> dict[tuple[str, ...], float]:
+        """The samples by their name and labels."""
+        families = text_string_to_metric_families(self.ask("/metrics").body.decode())
+        return {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in families
+            for sample in family.samples
+        }
+
+
+@contextmanager
+def watched(service: Service, **options: Any) -> Iterator[Operator]:
+    with running(server_of(service.app, listen="127.0.0.1:0", threads=2, **options)) as server:
+        yield Operator(server)
+
+
+@pytest.fixture
+def watch(make_service: Callable[..., Service]) -> Callable[..., Any]:
+    """The server of an application with the listener, for a `with`."""
+
+    def made(**settings: str | None) -> Any:
+        return watched(make_service().restarted(**{"OPERATIONS_LISTEN": "127.0.0.1:0", **settings}))
+
+    return made
+
+
+def test_a_process_that_has_all_it_needs_is_ready(watch):
+    with watch() as operator:
+        told = operator.until(200)
+        assert told.json == {"ready": True, "reasons": [], "degraded": []}
+        assert told.headers["Cache-Control"] == "no-store"
+        assert operator.ask("/live").json == {"live": True}
+        assert operator.ask("/ready", "HEAD").body == b""
+        assert operator.ask("/").status == 404
+        assert operator.ask("/metrics?name[]=x").status == 200
+
+
+def test_it_fetches_the_access_proxys_keys_before_any_request_needs_them(watch):
+    with watch() as operator:
+        operator.until(200)
+        assert operator.figures()["secretsvc_access_keys_age_seconds",] < SOON
+
+
+def test_without_the_access_proxys_keys_it_is_not_ready(watch, tmp_path):
+    with watch(ACCESS_JWKS_URL=f"file:{tmp_path}/none.json") as operator:
+        operator.until(503, reasons=["access_keys_never_seen"])
+
+
+def test_keys_that_come_later_make_it_ready(watch, tmp_path, issuer):
+    path = tmp_path / "keys.json"
+    with watch(ACCESS_JWKS_URL=f"file:{path}") as operator:
+        operator.until(503, reasons=["access_keys_never_seen"])
+        source = issuer.environment()["ACCESS_JWKS_URL"].removeprefix("file:")
+        path.write_bytes(Path(source).read_bytes())
+        operator.until(200)
+    assert FIRST_PAUSE < SOON
+
+
+def test_a_set_that_was_not_refreshed_in_time_is_stale_and_no_reason_to_stop():
+    assert access_keys_state(300.0) == ((), ())
+    assert access_keys_state(400.0) == ((), ("access_keys_stale",))
+
+
+def test_without_a_database_it_is_not_ready(watch, tmp_path):
+    url = f"sqlite:///{tmp_path}/no/such/folder/database.sqlite"
+    with watch(**{"SQLALCHEMY.URL": url}) as operator:
+        operator.until(503, reasons=["database_unavailable"])
+        assert operator.ask("/live").status == 200
+        assert operator.figures()["secretsvc_amiss", "database_unavailable"] == 1
+
+
+@pytest.mark.parametrize("found", ["0000", "9999", None])
+def test_a_schema_that_the_code_does_not_know_is_not_served(make_service, found):
+    service = make_service()
+    with service.engine.begin() as connection:
+        connection.execute(text("DELETE FROM alembic_version"))
+        if found is not None:
+            connection.execute(text("INSERT INTO alembic_version VALUES (:found)"), {"found": found})
+    try:
+        with watched(service.restarted(OPERATIONS_LISTEN="127.0.0.1:0")) as operator:
+            operator.until(503, reasons=["schema_not_served"])
+    finally:
+        with service.engine.begin() as connection:
+            connection.execute(text("DELETE FROM alembic_version"))
+            connection.execute(text("INSERT INTO alembic_version VALUES (:found)"), {"found": REVISION})
+
+
+def test_the_revision_of_the_code_is_that_of_the_newest_migration(here):
+    assert ScriptDirectory.from_config(Config(here / "production.ini")).get_current_head() == REVISION
+
+
+@pytest.mark.parametrize("verdict", [False, True])
+def test_the_guard_of_the_master_key_is_heard(make_service, verdict):
+    service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
+    service.app.registry.key_verdict = lambda: verdict
+    with watched(service) as operator:
+        operator.until(*((200,) if verdict else (503,)), reasons=[] if verdict else ["key_not_adopted"])
+
+
+def test_without_a_master_key_it_is_not_ready(watch):
+    with watch(MASTER_KEY="") as operator:
+        operator.until(503, reasons=["key_not_adopted"])
+
+
+def test_a_rate_limit_that_nobody_can_count_is_no_reason_to_stop(watch):
+    with watch(RATE_LIMIT="9/day", RATE_LIMIT_STORAGE="redis://127.0.0.1:1") as operator:
+        operator.until(200, degraded=["rate_limit_storage_unavailable"])
+
+
+def test_a_process_that_stops_is_not_ready_until_it_ends(make_service):
+    service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
+    with watched(service) as operator:
+        operator.until(200)
+        with socket.create_connection(("127.0.0.1", int(operator.server.effective_port))):
+            time.sleep(0.2)
+            operator.server.stop()
+            operator.until(503, reasons=["draining"])
+            assert operator.ask("/live").status == 200
+
+
+def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_service):
+    service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
+    arrange(service)
+    release = threading.Event()
+    with watched(service) as operator:
+        operator.until(200)
+        inner = operator.server.listeners[0].application
+
+        def hanging(environ: Any, start_response: Any) -> Any:
+            release.wait(SOON)
+            return inner(environ, start_response)
+
+        operator.server.listeners[0].application = hanging
+        service.app.registry.key_verdict = lambda: release.wait(SOON)
+        raw = b"GET /api/v1/health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+        port = int(operator.server.effective_port)
+        clients = [threading.Thread(target=exchange, args=(port, raw)) for _ in range(6)]
+        for client in clients:
+            client.start()
+        deadline = time.monotonic() + SOON
+        statuses = set()
+        while 503 not in statuses:
+            assert time.monotonic() < deadline
+            for path in ("/live", "/ready", "/metrics"):
+                took = min(seconds_for(operator, path) for _ in range(3))
+                assert took < AT_ONCE
+            statuses.add(operator.ask("/ready").status)
+        assert operator.ask("/ready").json["reasons"] == ["database_unavailable"]
+        release.set()
+        for client in clients:
+            client.join()
+        operator.until(200)
+
+
+def seconds_for(operator: Operator, path: str) -> float:
+    began = time.monotonic()
+    operator.ask(path)
+    return time.monotonic() - began
+
+
+def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
+    with watch() as operator:
+        silent = [socket.create_connection(("127.0.0.1", operator.port)) for _ in range(10)]
+        assert min(seconds_for(operator, "/live") for _ in range(3)) < AT_ONCE
+        for connection in silent:
+            connection.close()
+
+
+def test_figures_are_by_template_and_hold_no_name(make_service):
+    service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
+    arrange(service, "hidden-project", "hidden-environment")
+    token = service.issuer.sign("hidden.person@example.com")
+    root = service.issuer.sign("root@example.com")
+    under = "/projects/hidden-project/environments/hidden-environment"
+    with watched(service) as operator:
+        port = int(operator.server.effective_port)
+        for path, bearer in (
+            (f"/api/v1{under}/secrets", root),
+            (f"/api/v1{under}/secrets/HIDDEN_KEY:reveal", root),
+            (f"/api/v1{under}/secrets", token),
+            ("/api/v1/hidden-nothing", root),
+            ("/api/v1/projects", "nonsense"),
+            (under, root),
+            ("/api/v1/health", "nonsense"),
+        ):
+            head = f"GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{HEADER}: {bearer}\r\n\r\n"
+            exchange(port, head.encode())
+        exchange(port, b"HIDDEN / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        deadline = time.monotonic() + SOON
+        while ("secretsvc_envelopes_under_old_keys",) not in operator.figures():
+            assert time.monotonic() < deadline
+        told, found = operator.ask("/metrics"), operator.figures()
+    assert not re.search("hidden", told.body.decode(), re.IGNORECASE)
+    environment = "/projects/{project}/environments/{env}"
+    requests = "secretsvc_requests_total"
+    assert found[requests, "GET", f"{environment}/secrets", "200"] == 1
+    assert found[requests, "GET", f"{environment}/secrets", "404"] == 1
+    assert found[requests, "GET", f"{environment}/secrets/{{key}}:reveal", "404"] == 1
+    assert found[requests, "GET", "/projects/{project}/environments/{env}", "200"] == 1
+    assert found[requests, "GET", "/health", "200"] == 1
+    assert found[requests, "GET", "other", "404"] == 1
+    assert found[requests, "GET", "other", "401"] == 1
+    assert found[requests, "OTHER", "other", "401"] == 1
+    assert found["secretsvc_denials_total",] == 1
+    assert found["secretsvc_refusals_total", "malformed", "assertion"] == 1
+    assert found["secretsvc_envelopes_under_old_keys",] == 0
+    assert found["secretsvc_request_seconds_count", f"{environment}/secrets"] == 2
+    assert found["secretsvc_answer_bytes",] == 0
+    assert ("secretsvc_database_connections", "in use") in found
+
+
+def test_it_may_listen_on_a_unix_socket(watch, tmp_path):
+    path = tmp_path / "operations"
+    with watch(OPERATIONS_LISTEN=f"unix:{path}"), socket.socket(socket.AF_UNIX) as connection:
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        connection.settimeout(SOON)
+        connection.connect(str(path))
+        connection.sendall(b"GET /live HTTP/1.0\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.0 200")
+
+
+def test_without_the_setting_nobody_listens(make_service):
+    server = server_of(make_service().app, listen="127.0.0.1:0")
+    assert server.watch.listener is None
+    server.stop()
+    server.run()

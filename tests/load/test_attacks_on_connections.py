@@ -1,0 +1,134 @@
+"""Attacks on the server itself, each for some seconds: everybody else is served in time all along."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from attackers import Attackers, resident_bytes
+from databases import SqliteDatabases
+from load.workload import ENVIRONMENT, arrange
+from processes import Deployment, ServiceProcess
+from service import API, HEADER
+from tokens import TestIssuer
+
+SECONDS = float(os.environ.get("SECRETSVC_ATTACK_SECONDS", "20"))
+IN_TIME = 2.0
+MEMORY = 400 * 1024 * 1024
+CALM_SECONDS = 10.0
+PROBES = 15
+KEY = f"{ENVIRONMENT}/secrets/KEY"
+DESCRIPTION = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"
+POST = b"POST /api/v1/projects HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture
+def deployment(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> Iterator[Deployment]:
+    """One process; what is attacked lies before the database."""
+    with Deployment(tmp_path, sqlite_databases.create(), issuer) as made:
+        arrange(made.start(1))
+        client = made.client()
+        client.expect(200, "POST", f"{ENVIRONMENT}/secrets:batch", {"mode": "merge", "set": {"KEY": "value"}})
+        client.close()
+        yield made
+
+
+def seconds_for(deployment: Deployment) -> tuple[float, float]:
+    """How long a newcomer waits for `/health`, and a caller for a secret, each on its own connection."""
+    found = []
+    for path, expected in (("/health", b'"ok"'), (KEY, b'"value"')):
+        client = deployment.client()
+        began = time.monotonic()
+        answer = client.expect(200, "GET", path)
+        found.append(time.monotonic() - began)
+        assert expected in answer.body
+        client.close()
+    return found[0], found[1]
+
+
+def usual_seconds(deployment: Deployment) -> float:
+    return statistics.median(sum(seconds_for(deployment)) for _ in range(PROBES))
+
+
+@contextmanager
+def calm_afterwards(deployment: Deployment) -> Iterator[None]:
+    """Whatever happened inside, soon after it answers are as quick as before."""
+    before = usual_seconds(deployment)
+    yield
+    deadline = time.monotonic() + CALM_SECONDS
+    while (after := usual_seconds(deployment)) > 2 * before + 0.01:
+        assert time.monotonic() < deadline, (before, after)
+
+
+def probe(deployment: Deployment) -> None:
+    """For some seconds, everybody is served in time, and the process does not grow."""
+    process: ServiceProcess = deployment.processes[0]
+    slowest, largest, probes = 0.0, 0, 0
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        slowest = max(slowest, *seconds_for(deployment))
+        largest = max(largest, resident_bytes(process.pid))
+        probes += 1
+        time.sleep(0.1)
+    print(f"{probes} probes, the slowest {slowest:.3f} s; at most {largest / 2**20:.0f} MiB")
+    assert slowest < IN_TIME
+    assert largest < MEMORY
+    assert probes > SECONDS
+
+
+@pytest.mark.parametrize(
+    ("count", "options"),
+    [
+        pytest.param(8, {"first": DESCRIPTION * 221}, id="answers that are never read"),
+        pytest.param(8, {"first": DESCRIPTION * 200_000}, id="requests without end and answers not read"),
+        pytest.param(1_100, {"first": b"GET / HTTP/1.1\r\nA: ", "drip": b"a", "pause": 1.0}, id="dripping"),
+        pytest.param(1_100, {}, id="silent"),
+        pytest.param(
+            60, {"first": POST + b"Content-Length: 16000000\r\n\r\n" + b"x" * 15_999_999}, id="16 MB"
+        ),
+        pytest.param(
+            1_100, {"first": POST + b"Content-Length: 1000000\r\n\r\n" + b"x" * 999_999}, id="1 MB of 1,100"
+        ),
+        pytest.param(
+            200,
+            {"first": POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000},
+            id="frames",
+        ),
+    ],
+)
+def test_everybody_else_is_served_while_connections_are_abused(deployment, count, options):
+    with calm_afterwards(deployment):
+        with Attackers(deployment.processes[0].port, count, **options) as attackers:
+            probe(deployment)
+        print(f"{attackers.made} connections, {attackers.sent / 2**20:.0f} MiB")
+    assert attackers.made >= count
+
+
+def test_everybody_else_is_served_while_exports_are_not_read(deployment, issuer):
+    client = deployment.client()
+    for first in range(0, 60, 10):
+        batch = {f"BIG_{first + number:03}": "x" * 65_536 for number in range(10)}
+        client.expect(200, "POST", f"{ENVIRONMENT}/secrets:batch", {"mode": "merge", "set": batch})
+    client.close()
+    token = deployment.client().token
+    head = f"GET {API}{ENVIRONMENT}/secrets:export HTTP/1.1\r\nHost: h\r\n{HEADER}: {token}\r\n\r\n"
+    with (
+        calm_afterwards(deployment),
+        Attackers(deployment.processes[0].port, 40, first=head.encode()) as attackers,
+    ):
+        probe(deployment)
+    assert attackers.made >= 40
+
+
+def test_both_files_that_we_ship_have_the_same_server(here):
+    found = []
+    for name in ("production.ini", "development.ini"):
+        text = (here / name).read_text()
+        found.append(text[text.index("[server:main]") : text.index("[DEFAULT]")])
+    assert found[0] == found[1]
+    assert "egg:secretsvc#server" in found[0]

@@ -1,0 +1,167 @@
+"""Two processes behind the balancers whose files we ship are restarted in turn, and no client notices.
+
+Slow: twenty times a process must end, which takes as long as a balancer keeps idle connections, and start.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from databases import SqliteDatabases
+from load.dawdler import HEADER
+from load.workload import ENVIRONMENT, Broken, arrange
+from processes import Deployment, HttpClient, free_port
+from tokens import TestIssuer
+
+ROUNDS, CLIENTS = 10, 12
+# A little less than the clients could, so that two cores are enough for the restarts too.
+PAUSE = 0.05
+READY_SECONDS = 10.0
+STOP_SECONDS = 45.0
+
+
+@pytest.fixture
+def deployment(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> Iterator[Deployment]:
+    settings = {"DRAIN_SECONDS": "30"}
+    with Deployment(tmp_path, sqlite_databases.create(), issuer, **settings) as made:
+        arrange(made.start(2, ini="pyramid.includes = load.dawdler"))
+        yield made
+
+
+def configured(text: str, deployment: Deployment, port: int) -> str:
+    """A file that we ship, with the ports of a test."""
+    ports = {
+        "6543": deployment.processes[0].port,
+        "6544": deployment.processes[1].port,
+        "8080": port,
+        "8081": port,
+    }
+    return re.sub(r"127\.0\.0\.1:(\d+)", lambda found: f"127.0.0.1:{ports[found[1]]}", text)
+
+
+def haproxy(here: Path, directory: Path, deployment: Deployment, port: int) -> list[str]:
+    path = directory / "haproxy.cfg"
+    path.write_text(configured((here / "deploy/haproxy.cfg").read_text(), deployment, port))
+    return ["haproxy", "-db", "-f", str(path)]
+
+
+def nginx(here: Path, directory: Path, deployment: Deployment, port: int) -> list[str]:
+    (directory / "secretsvc.conf").write_text(
+        configured((here / "deploy/nginx.conf").read_text(), deployment, port)
+    )
+    path = directory / "nginx.conf"
+    temporary = "".join(f"{kind}_temp_path {directory}/{kind};\n" for kind in TEMPORARY)
+    path.write_text(
+        f"daemon off; pid {directory}/nginx.pid; error_log {directory}/error.log;\n"
+        f"events {{}}\nhttp {{ access_log off;\n{temporary} include {directory}/secretsvc.conf; }}\n"
+    )
+    return ["nginx", "-p", str(directory), "-c", str(path), "-e", str(directory / "error.log")]
+
+
+TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+
+@contextmanager
+def balanced(command: list[str], port: int) -> Iterator[None]:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                assert process.poll() is None, command
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+class Crowd:
+    """Clients that each keep one connection to the balancer, reading and writing; a context manager."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self.port, self.token = port, token
+        self.answers: Counter[object] = Counter()
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(CLIENTS)]
+
+    def __enter__(self) -> Crowd:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, number: int) -> None:
+        client = HttpClient(self.port, self.token)
+        turn = 0
+        while not self._over.is_set():
+            turn += 1
+            try:
+                if (turn + number) % 2:
+                    body = {"mode": "merge", "set": {f"KEY_{number}": str(turn)}}
+                    answer = client.request("POST", f"{ENVIRONMENT}/secrets:batch", body)
+                else:
+                    answer = client.request("GET", f"{ENVIRONMENT}/secrets")
+                self.answers[answer.status] += 1
+            except Broken as error:
+                self.answers[repr(error)] += 1
+            time.sleep(PAUSE)
+        client.close()
+
+
+def slow_request(port: int, token: str, found: list[object]) -> threading.Thread:
+    def run() -> None:
+        client = HttpClient(port, token)
+        found.append(client.request("GET", "/whoami", headers={HEADER: "20"}).status)
+        client.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("balancer", [haproxy, nginx])
+def test_rolling_restarts_are_not_noticed(deployment, here, tmp_path, balancer):
+    port, token, slow = free_port(), deployment.client().token, []
+    with (
+        balanced(balancer(here, tmp_path, deployment, port), port),
+        Crowd(port, token) as crowd,
+    ):
+        thread = slow_request(port, token, slow)
+        for _ in range(ROUNDS):
+            for process in deployment.processes:
+                time.sleep(0.5)
+                assert process.stop(STOP_SECONDS) == 0
+                process.start()
+        time.sleep(0.5)
+        thread.join(30)
+    print(crowd.answers)
+    assert set(crowd.answers) == {200}
+    assert crowd.answers[200] > 20 * ROUNDS
+    assert slow == [200]
+
+
+@pytest.mark.parametrize("name", ["secretsvc.service"])
+def test_the_unit_that_we_ship_gives_a_stop_its_time(here, name):
+    text = (here / "deploy" / name).read_text()
+    found = re.search(r"^TimeoutStopSec=(\d+)$", text, re.MULTILINE)
+    assert found is not None
+    assert int(found[1]) > 30
+    assert "Type=notify\n" in text

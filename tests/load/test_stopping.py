@@ -1,0 +1,208 @@
+"""A stop, as service managers ask for it, cuts nothing that is under way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from databases import SqliteDatabases
+from load.dawdler import HEADER
+from load.workload import Broken
+from processes import Deployment, HttpClient, ServiceProcess
+from service import API
+from tokens import TestIssuer
+
+DAWDLER = "pyramid.includes = load.dawdler"
+SOON = 5.0
+
+
+@pytest.fixture
+def make_process(
+    sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path
+) -> Iterator[Callable[..., ServiceProcess]]:
+    """One process, with settings of its own; requests take as long as they ask for."""
+    with Deployment(tmp_path, sqlite_databases.create(), issuer) as deployment:
+        yield lambda **settings: deployment.add(settings, ini=DAWDLER)
+
+
+class Request(threading.Thread):
+    """One that takes some seconds, and what came of it."""
+
+    def __init__(self, client: HttpClient, seconds: float) -> None:
+        super().__init__(daemon=True)
+        self.client, self.seconds = client, seconds
+        self.answer: Any = None
+        self.start()
+        time.sleep(0.3)
+
+    def run(self) -> None:
+        with suppress(*Broken):
+            self.answer = self.client.request("GET", "/health", headers={HEADER: str(self.seconds)})
+
+
+def end_of(process: ServiceProcess, number: int) -> tuple[int, float]:
+    """The exit code after a signal, and the seconds that it took."""
+    running: subprocess.Popen[bytes] = process._process
+    began = time.monotonic()
+    running.send_signal(number)
+    return running.wait(60), time.monotonic() - began
+
+
+def is_refused(process: ServiceProcess) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", process.port), timeout=SOON).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_under_way_is_finished_and_nobody_else_is_let_in(make_process, number):
+    process = make_process(DRAIN_SECONDS="30")
+    slow = Request(process.client(), 2.0)
+    os.kill(process.pid, number)
+    time.sleep(0.5)
+    assert is_refused(process)
+    assert process._process.wait(SOON) == 0
+    slow.join(SOON)
+    assert slow.answer.status == 200
+    assert slow.answer.headers["connection"] == "close"
+
+
+def test_a_request_of_twenty_seconds_survives(make_process):
+    process = make_process(DRAIN_SECONDS="30")
+    slow = Request(process.client(), 20.0)
+    assert end_of(process, signal.SIGTERM)[0] == 0
+    slow.join(SOON)
+    assert slow.answer.status == 200
+
+
+def test_a_process_that_nobody_uses_ends_at_once(make_process):
+    code, seconds = end_of(make_process(DRAIN_SECONDS="30"), signal.SIGTERM)
+    assert code == 0
+    assert seconds < SOON
+
+
+def test_an_idle_connection_is_served_once_more_and_then_closed(make_process):
+    process = make_process(DRAIN_SECONDS="30")
+    clients = [process.client() for _ in range(2)]
+    for client in clients:
+        client.expect(200, "GET", "/health")
+    os.kill(process.pid, signal.SIGTERM)
+    for client in clients:
+        time.sleep(1.5)
+        assert client.expect(200, "GET", "/health").headers["connection"] == "close"
+    assert process._process.wait(SOON) == 0
+
+
+def test_an_idle_connection_does_not_outlast_the_time_of_the_stop(make_process):
+    process = make_process(DRAIN_SECONDS="2")
+    client = process.client()
+    client.expect(200, "GET", "/health")
+    code, seconds = end_of(process, signal.SIGTERM)
+    client.close()
+    assert (code, 1.5 < seconds < SOON) == (0, True)
+
+
+def test_what_takes_longer_than_the_stop_is_cut_and_the_log_says_so(make_process):
+    process = make_process(DRAIN_SECONDS="1")
+    slow = Request(process.client(), 20.0)
+    code, seconds = end_of(process, signal.SIGTERM)
+    assert (code, 0.5 < seconds < SOON) == (0, True)
+    assert b"the stop cut what was not done in 1 seconds" in process.output
+    assert slow.answer is None
+
+
+def test_whoever_asks_twice_does_not_wait(make_process):
+    process = make_process(DRAIN_SECONDS="30")
+    Request(process.client(), 20.0)
+    os.kill(process.pid, signal.SIGTERM)
+    time.sleep(0.5)
+    code, seconds = end_of(process, signal.SIGTERM)
+    assert (code, seconds < SOON) == (-signal.SIGTERM, True)
+
+
+@pytest.mark.parametrize("value", ["", "-1", "soon", "1.5"])
+def test_a_malformed_time_for_the_stop_keeps_the_process_from_starting(make_process, value):
+    with pytest.raises(AssertionError, match=r"setting DRAIN_SECONDS is malformed"):
+        make_process(DRAIN_SECONDS=value)
+
+
+# Sockets
+
+
+def http_over(connection: socket.socket) -> bytes:
+    connection.settimeout(SOON)
+    connection.sendall(f"GET {API}/health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
+    found = b""
+    while piece := connection.recv(65536):
+        found += piece
+    return found
+
+
+def started(process: ServiceProcess, listen: str, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+    pserve = [*command, sys.executable, "-m", "pyramid.scripts.pserve", str(process.ini), f"listen={listen}"]
+    return subprocess.Popen(pserve, env=process._environment(), stderr=subprocess.DEVNULL, **options)
+
+
+@pytest.fixture
+def unstarted(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> ServiceProcess:
+    deployment = Deployment(tmp_path, sqlite_databases.create(), issuer)
+    return ServiceProcess(tmp_path / "process", deployment.settings)
+
+
+def test_it_listens_on_a_unix_socket_and_tells_the_service_manager(unstarted, tmp_path):
+    path, notified = tmp_path / "s", tmp_path / "n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(notified))
+        manager.settimeout(30)
+        unstarted.settings["NOTIFY_SOCKET"] = str(notified)
+        process = started(unstarted, f"unix:{path}")
+        try:
+            assert manager.recv(100) == b"READY=1"
+            assert path.stat().st_mode & 0o777 == 0o600
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(path))
+                assert b'"status":"ok"' in http_over(connection)
+            process.terminate()
+            assert manager.recv(100) == b"STOPPING=1"
+            assert process.wait(SOON) == 0
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
+def test_it_takes_over_a_socket_on_which_clients_wait_already(unstarted, tmp_path, family):
+    address: Any = ("127.0.0.1", 0) if family == socket.AF_INET else str(tmp_path / "s")
+    with (
+        socket.socket(family) as listener,
+        socket.socket(family) as client,
+        socket.socket(family) as next_one,
+    ):
+        listener.bind(address)
+        listener.listen()
+        client.connect(listener.getsockname())
+        number = listener.fileno()
+        script = f'exec 3<&{number}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+        process = started(unstarted, "127.0.0.1:1", "bash", "-c", script, "bash", pass_fds=[number])
+        try:
+            client.settimeout(30)
+            assert b'"status":"ok"' in http_over(client)
+            process.terminate()
+            assert process.wait(SOON) == 0
+            # Whoever comes between two processes waits for the next.
+            next_one.connect(listener.getsockname())
+        finally:
+            process.kill()
+            process.wait()
