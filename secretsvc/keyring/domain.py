@@ -197,7 +197,7 @@ def adopt(call: Call) -> Adopted:
     moment, and `ServerMisconfigured` where there is no ring.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
-    kid, known = call.ring.active_kid, known_keys(call)
+    kid, known = call.ring.active_kid, known_keys(call.connection)
     newest = next(reversed(known), None)
     mine, place = known.get(kid), known[newest].place + 1 if newest is not None else 1
     done = Adopted(kid, newest, kid != newest, mine is not None and mine.retired_at is not None)

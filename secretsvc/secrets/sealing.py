@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import bindparam, exists, or_, select
+from sqlalchemy import Connection, bindparam, exists, or_, select
 
 from secretsvc.audit.rules import write as write_record
 from secretsvc.db.statements import insert_or_ignore
@@ -59,9 +59,18 @@ def doubt(call: Call) -> None:
     call.ring.keep(None)
 
 
-def known_keys(call: Call) -> dict[str, Any]:
+def known_keys(connection: Connection) -> dict[str, Any]:
     """The adopted keys by their kid, the newest last: `place`, and `retired_at`, None for one that seals."""
-    return {row.kid: row for row in call.connection.execute(_KNOWN).all()}
+    return {row.kid: row for row in connection.execute(_KNOWN).all()}
+
+
+def may_seal(connection: Connection, ring: KeyRing) -> bool:
+    """Whether the ring's active key is in use, or would be by its first envelope; it adopts nothing."""
+    known = known_keys(connection)
+    mine = known.get(ring.active_kid)
+    if mine is not None:
+        return mine.retired_at is None
+    return _way_in(connection, ring, known) is not None
 
 
 def enter(call: Call, kid: str, place: int, way: str) -> bool:
@@ -98,13 +107,13 @@ def _admit(call: Call, ring: KeyRing) -> None:
 def _judge(call: Call, ring: KeyRing) -> Verdict | None:
     """The database's verdict; None for a key that is adopted here, which may yet be undone."""
     while True:
-        known = known_keys(call)
+        known = known_keys(call.connection)
         newest = next(reversed(known), None)
         mine = known.get(ring.active_kid)
         if mine is not None:
             standing = Standing.ADOPTED if mine.retired_at is None else Standing.RETIRED
             return Verdict(standing, newest)
-        way = _way_in(call, ring, known)
+        way = _way_in(call.connection, ring, known)
         if way is None:
             return Verdict(Standing.UNKNOWN, newest)
         place = known[newest].place + 1 if newest is not None else 1
@@ -113,11 +122,11 @@ def _judge(call: Call, ring: KeyRing) -> Verdict | None:
         # Another transaction took the place, and has ended: what it adopted decides.
 
 
-def _way_in(call: Call, ring: KeyRing, known: dict[str, Any]) -> str | None:
+def _way_in(connection: Connection, ring: KeyRing, known: dict[str, Any]) -> str | None:
     """How an unknown active key comes into use by sealing, None if it does not."""
     if not known:
         # Envelopes without an adopted key are those of processes from before there was this guard.
-        others = call.connection.execute(_SEALED_BY_OTHERS, {"active_kid": ring.active_kid}).scalar_one()
+        others = connection.execute(_SEALED_BY_OTHERS, {"active_kid": ring.active_kid}).scalar_one()
         return None if others else FIRST
     beside = (known[kid] for kid in ring.kids if kid in known)
     return ROTATION if any(one.retired_at is None for one in beside) else None

@@ -35,6 +35,7 @@ FLOORS = {
     "unverified": 2,
     "formats": 2,
     "sealing": 2,
+    "verdict": 2,
     "known": 2,
     "planning": 2,
     "writing": 2,
