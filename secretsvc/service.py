@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from secretsvc.db.session import Database
-from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.budget import SHARES, PlaintextBudget
+from secretsvc.kernel.crypto import SHORTEST, KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
+
+log = logging.getLogger(__name__)
 
 #: The active master key and, during a rotation, the retired one: 32 bytes each.
 KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
@@ -36,6 +40,7 @@ def includeme(config: Any) -> None:
     registry.database = Database(settings)
     registry.key_providers = {}
     registry.refusals = Refusals()
+    registry.plaintext_budget = PlaintextBudget(lambda: settings.plaintext_max_bytes)
     config.add_directive("add_key_provider", add_key_provider)
 
     @cache
@@ -56,3 +61,14 @@ def report(registry: Any) -> None:
     registry.service_settings.report()
     with suppress(ServerMisconfigured):
         registry.load_ring()
+    with suppress(ServerMisconfigured):
+        _warn_of_what_cannot_be_exported(registry.service_settings)
+
+
+def _warn_of_what_cannot_be_exported(settings: Settings) -> None:
+    full = settings.env_max_secrets * (settings.secret_max_bytes + SHORTEST)
+    if full > settings.plaintext_max_bytes // SHARES:
+        log.warning(
+            "a quarter of PLAINTEXT_MAX_BYTES is below %d bytes: a full environment cannot be exported",
+            full,
+        )

@@ -5,5 +5,5 @@ from typing import Any
 
 def includeme(config: Any) -> None:
     """Directives first, so that every wing can use them."""
-    for room in ("tree", "errors", "views", "pages", "assets", "tweens", "access_log", "wire"):
+    for room in ("tree", "errors", "views", "pages", "assets", "admitted", "tweens", "access_log", "wire"):
         config.include(f".{room}")
