@@ -12,6 +12,7 @@ from secretsvc.db.session import Database
 from secretsvc.kernel.budget import SHARES, PlaintextBudget
 from secretsvc.kernel.crypto import SHORTEST, KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.memory import give_back_what_is_freed
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 
@@ -34,6 +35,7 @@ def add_key_provider(config: Any, name: str, provider: KeyProvider) -> None:
 
 def includeme(config: Any) -> None:
     """Puts them on the registry; none is opened before it is needed."""
+    give_back_what_is_freed()
     registry = config.registry
     settings = Settings(registry.settings)
     registry.service_settings = settings
