@@ -29,21 +29,22 @@ class Prepared:
 
     def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[Any]:
         """All rows, as named tuples in the types of the statement's columns."""
+        return [*map(self._form(connection.dialect).make_row, self.tuples(connection, parameters))]
+
+    def tuples(self, connection: Connection, parameters: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+        """As `rows`, without names: to give them to 500 rows takes as long as to fetch these."""
         form = self._form(connection.dialect)
         values = form.values(parameters)
         with waiting():
             # SQLite finds the rows only now.
             fetched = execute(connection, form.text, values).fetchall()
-        return [*map(form.make_row, form.each(fetched))]
+        return form.each(fetched)
 
     @contextmanager
     def streamed(
         self, connection: Connection, parameters: Mapping[str, Any]
     ) -> Iterator[Iterator[Sequence[Any]]]:
-        """As `rows`, of which only a few are in memory at once; see `driver.streamed`.
-
-        Without names: to give them to 500 rows takes as long as to fetch these.
-        """
+        """As `tuples`, of which only a few are in memory at once; see `driver.streamed`."""
         form = self._form(connection.dialect)
         with streamed(connection, form.text, form.values(parameters)) as rows:
             yield form.each(rows)

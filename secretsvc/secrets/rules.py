@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from sys import getsizeof
 from typing import Any
@@ -35,6 +35,9 @@ from secretsvc.secrets.models import secret, secret_version
 
 SECRET_NOT_FOUND = "Secret not found."  # noqa: S105 - a message, not a password
 VERSION_NOT_FOUND = "Version not found."
+#: Up to so many bytes are read without a stream, which PostgreSQL plans anew each time.
+AT_ONCE = 2**20
+_EMPTY = getsizeof("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +145,26 @@ def open_all(call: Call, at: Address) -> tuple[Environment, dict[str, str]]:
     call.admit(admitted)
     values: dict[str, str] = {}
     size = 0
-    with secrets_inside(call, place.id) as rows:
+    with _all_inside(call, place.id, admitted) as rows:
         for row in rows:
             key, value = opened(inside, row)
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
-            size += getsizeof(value)
+            size += getsizeof(value) - _EMPTY
             if size > admitted:
                 call.admit(size - admitted)
                 admitted = size
             values[key] = value
     return place, values
+
+
+def _all_inside(
+    call: Call, environment_id: UUID, size: int
+) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    """As `secrets_inside`; where all of it takes little memory it takes less time."""
+    if size > AT_ONCE:
+        return secrets_inside(call, environment_id)
+    statement = _INSIDE[call.connection.dialect.name]
+    return nullcontext(statement.tuples(call.connection, {"environment_id": environment_id}))
 
 
 def versions_beside(
