@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from pages import Browser, form_of
-from service import ADMIN, API, HEADER
+from service import ADMIN, API, HEADER, arrange
+from statements import recorded
 from vault import Vault, block_audit, block_commit, records, tamper
 from wsgi import call
+
+from secretsvc.kernel.crypto import Compartment
 
 PROD = "/projects/shop/environments/prod"
 EXPORT = f"{API}{PROD}/secrets:export"
@@ -243,3 +246,62 @@ def test_the_start_tells_of_environments_that_could_never_be_exported(make_servi
         make_service(ENV_MAX_SECRETS="513")
     (line,) = caplog.messages
     assert "PLAINTEXT_MAX_BYTES" in line
+
+
+def test_a_stream_that_ends_half_way_leaves_the_connection_as_it_was(make_service):
+    """On SQLite a cursor that stays open would keep the old snapshot for the next request."""
+    service = make_service()
+    vault = Vault(arrange(service))
+    for first in range(0, 40, 10):
+        vault.batch(set={f"K{number}": "x" * 60_000 for number in range(first, first + 10)})
+    tamper(service, "K10")
+    for number in range(5):
+        vault.get("secrets:export", 500)
+        vault.set(K0=str(number))
+        assert vault.value("K0") == str(number)
+    assert service.engine.pool.checkedout() == 0
+    assert service.app.registry.plaintext_budget.held == 0
+    vault.batch(delete=["K10"])
+    assert [len(value) for value in vault.get("secrets:export").json["secrets"].values()] == [
+        1,
+        *[60_000] * 38,
+    ]
+
+
+def test_the_matrix_opens_nothing_that_it_does_not_show(service, vault, monkeypatch):
+    Vault(vault.client, "/projects/shop/environments/dev").set(A="x", ONLY_DEV="x")
+    seen = []
+    usual = Compartment.open
+
+    def noting(self, envelope, kid, key, version):
+        seen.append(key)
+        return usual(self, envelope, kid, key, version)
+
+    monkeypatch.setattr(Compartment, "open", noting)
+    browser = Browser(service)
+    for query, opened, total in (
+        ("", ["A", "A", "B", "C", "ONLY_DEV"], 4),
+        ("?q=only", ["ONLY_DEV"], 4),
+        ("?missing=1", ["B", "C", "ONLY_DEV"], 4),
+        ("?missing=1&q=b", ["B"], 4),
+        ("?q=nothing", [], 4),
+        ("?q=%25", [], 4),
+        ("?q=%00", [], 4),
+    ):
+        seen.clear()
+        page = browser.open(f"/projects/shop{query}")
+        assert sorted(seen) == opened, query
+        assert f"of {total} keys" in page.text
+
+
+def test_the_matrix_takes_as_many_statements_for_many_environments_as_for_two(service, vault):
+    browser, taken = Browser(service), []
+    for extra in ((), ("e1", "e2", "e3")):
+        for slug in extra:
+            body = {"slug": slug, "name": slug}
+            vault.client.post("/projects/shop/environments", body, 201)
+            Vault(vault.client, f"/projects/shop/environments/{slug}").set(A="x", B="y")
+        with recorded(service.engine) as statements:
+            browser.open("/projects/shop")
+        taken.append(len(statements))
+    assert taken == [5, 5]
