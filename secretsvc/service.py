@@ -10,8 +10,10 @@ from typing import Any
 
 from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
-from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.budget import SHARES, PlaintextBudget
+from secretsvc.kernel.crypto import SHORTEST, KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.memory import give_back_what_is_freed
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 
@@ -34,12 +36,14 @@ def add_key_provider(config: Any, name: str, provider: KeyProvider) -> None:
 
 def includeme(config: Any) -> None:
     """Puts them on the registry; none is opened before it is needed."""
+    give_back_what_is_freed()
     registry = config.registry
     settings = Settings(registry.settings)
     registry.service_settings = settings
     registry.database = Database(settings)
     registry.key_providers = {}
     registry.refusals = Refusals()
+    registry.plaintext_budget = PlaintextBudget(lambda: settings.plaintext_max_bytes)
     config.add_directive("add_key_provider", add_key_provider)
 
     @cache
@@ -63,3 +67,14 @@ def report(registry: Any) -> None:
             log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
     with suppress(ServerMisconfigured):
         registry.load_ring()
+    with suppress(ServerMisconfigured):
+        _warn_of_what_cannot_be_exported(registry.service_settings)
+
+
+def _warn_of_what_cannot_be_exported(settings: Settings) -> None:
+    full = settings.env_max_secrets * (settings.secret_max_bytes + SHORTEST)
+    if full > settings.plaintext_max_bytes // SHARES:
+        log.warning(
+            "a quarter of PLAINTEXT_MAX_BYTES is below %d bytes: a full environment cannot be exported",
+            full,
+        )

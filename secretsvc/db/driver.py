@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from itertools import islice
 from typing import Any
 
+from psycopg import capabilities
 from sqlalchemy import Connection, Engine
 
 from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of, take_turn
@@ -13,6 +15,10 @@ from secretsvc.kernel.stopwatch import waiting
 
 #: Statements with their values.
 Kept = list[tuple[str, Any]]
+#: How many rows of what is streamed are in memory at once.
+CHUNK = 16
+# An older libpq gives them one by one, which takes five times as long.
+_STREAMED = CHUNK if capabilities.has_stream_chunked() else 1
 
 
 class StatementContext:
@@ -72,6 +78,36 @@ def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> Non
     with _one_round_trip(connection):
         connection.begin()
         cursor.execute(text, values)
+
+
+@contextmanager
+def streamed(connection: Connection, text: str, values: Any) -> Iterator[Iterator[Sequence[Any]]]:
+    """The rows of a query, read from the database a few at a time; nothing else may be executed meanwhile.
+
+    When the context ends so does the query, read to its end or not: on SQLite a cursor that is still open
+    keeps the old snapshot, beyond the rollback, for whoever gets the connection next.
+    """
+    if not connection.in_transaction() and mode_of(connection) is not Mode.ONCE:
+        connection.begin()
+    driver: Any = connection.connection.dbapi_connection
+    is_sqlite = connection.dialect.name == "sqlite"
+    with closing(driver.cursor() if is_sqlite else driver.cursor(binary=True)) as cursor:
+        with beside_sqlalchemy(connection, text, values):
+            rows = cursor.execute(text, values) if is_sqlite else cursor.stream(text, values, size=_STREAMED)
+        try:
+            with closing(rows):
+                yield _in_chunks(iter(rows))
+        except connection.dialect.loaded_dbapi.Error as error:
+            connection._handle_dbapi_exception(error, None, None, None, None)
+
+
+def _in_chunks(rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    while True:
+        with waiting():
+            chunk = [*islice(rows, CHUNK)]
+        if not chunk:
+            return
+        yield from chunk
 
 
 def execute_last(connection: Connection, text: str, values: Any) -> None:

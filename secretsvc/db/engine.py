@@ -28,7 +28,7 @@ SQLITE_PRAGMAS = (
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={BUSY_TIMEOUT_SECONDS * 1000}",
-    "PRAGMA cache_size=-65536",
+    "PRAGMA cache_size=-16384",
     "PRAGMA mmap_size=268435456",
 )
 POSTGRESQL_OPTIONS = {

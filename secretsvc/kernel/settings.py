@@ -231,6 +231,7 @@ class Settings:
     secret_max_bytes = Setting(integer(1, 2**40), 65_536)
     # A full replace is one atomic batch, which both databases must be able to take.
     env_max_secrets = Setting(integer(1, 10_000), 500)
+    plaintext_max_bytes = Setting(integer(1, 2**40), 134_217_728)
     body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
     rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")

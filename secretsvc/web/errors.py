@@ -11,7 +11,14 @@ from pyramid.httpexceptions import HTTPException
 from pyramid.renderers import render
 from pyramid.response import Response
 
-from secretsvc.kernel.errors import BadRequest, Internal, NotFound, RateLimited, SecretsvcError
+from secretsvc.kernel.errors import (
+    BadRequest,
+    Internal,
+    NotFound,
+    RateLimited,
+    SecretsvcError,
+    Unavailable,
+)
 from secretsvc.kernel.throttle import Throttle
 from secretsvc.web.failures import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
@@ -39,6 +46,7 @@ STATUS = {
     "NOT_IMPLEMENTED": 501,
     "NO_ADMINS_CONFIGURED": 503,
     "IDENTITY_PROVIDER_UNAVAILABLE": 503,
+    "UNAVAILABLE": 503,
 }
 
 
@@ -66,7 +74,7 @@ def error_response(error: SecretsvcError, request: Any) -> Response:
 
 def _answer(make: Callable[[SecretsvcError, Any], Response], error: SecretsvcError, request: Any) -> Response:
     response = make(error, request)
-    if isinstance(error, RateLimited):
+    if isinstance(error, (RateLimited, Unavailable)):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
 

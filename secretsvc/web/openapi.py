@@ -29,7 +29,7 @@ MEANINGS = {
     422: "Rejected by the schema",
     429: "Too many requests",
     500: "A failure of the service, its configuration or a stored value",
-    503: "No administrator is configured, or the access proxy's keys are unavailable",
+    503: "No administrator is configured, the access proxy's keys are unavailable, or too much is under way",
 }
 REQUIREMENTS = {
     VISIBLE: "Requires that the project is visible: a grant on it, above it, or on one of its environments.",
@@ -195,8 +195,9 @@ def _body(operation: Operation, media: str) -> dict[str, Any]:
 def _error(status: int) -> dict[str, Any]:
     codes = [code for code, mapped in STATUS.items() if mapped == status]
     headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
-    if status == 429:
-        headers["Retry-After"] = {"required": True, "schema": {"type": "integer", "minimum": 1}}
+    if status in (429, 503):
+        # Of the codes of 503 only UNAVAILABLE knows when.
+        headers["Retry-After"] = {"required": status == 429, "schema": {"type": "integer", "minimum": 1}}
     schema = {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": codes}}}]}
     return {
         "description": MEANINGS[status],

@@ -10,6 +10,7 @@ from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.addresses import client_address
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
+from secretsvc.web.admitted import hold_until_sent, release
 from secretsvc.web.errors import error_response, is_outside_api, translate
 from secretsvc.web.headers import complete, request_id
 from secretsvc.web.responses import drawn
@@ -22,13 +23,21 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
     def tween(request: Any) -> Any:
         request.request_id = request_id(request.environ.get("HTTP_X_REQUEST_ID"))
         try:
-            request.client_address = _client_address(request, registry)
-            response = drawn(handler(request))
-        except Exception as error:  # the last resort: whatever the exception views did not see
-            response = drawn(error_response(translate(error, request), request))
-        more = _plaintext_headers(registry) if _may_hold_values(request, response, registry) else {}
-        complete(response, request.request_id, more)
+            response = _answer(request)
+            more = _plaintext_headers(registry) if _may_hold_values(request, response, registry) else {}
+            complete(response, request.request_id, more)
+            hold_until_sent(request, response)
+        except BaseException:
+            release(request)
+            raise
         return response
+
+    def _answer(request: Any) -> Any:
+        try:
+            request.client_address = _client_address(request, registry)
+            return drawn(handler(request))
+        except Exception as error:  # the last resort: whatever the exception views did not see
+            return drawn(error_response(translate(error, request), request))
 
     return tween
 

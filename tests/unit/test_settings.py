@@ -33,6 +33,7 @@ DEFAULTS = {
     "public_origin": None,
     "secret_max_bytes": 65_536,
     "env_max_secrets": 500,
+    "plaintext_max_bytes": 134_217_728,
     "body_max_bytes": 1_048_576,
     "rate_limit_storage": "memory://",
     "last_seen_resolution": 1_000,
