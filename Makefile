@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 # What the shell of whoever runs this has set for another deployment must not reach the development one.
 OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIENCE ACCESS_JWKS_URL \
 	ACCESS_ALGORITHMS ACCESS_LEEWAY ACCESS_JWKS_COOLDOWN ACCESS_HEADER ACCESS_COOKIE EDGE_CACHE_HEADER \
-	PUBLIC_ORIGIN SECRET_MAX_BYTES ENV_MAX_SECRETS BODY_MAX_BYTES RATE_LIMIT RATE_LIMIT_STORAGE LAST_SEEN_RESOLUTION \
-	TRUSTED_PROXIES OPERATIONS_LISTEN DRAIN_SECONDS
+	PUBLIC_ORIGIN SECRET_MAX_BYTES ENV_MAX_SECRETS PLAINTEXT_MAX_BYTES BODY_MAX_BYTES RATE_LIMIT \
+	RATE_LIMIT_STORAGE DENIAL_LIMIT LAST_SEEN_RESOLUTION TRUSTED_PROXIES OPERATIONS_LISTEN DRAIN_SECONDS
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
@@ -43,7 +43,7 @@ BEFORE ?= before.json
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
 	@for script in operations served clients writers memory growth audit_pages snapshot; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
-	@for script in absent_or_invisible rekey pages; do $(BIN)/python -W ignore benchmarks/$$script.py; done
+	@for script in absent_or_invisible denied_often rekey pages; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 
 bench-compare: $(VENV)/dev.done ## two runs beside each other: BEFORE=before.json RESULTS=after.json
 	@$(BIN)/python benchmarks/compare.py $(BEFORE) $(RESULTS)
@@ -63,9 +63,11 @@ format: $(VENV)/dev.done ## format the code
 	$(BIN)/ruff format .
 
 pins: $(VENV)/dev.done ## renew the exact versions in constraints/
-	$(BIN)/pip-compile $(PIN) --output-file constraints/run.txt setup.cfg
-	$(BIN)/pip-compile $(PIN) --extra test --extra check -c constraints/run.txt --output-file constraints/dev.txt setup.cfg
+	$(BIN)/pip-compile $(PIN) --output-file constraints/run.txt $(PINNED)
+	$(BIN)/pip-compile $(PIN) --extra test --extra check -c constraints/run.txt --output-file constraints/dev.txt $(PINNED)
+	sed -i 's/^legacy-cgi==[^ ]*/& ; python_version >= "3.13"/' constraints/run.txt constraints/dev.txt
 
+PINNED := setup.cfg constraints/later.in
 PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 

@@ -7,6 +7,7 @@ from pyramid.paster import get_appsettings
 import secretsvc.access.models
 import secretsvc.audit.models
 import secretsvc.identity.models
+import secretsvc.keyring.models
 import secretsvc.projects.models
 import secretsvc.secrets.models  # noqa: F401 - models register themselves on the metadata
 from alembic import context
@@ -33,7 +34,11 @@ def run() -> None:
             writer.exec_driver_sql("SET statement_timeout = 0")
             writer.exec_driver_sql("SET lock_timeout = '60s'")
             writer.commit()
-        context.configure(connection=writer, target_metadata=Base.metadata, compare_type=True)
+        # Alembic would give each migration on SQLite a transaction of its own, which waits for the turn of
+        # the one before it; begun as ours are, one undoes a schema there as well as on PostgreSQL.
+        context.configure(
+            connection=writer, target_metadata=Base.metadata, compare_type=True, transactional_ddl=True
+        )
         with context.begin_transaction():
             context.run_migrations()
     engine.dispose()

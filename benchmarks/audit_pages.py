@@ -41,7 +41,11 @@ COLUMNS = tuple(audit_record.c.keys())
 
 def fill(service: Service, count: int) -> None:
     """Projects, their environments, and as many records as asked for, the last project having none."""
-    rows = _records(count, _make_projects(service))
+    load(service, _records(count, _make_projects(service)))
+
+
+def load(service: Service, rows: Iterator[tuple[Any, ...]]) -> None:
+    """Puts rows into the log, each with the columns of `COLUMNS` in their order, ids as hex digits."""
     if service.engine.name == "postgresql":
         _copy(service.url, rows)
     else:

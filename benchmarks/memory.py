@@ -6,20 +6,14 @@ Reads, lists, exports, writes, refusals and mistakes come in turns from a few cl
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 from bench import ENGINES, Report, options_of
 from processes import Deployment
+from resident import resident_kib
 from wire import VALUE, Client, at_once, deployment
 
 CLIENTS, GOAL = 4, 1.05
 FEW, MANY = 1_000, 100_000
-
-
-def resident_kib(deployed: Deployment) -> int:
-    """What the process has of its own: the file that SQLite maps is the kernel's to keep or to drop."""
-    status = Path(f"/proc/{deployed.processes[0].pid}/status").read_text()
-    return int(status.partition("RssAnon:")[2].split()[0])
 
 
 def ask(deployed: Deployment, count: int) -> None:
@@ -51,13 +45,13 @@ def main() -> None:
     for engine in options.engine or ENGINES:
         with deployment(engine, 1) as deployed:
             ask(deployed, FEW)
-            before = resident_kib(deployed)
+            before = resident_kib(deployed.processes[0].pid)
             ask(deployed, options.requests - FEW)
             report.add(
                 engine,
                 f"memory, {options.requests} requests",
                 before,
-                resident_kib(deployed),
+                resident_kib(deployed.processes[0].pid),
                 goal=GOAL,
                 unit="KiB",
             )

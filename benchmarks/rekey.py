@@ -64,7 +64,7 @@ def fill(service: Service, rows: int) -> None:
 
 
 def rekey(service: Service) -> int:
-    """Ours: as `secretsvc rekey` does it."""
+    """Ours: as `secretsvc-server rekey` does it."""
     moved = 0
     while True:
         with commands.system_call(service.app.registry, writes=True) as call:
@@ -75,7 +75,7 @@ def rekey(service: Service) -> int:
 
 
 def verify(service: Service) -> int:
-    """Ours: as `secretsvc verify` does it."""
+    """Ours: as `secretsvc-server verify` does it."""
     with commands.system_call(service.app.registry, writes=False) as call:
         return sum(found is None for found in domain.verify(call))
 

@@ -1,4 +1,4 @@
-"""The `secretsvc` console script: key ring chores for operators, through the same use cases as the API.
+"""The `secretsvc-server` console script: key ring chores for operators, by the same use cases as the API.
 
 Each subcommand takes the ini file, as Pyramid's own scripts do, and acts as the system.
 """
@@ -39,7 +39,12 @@ def main() -> None:
 def rekey(ini: str, page: int) -> None:
     """Move every envelope to the active master key, page by page.
 
-    Each page commits by itself: a run that was interrupted is taken up by the next.
+    Each page commits by itself: a run that was interrupted is taken up by the next. Keys that no envelope
+    names any more are retired, but for the newest: they seal no more.
+
+    \b
+    Example:
+      MASTER_KEY=<new> MASTER_KEY_OLD=<old> secretsvc-server rekey production.ini
     """
     registry = _registry(ini)
     with _failing_plainly(), system_call(registry, writes=False) as call:
@@ -57,7 +62,14 @@ def rekey(ini: str, page: int) -> None:
 @main.command()
 @INI
 def verify(ini: str) -> None:
-    """Open every envelope, current and historical, and name those that cannot be opened. Exit 1 if any."""
+    """Open every envelope, current and historical, and name those that cannot be opened. Exit 1 if any.
+
+    Keys that no envelope names are retired, but for the newest: they seal no more.
+
+    \b
+    Example:
+      secretsvc-server verify production.ini
+    """
     registry = _registry(ini)
     seen = bad = 0
     with _failing_plainly(), system_call(registry, writes=False) as call:
@@ -69,14 +81,45 @@ def verify(ini: str) -> None:
                 click.echo(
                     f"{found.code} {place.project}/{place.environment} {place.key} version {place.version}"
                 )
+        unused = domain.unused_keys(call)
     click.echo(f"{seen} envelopes, {bad} unreadable.")
+    if unused:
+        with _failing_plainly(), system_call(registry, writes=True) as call:
+            domain.retire_unused_keys(call)
     sys.exit(1 if bad else 0)
 
 
 @main.command()
 def keygen() -> None:
-    """Print a fresh key for MASTER_KEY."""
+    """Print a fresh key for MASTER_KEY.
+
+    \b
+    Example:
+      (umask 077; secretsvc-server keygen > master-key)
+    """
     click.echo(generate_master_key())
+
+
+@main.command()
+@INI
+def adopt(ini: str) -> None:
+    """Take MASTER_KEY into use: let it seal into this database, as the newest of its keys.
+
+    A first key, and a new one beside an old one that is in use, are taken into use by themselves. This is
+    for every other one, also for one that was retired. Be sure that it is not a mistaken key: what it seals
+    can be opened with it alone. The database records the adoption.
+
+    \b
+    Example:
+      MASTER_KEY=<key> secretsvc-server adopt production.ini
+    """
+    with _failing_plainly(), system_call(_registry(ini), writes=True) as call:
+        done = domain.adopt(call)
+    if not done.changed:
+        click.echo(f"Master key {done.kid} is the newest adopted already: nothing to do.")
+        return
+    again = "adopted again, after it was retired" if done.was_retired else "adopted"
+    click.echo(f"Master key {done.kid} is {again}. The newest before it: {done.before or 'none'}.")
 
 
 def _registry(ini: str) -> Any:

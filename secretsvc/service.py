@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
-from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.budget import SHARES, PlaintextBudget
+from secretsvc.kernel.crypto import SHORTEST, KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.memory import give_back_what_is_freed
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
+
+log = logging.getLogger(__name__)
 
 #: The active master key and, during a rotation, the retired one: 32 bytes each.
 KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
@@ -30,12 +36,14 @@ def add_key_provider(config: Any, name: str, provider: KeyProvider) -> None:
 
 def includeme(config: Any) -> None:
     """Puts them on the registry; none is opened before it is needed."""
+    give_back_what_is_freed()
     registry = config.registry
     settings = Settings(registry.settings)
     registry.service_settings = settings
     registry.database = Database(settings)
     registry.key_providers = {}
     registry.refusals = Refusals()
+    registry.plaintext_budget = PlaintextBudget(lambda: settings.plaintext_max_bytes)
     config.add_directive("add_key_provider", add_key_provider)
 
     @cache
@@ -52,7 +60,21 @@ def includeme(config: Any) -> None:
 
 
 def report(registry: Any) -> None:
-    """Logs what is wrong with the settings at the start, before a request meets it."""
-    registry.service_settings.report()
+    """Logs what is wrong with the settings and the files at the start, before a request meets it."""
+    settings = registry.service_settings
+    if "database_url" not in settings.report():
+        for path, mode in open_to_others(settings.database_url):
+            log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
     with suppress(ServerMisconfigured):
         registry.load_ring()
+    with suppress(ServerMisconfigured):
+        _warn_of_what_cannot_be_exported(registry.service_settings)
+
+
+def _warn_of_what_cannot_be_exported(settings: Settings) -> None:
+    full = settings.env_max_secrets * (settings.secret_max_bytes + SHORTEST)
+    if full > settings.plaintext_max_bytes // SHARES:
+        log.warning(
+            "a quarter of PLAINTEXT_MAX_BYTES is below %d bytes: a full environment cannot be exported",
+            full,
+        )

@@ -90,13 +90,15 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile("[^/]+".join(re.escape(part) for part in parts))
 
 
-_known: dict[tuple[str, ...], Conformance] = {}
+_known: dict[tuple[str, str, int], Conformance] = {}
 
 
 def conformance_of(registry: Any) -> Conformance:
-    """The description that an application would serve; applications of one set of names share it."""
+    """The description that an application would serve; those of the same names and as many views share it."""
     settings = registry.service_settings
-    key = (settings.access_header, settings.access_cookie)
+    # A package outside adds views.
+    views = len(registry.introspector.get_category("views"))
+    key = (settings.access_header, settings.access_cookie, views)
     if key not in _known:
         _known[key] = Conformance(registry)
     return _known[key]

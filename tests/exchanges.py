@@ -94,6 +94,9 @@ def breaks(recorded: Any, found: Any, path: str = "") -> list[str]:
             for problem in breaks(recorded[name], found[name], f"{path}.{name}")
         ]
     if isinstance(recorded, list) and isinstance(found, list):
+        if path.endswith(".issues"):
+            # Of one refused request more may be told.
+            return [f"{path}: {one} gone" for one in recorded if all(breaks(one, other) for other in found)]
         if len(recorded) != len(found):
             return [f"{path}: {len(found)} items, {len(recorded)} recorded"]
         pairs = enumerate(zip(recorded, found, strict=True))

@@ -52,8 +52,8 @@ class HttpClient:
     Raises `OSError` or `http.client.HTTPException` where no answer came, and connects anew afterwards.
     """
 
-    def __init__(self, port: int, token: str | None = None) -> None:
-        self.token = token
+    def __init__(self, port: int, token: str | None = None, prefix: str = API) -> None:
+        self.token, self.prefix = token, prefix
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REQUEST_SECONDS)
 
     def request(
@@ -65,13 +65,13 @@ class HttpClient:
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """A request below the API's prefix."""
+        """A request below the prefix, which is the API's unless another was named."""
         sent = {HEADER: self.token} if self.token is not None else {}
         if json_body is not None:
             body = json.dumps(json_body).encode()
             sent["Content-Type"] = "application/json"
         try:
-            self._connection.request(method, API + path, body, {**sent, **(headers or {})})
+            self._connection.request(method, self.prefix + path, body, {**sent, **(headers or {})})
             response = self._connection.getresponse()
             fields = {name.lower(): value for name, value in response.getheaders()}
             return Answer(response.status, fields, response.read())

@@ -12,6 +12,10 @@ from pathlib import Path
 from processes import ROOT
 from service import MASTER_KEY, Client, Service
 
+from secretsvc.commands import system_call
+from secretsvc.keyring import domain
+from secretsvc.keyring.domain import Adopted
+
 NEW_KEY = base64.b64encode(bytes(range(32, 64))).decode()
 NEXT_KEY = base64.b64encode(bytes(range(64, 96))).decode()
 PROD = "/projects/shop/environments/prod"
@@ -20,6 +24,12 @@ PROD = "/projects/shop/environments/prod"
 def rotated(service: Service, **settings: str) -> Service:
     """The service after the swap: the new key seals, the old one opens."""
     return service.restarted(MASTER_KEY=NEW_KEY, MASTER_KEY_OLD=MASTER_KEY, **settings)
+
+
+def adopt(service: Service) -> Adopted:
+    """Takes the service's active key into use, as the script does."""
+    with system_call(service.app.registry, writes=True) as call:
+        return domain.adopt(call)
 
 
 def fill(admin: Client, count: int = 5) -> None:
@@ -40,7 +50,7 @@ class Operator:
 
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
         """Starts a subcommand; settings are environment variables."""
-        code = "from secretsvc.commands import main; main(prog_name='secretsvc')"
+        code = "from secretsvc.commands import main; main(prog_name='secretsvc-server')"
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", code, *arguments],
             cwd=self.directory,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
@@ -24,6 +25,7 @@ from secretsvc.identity.models import identity
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.settings import Setting, Settings
 from secretsvc.projects.models import environment, project
 
 API = "/api/v1"
@@ -68,6 +70,9 @@ class Client:
         return self.request("DELETE", path, status=status, **options)
 
 
+_VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
+
+
 class Applications:
     """Applications under the same settings, lent to one database after the other: to make one takes 60 ms.
 
@@ -85,6 +90,9 @@ class Applications:
         registry, url = app.registry, settings["sqlalchemy.url"]
         # What each process counts, it counts from its start.
         registry.refusals.__init__()
+        registry.tracebacks.__init__()
+        # These settings have a ring that works; which keys are in use is another database's matter.
+        registry.load_ring().keep(None)
         if registry.settings["sqlalchemy.url"] != url:
             _let_go(app)
             registry.settings["sqlalchemy.url"] = url
@@ -132,7 +140,7 @@ class Service:
             if value is not None
         }
         # Settings of a test's own may count, or fail, or name a package of its own.
-        self.is_usual = not settings
+        self.is_usual = not settings and not _VARIABLES & os.environ.keys()
         self.app = applications.lend(self.settings) if self.is_usual else secretsvc.main({}, **self.settings)
         self.others: list[Service] = []
 

@@ -116,4 +116,4 @@ class World:
 
 
 def make_world(url: str, issuer: Any) -> World:
-    return World(Service(url, issuer, BOOTSTRAP_ADMINS=",".join([ADMIN, *LISTED])))
+    return World(Service(url, issuer, BOOTSTRAP_ADMINS=",".join([ADMIN, *LISTED]), DENIAL_LIMIT=""))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import BigInteger, cast, exists, func, select
 
 from secretsvc.access.admission import is_listed, with_listing
 from secretsvc.access.explanation import Explained, GroupRef, Source, explain, source_of
@@ -24,10 +24,11 @@ from secretsvc.access.grants import (
 )
 from secretsvc.access.models import grant, group, group_member
 from secretsvc.access.rules import assert_admin_somewhere, assert_can, is_live, load_standing
-from secretsvc.audit.models import audit_record, is_denied
-from secretsvc.audit.narrowing import auditable
+from secretsvc.audit.models import denial_tally
+from secretsvc.audit.narrowing import auditable_denials
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.directory import Identity, find_identity
+from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
@@ -111,19 +112,20 @@ def own_permissions(call: Call) -> EffectivePermissions:
 def unknown_identities(call: Call) -> list[UnknownIdentity]:
     """Who was denied without holding anything, the latest first (contract 3.7)."""
     assert_admin_somewhere(call)
-    row = audit_record.c
-    last = func.max(row.created_at)
+    counted, last = denial_tally.c, func.max(denial_tally.c.last_denied_at)
     statement = (
         select(
-            row.actor_subject.label("subject"),
-            row.actor_kind.label("kind"),
-            func.count().label("denials"),
-            func.min(row.created_at).label("first_denied_at"),
+            identity.c.subject,
+            identity.c.kind,
+            # PostgreSQL makes a decimal of it, which no client expects.
+            cast(func.sum(counted.denials), BigInteger).label("denials"),
+            func.min(counted.first_denied_at).label("first_denied_at"),
             last.label("last_denied_at"),
         )
-        .where(is_denied(), auditable(call), ~_holds_anything(row.identity_id))
-        .group_by(row.identity_id, row.actor_kind, row.actor_subject)
-        .order_by(last.desc(), row.actor_subject)
+        .join_from(denial_tally, identity, identity.c.id == counted.identity_id)
+        .where(auditable_denials(call), ~_holds_anything(counted.identity_id))
+        .group_by(counted.identity_id, identity.c.kind, identity.c.subject)
+        .order_by(last.desc(), identity.c.subject)
     )
     rows = call.connection.execute(statement, {"now": call.now}).mappings()
     return [UnknownIdentity(**found) for found in rows]

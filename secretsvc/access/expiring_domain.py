@@ -10,12 +10,10 @@ from sqlalchemy import func, select
 from secretsvc.access.grants import within_administered
 from secretsvc.access.models import grant, group, group_member
 from secretsvc.access.rules import assert_admin_somewhere, is_live
-from secretsvc.audit.models import audit_record, is_denied
-from secretsvc.audit.narrowing import auditable
-from secretsvc.audit.selection import LAG_MS
+from secretsvc.audit.models import denial_tally
+from secretsvc.audit.narrowing import auditable_denials
 from secretsvc.identity.models import identity
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.ids import earliest_id
 from secretsvc.projects.models import environment, project
 
 #: Grants that end sooner than this, in milliseconds, wait for somebody to renew them.
@@ -71,15 +69,13 @@ def count_denied_in_vain(call: Call, since: int) -> int:
     Of denials that the caller may audit. Raises `Forbidden` for an admin of nothing.
     """
     assert_admin_somewhere(call)
-    row = audit_record.c
+    row = denial_tally.c
     direct = select(grant.c.identity_id).where(grant.c.identity_id.is_not(None), is_live())
     shared = select(group_member.c.identity_id).where(group_member.c.group_id == grant.c.group_id, is_live())
-    lately = (row.created_at >= since, row.id >= earliest_id(since - LAG_MS))
-    statement = (
-        select(func.count(row.identity_id.distinct()))
-        # SQLite might rather read all that ever happened at each of the caller's scopes.
-        .with_hint(audit_record, "INDEXED BY ix_audit_record_denied", "sqlite")
-        .where(is_denied(), *lately, auditable(call), row.identity_id.not_in(direct.union(shared)))
+    statement = select(func.count(row.identity_id.distinct())).where(
+        row.last_denied_at >= since,
+        auditable_denials(call),
+        row.identity_id.not_in(direct.union(shared)),
     )
     count: int = call.connection.execute(statement, {"now": call.now}).scalar_one()
     return count

@@ -138,7 +138,7 @@ def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Gran
         statement = statement.where(grant.c.group_id == group_id)
     row = call.connection.execute(statement).mappings().first()
     if row is None:
-        call.absences += 1
+        call.denials.append(Denial("authz.project.admin", project_id=call.actor.identity_id, absent=True))
         raise NotFound(GRANT_NOT_FOUND)
     found = make_grant(**row)
     held = _roles_at(call.snapshot, found)

@@ -25,6 +25,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from secretsvc.access.locating import note_denial
 from secretsvc.access.models import grant, group_member
 from secretsvc.db.prepared import Prepared
 from secretsvc.identity.models import identity
@@ -40,7 +41,7 @@ from secretsvc.kernel.authorization import (
     sees,
     sees_project,
 )
-from secretsvc.kernel.call import Call, Denial
+from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden, NotFound
 from secretsvc.projects.models import environment, project
 
@@ -203,7 +204,7 @@ def assert_can(call: Call, role: Role, at: Address) -> None:
     """Passes when the caller holds the role at the address.
 
     Raises `Forbidden` where the thing is visible and `NotFound` where it is not; both are noted as a
-    denial, if the thing exists (specification, "Authorization resolution" 11; contract 3.10).
+    denial (specification, "Authorization resolution" 11; contract 3.10).
     """
     held = decide(call.snapshot, at)
     if held is None or not held.implies(role):
@@ -238,38 +239,9 @@ def not_found(call: Call, at: Address) -> NotFound:
 
 
 def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
-    """Notes the denial and raises. Absent and invisible take the same statement and one commit each."""
-    action = f"authz.{at.scope_type}.{role}"
-    if at.scope_type is ScopeType.GLOBAL:
-        call.denials.append(Denial(action))
-        raise Forbidden()
-    found = call.connection.execute(_LOCATE[at.scope_type], _slugs(at)).first()
-    if found is None:
-        call.absences += 1
-        raise not_found(call, at)
-    if at.scope_type is ScopeType.ENVIRONMENT:
-        call.denials.append(Denial(action, environment_id=found.id))
-    else:
-        call.denials.append(Denial(action, project_id=found.id))
-    if sees(call.snapshot, at):
+    """Notes the denial and raises. Absent and invisible take the same work (decision 0027)."""
+    visible = sees(call.snapshot, at)
+    exists_there = note_denial(call, f"authz.{at.scope_type}.{role}", at)
+    if visible and exists_there:
         raise Forbidden()
     raise not_found(call, at)
-
-
-def _slugs(at: Address) -> dict[str, str]:
-    names = {"project_slug": at.project, "environment_slug": at.environment}
-    return {name: slug for name, slug in names.items() if slug is not None}
-
-
-def at_environment() -> ColumnElement[bool]:
-    """The condition that an environment has the slugs of the bound parameters."""
-    return and_(
-        project.c.slug == bindparam("project_slug"),
-        environment.c.slug == bindparam("environment_slug"),
-    )
-
-
-_LOCATE = {
-    ScopeType.PROJECT: select(project.c.id).where(project.c.slug == bindparam("project_slug")),
-    ScopeType.ENVIRONMENT: select(environment.c.id).join_from(project, environment).where(at_environment()),
-}

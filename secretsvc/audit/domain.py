@@ -9,12 +9,13 @@ from uuid import UUID
 import orjson
 from sqlalchemy import RowMapping, select
 
+from secretsvc.access.locating import note_denial, note_denial_of_any
 from secretsvc.access.rules import ENVIRONMENT_NOT_FOUND, PROJECT_NOT_FOUND, assert_admin_somewhere
 from secretsvc.audit.activity import Activity, count_activity
 from secretsvc.audit.narrowing import Reach, environments_of, own_reach
 from secretsvc.audit.selection import AuditFilter, Places, places_of, take_rows
-from secretsvc.kernel.authorization import Role, decide_row
-from secretsvc.kernel.call import Call, Denial
+from secretsvc.kernel.authorization import Address, Role, decide, decide_row
+from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.models import environment, project
 
@@ -95,43 +96,49 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:
-    if asked.environment is not None:
+    if asked.environment is not None and asked.project is not None:
         return _environment_reach(call, asked.project, asked.environment)
+    if asked.environment is not None:
+        return _environments_reach(call, asked.environment)
     if asked.project is not None:
         return _project_reach(call, asked.project)
     return own_reach(call)
 
 
 def _project_reach(call: Call, slug: str) -> Reach:
-    found = call.connection.execute(select(project.c.id).where(project.c.slug == slug)).scalar()
-    if found is None:
-        call.absences += 1
+    if decide(call.snapshot, Address(slug)) is not Role.ADMIN:
+        note_denial(call, "access.denied", Address(slug))
         raise NotFound(PROJECT_NOT_FOUND)
-    if decide_row(call.snapshot, found) is not Role.ADMIN:
-        call.denials.append(Denial("access.denied", project_id=found))
+    found = call.connection.execute(select(project.c.id).where(project.c.slug == slug)).scalar()
+    # The slug may have changed hands since the snapshot.
+    if found is None or decide_row(call.snapshot, found) is not Role.ADMIN:
         raise NotFound(PROJECT_NOT_FOUND)
     return Reach(False, frozenset({found}), environments_of(call, {found}))
 
 
-def _environment_reach(call: Call, project_slug: str | None, slug: str) -> Reach:
-    """The environment of the pair; unpaired, every one of that slug that the caller may audit."""
-    statement = (
-        select(environment.c.id, environment.c.project_id)
-        .join_from(environment, project)
-        .where(environment.c.slug == slug)
-    )
-    if project_slug is not None:
-        statement = statement.where(project.c.slug == project_slug)
-    found = call.connection.execute(statement).all()
-    mine = {row.id for row in found if decide_row(call.snapshot, row.project_id, row.id) is Role.ADMIN}
-    if mine:
-        return Reach(False, environments=frozenset(mine))
+def _environment_reach(call: Call, project_slug: str, slug: str) -> Reach:
+    at = Address(project_slug, slug)
+    if decide(call.snapshot, at) is not Role.ADMIN:
+        note_denial(call, "access.denied", at)
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    named = select(environment.c.id, environment.c.project_id).join_from(environment, project)
+    named = named.where(environment.c.slug == slug, project.c.slug == project_slug)
+    found = call.connection.execute(named).first()
+    if found is None or decide_row(call.snapshot, found.project_id, found.id) is not Role.ADMIN:
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    return Reach(False, environments=frozenset({found.id}))
+
+
+def _environments_reach(call: Call, slug: str) -> Reach:
+    """Every environment of that slug that the caller may audit."""
+    mine, named = own_reach(call), select(environment.c.id).where(environment.c.slug == slug)
+    if not mine.everything:
+        named = named.where(environment.c.id.in_(mine.environments))
+    found = frozenset(call.connection.execute(named).scalars())
     if not found:
-        call.absences += 1
-    else:
-        only = found[0].id if len(found) == 1 else None
-        call.denials.append(Denial("access.denied", environment_id=only))
-    raise NotFound(ENVIRONMENT_NOT_FOUND)
+        note_denial_of_any(call, "access.denied", slug)
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    return Reach(False, environments=found)
 
 
 def _record(row: RowMapping) -> AuditRecord:

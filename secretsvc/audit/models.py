@@ -1,13 +1,13 @@
-"""The audit table: append-only, in the database itself (contract 3.13, 4.14).
+"""The audit table: append-only, in the database itself (contract 3.13, 4.14); and the tally of denials.
 
-It has no foreign keys, because a record outlives what it tells of.
+They have no foreign keys, because a record outlives what it tells of.
 """
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ColumnElement, Index, Integer, String, Text, literal_column
+from sqlalchemy import BigInteger, CheckConstraint, ColumnElement, Index, String, Text, literal_column
 from sqlalchemy.orm import Mapped, mapped_column
 
 from secretsvc.db.base import Base, Id, Millis, partial_index, table_of
@@ -43,17 +43,31 @@ class AuditRecord(Base):
     )
 
 
-class Absence(Base):
-    """What is written in place of a denial where the thing does not exist: nothing that anybody reads."""
+class DenialTally(Base):
+    """How often an identity was denied at a scope; times in epoch milliseconds.
 
-    __tablename__ = "absence"
+    `scope_id` is that of an environment or a project, or `EVERYWHERE`. Under `REFUSALS` are all refusals of
+    an identity, those of absent things too, so it is nobody's to read (contract 3.10).
+    """
 
-    slot: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    noise: Mapped[str] = mapped_column(String(36))
+    __tablename__ = "denial_tally"
+
+    identity_id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    scope_id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    denials: Mapped[int] = mapped_column(BigInteger)
+    first_denied_at: Mapped[int] = mapped_column(Millis)
+    last_denied_at: Mapped[int] = mapped_column(Millis)
+
+    __table_args__ = ({"sqlite_with_rowid": False, "postgresql_with": {"fillfactor": 70}},)
 
 
 audit_record = table_of(AuditRecord)
-absence = table_of(Absence)
+denial_tally = table_of(DenialTally)
+
+#: Of a denial at global scope.
+EVERYWHERE = UUID(int=0)
+#: Of no scope: see `DenialTally`.
+REFUSALS = UUID(int=2**128 - 1)
 
 
 def is_denied() -> ColumnElement[bool]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, or_, select, true
+from sqlalchemy import ColumnElement, select
 
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import REFUSALS, denial_tally
 from secretsvc.kernel.authorization import ScopeType, administered
 from secretsvc.kernel.call import Call
 from secretsvc.projects.models import environment
@@ -43,12 +43,9 @@ def environments_of(call: Call, projects: set[UUID]) -> frozenset[UUID]:
     return frozenset(call.connection.execute(statement).scalars())
 
 
-def auditable(call: Call) -> ColumnElement[bool]:
-    """The condition that the caller may read an audit row; for counts, not for pages."""
+def auditable_denials(call: Call) -> ColumnElement[bool]:
+    """The condition that the caller may audit what a row of the tally of denials counts."""
     reach = own_reach(call)
     if reach.everything:
-        return true()
-    return or_(
-        audit_record.c.project_id.in_(reach.projects),
-        audit_record.c.environment_id.in_(reach.environments),
-    )
+        return denial_tally.c.scope_id != REFUSALS
+    return denial_tally.c.scope_id.in_(reach.projects | reach.environments)

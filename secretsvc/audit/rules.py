@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, insert
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.actors import Actor
-from secretsvc.kernel.call import Call, Denial
+from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import new_id
 
 SUCCESS = "success"
 DENIED = "denied"
-# One row would do, but requests that come at once would wait for each other there, as denials do not.
-ABSENCES = 1024
 
 
 def record(
@@ -81,33 +78,4 @@ def write(
     )
 
 
-def write_denials(connection: Connection, call: Call, denials: Iterable[Denial]) -> None:
-    """Inserts the refusals that a call met (specification, "Events")."""
-    for denial in denials:
-        write(
-            connection,
-            call.actor,
-            call.now,
-            call.request_id,
-            denial.action,
-            outcome=DENIED,
-            project_id=denial.project_id,
-            environment_id=denial.environment_id,
-        )
-
-
-def write_absence(connection: Connection) -> None:
-    """The like of a denial, where a caller without rights asked for a thing that does not exist.
-
-    An invisible thing costs a durable denial; without as much work, the time of an answer would tell the
-    absent from the invisible. It says nothing of who asked for what, and takes the place of an older one.
-    """
-    connection.execute(_ABSENCE, {"slot": secrets.randbelow(ABSENCES), "noise": str(new_id())})
-
-
 _INSERT = Prepared(insert(audit_record))
-# Not the same row again: SQLite does not even write what does not change.
-_ABSENCE = text(
-    "INSERT INTO absence (slot, noise) VALUES (:slot, :noise)"
-    " ON CONFLICT (slot) DO UPDATE SET noise = excluded.noise"
-)

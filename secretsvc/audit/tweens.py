@@ -10,8 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from secretsvc.audit.rules import write_absence, write_denials
-from secretsvc.db.engine import write_transaction
+from secretsvc.audit.denials import DenialLog
 from secretsvc.kernel.call import Call
 from secretsvc.web.failures import cause_of
 
@@ -21,26 +20,26 @@ log = logging.getLogger(__name__)
 def denial_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
     """Around the transaction."""
 
+    denials = DenialLog(registry.service_settings)
+
     def tween(request: Any) -> Any:
         try:
             return handler(request)
         finally:
             call = getattr(request, "call", None)
-            if call is not None and (call.denials or call.absences):
-                _write(registry, request)
+            if call is not None and call.denials:
+                _write(denials, registry, request)
 
     return tween
 
 
-def _write(registry: Any, request: Any) -> None:
+def _write(denials: DenialLog, registry: Any, request: Any) -> None:
     call: Call = request.call
-    registry.metrics.denials.inc(len(call.denials))
+    admitted = denials.admit(call)
+    registry.metrics.denials.inc(sum(not one.absent for one in call.denials))
     try:
-        with write_transaction(registry.database.engine) as connection:
-            if call.denials:
-                write_denials(connection, call, call.denials)
-            else:
-                write_absence(connection)
+        if admitted:
+            denials.write(registry.database.engine, call, admitted)
     except Exception as error:  # a denial that cannot be written must not turn a 403 into a 500
         cause = f"denial not recorded: {cause_of(error)}"
         if request.failure is not None:

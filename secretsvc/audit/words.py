@@ -32,6 +32,7 @@ MUTATIONS = (
     "group.grant.update",
     "group.grant.delete",
     "keyring.rekey",
+    "keyring.adopt",
 )
 DENIALS = (
     "access.denied",

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection
+from psycopg import capabilities
+from sqlalchemy import Connection, Engine
 
 from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of, take_turn
 from secretsvc.kernel.stopwatch import waiting
 
 #: Statements with their values.
 Kept = list[tuple[str, Any]]
+#: How many rows of what is streamed are in memory at once.
+CHUNK = 16
+# An older libpq gives them one by one, which takes five times as long.
+_STREAMED = CHUNK if capabilities.has_stream_chunked() else 1
+
+
+class StatementContext:
+    """What stands for SQLAlchemy's `ExecutionContext` where a statement goes past it.
+
+    Listeners for statements put attributes of their own on it, and find them again when the same statement
+    is over or has failed: tracing does.
+    """
+
+    compiled = None
+    executemany = False
+
+    def __init__(self, connection: Connection, cursor: Any, statement: str) -> None:
+        self.root_connection = self.connection = connection
+        self.engine, self.dialect = connection.engine, connection.dialect
+        self.cursor, self.statement = cursor, statement
+
+    def handle_dbapi_exception(self, _error: BaseException) -> None:
+        """Nothing to be done: SQLAlchemy tells it of the driver's errors."""
 
 
 @contextmanager
@@ -22,15 +47,18 @@ def beside_sqlalchemy(connection: Connection, text: str, values: Any) -> Iterato
     What the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
     """
     listeners = connection.dispatch
+    context: Any = None
     try:
         cursor = cursor_of(connection)
+        if listeners.before_cursor_execute or listeners.after_cursor_execute:
+            context = StatementContext(connection, cursor, text)
         if listeners.before_cursor_execute:
-            listeners.before_cursor_execute(connection, cursor, text, values, None, False)
+            listeners.before_cursor_execute(connection, cursor, text, values, context, False)
         yield cursor
         if listeners.after_cursor_execute:
-            listeners.after_cursor_execute(connection, cursor, text, values, None, False)
+            listeners.after_cursor_execute(connection, cursor, text, values, context, False)
     except connection.dialect.loaded_dbapi.Error as error:
-        connection._handle_dbapi_exception(error, None, None, None, None)
+        connection._handle_dbapi_exception(error, None, None, None, context)
 
 
 def execute(connection: Connection, text: str, values: Any) -> Any:
@@ -52,6 +80,36 @@ def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> Non
         cursor.execute(text, values)
 
 
+@contextmanager
+def streamed(connection: Connection, text: str, values: Any) -> Iterator[Iterator[Sequence[Any]]]:
+    """The rows of a query, read from the database a few at a time; nothing else may be executed meanwhile.
+
+    When the context ends so does the query, read to its end or not: on SQLite a cursor that is still open
+    keeps the old snapshot, beyond the rollback, for whoever gets the connection next.
+    """
+    if not connection.in_transaction() and mode_of(connection) is not Mode.ONCE:
+        connection.begin()
+    driver: Any = connection.connection.dbapi_connection
+    is_sqlite = connection.dialect.name == "sqlite"
+    with closing(driver.cursor() if is_sqlite else driver.cursor(binary=True)) as cursor:
+        with beside_sqlalchemy(connection, text, values):
+            rows = cursor.execute(text, values) if is_sqlite else cursor.stream(text, values, size=_STREAMED)
+        try:
+            with closing(rows):
+                yield _in_chunks(iter(rows))
+        except connection.dialect.loaded_dbapi.Error as error:
+            connection._handle_dbapi_exception(error, None, None, None, None)
+
+
+def _in_chunks(rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    while True:
+        with waiting():
+            chunk = [*islice(rows, CHUNK)]
+        if not chunk:
+            return
+        yield from chunk
+
+
 def execute_last(connection: Connection, text: str, values: Any) -> None:
     """Executes a statement that nothing after it reads; where it can be kept for the commit, with that."""
     kept = connection.info.get(KEPT)
@@ -59,6 +117,15 @@ def execute_last(connection: Connection, text: str, values: Any) -> None:
         execute(connection, text, values)
     else:
         kept.append((text, values))
+
+
+@contextmanager
+def write_at_end(engine: Engine) -> Iterator[Connection]:
+    """As `write_transaction`; what is executed last there is kept for the commit."""
+    with engine.connect() as connection:
+        kept = connection.info[KEPT] = []
+        yield for_mode(connection, Mode.WRITE)
+        commit(connection, kept)
 
 
 def commit(connection: Connection, kept: Kept) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 
+from secretsvc.db.files import LOCK, file_of, make_private, open_private
 from secretsvc.kernel.stopwatch import statement_begins, statement_ends, waiting
 
 BUSY_TIMEOUT_SECONDS = 20
@@ -27,7 +28,7 @@ SQLITE_PRAGMAS = (
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={BUSY_TIMEOUT_SECONDS * 1000}",
-    "PRAGMA cache_size=-65536",
+    "PRAGMA cache_size=-16384",
     "PRAGMA mmap_size=268435456",
 )
 POSTGRESQL_OPTIONS = {
@@ -90,7 +91,9 @@ def make_engine(url: str) -> Engine:
         connect_args={"check_same_thread": False} if sqlite else POSTGRESQL_OPTIONS,
     )
     if sqlite:
-        _keep_sqlite_in_order(engine, WriteLock(make_url(url).database))
+        database = make_url(url).database
+        _keep_sqlite_private(engine, file_of(database))
+        _keep_sqlite_in_order(engine, WriteLock(database))
     event.listen(engine, "before_cursor_execute", statement_begins)
     event.listen(engine, "after_cursor_execute", statement_ends)
     event.listen(engine, "handle_error", statement_ends)
@@ -130,6 +133,12 @@ def cursor_of(connection: Connection) -> Any:
         cursor = driver.cursor() if connection.dialect.name == "sqlite" else driver.cursor(binary=True)
         connection.info[_CURSOR] = cursor
     return cursor
+
+
+def _keep_sqlite_private(engine: Engine, path: str | None) -> None:
+    """Makes the database's file before SQLite would, which leaves its mode to the umask."""
+    if path is not None:
+        event.listen(engine, "do_connect", lambda *_: make_private(path))
 
 
 def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
@@ -173,8 +182,8 @@ class WriteLock:
     """
 
     def __init__(self, database: str | None) -> None:
-        private = not database or database.startswith((":", "file:"))
-        self._path = None if private else f"{database}-lock"
+        path = file_of(database)
+        self._path = None if path is None else f"{path}{LOCK}"
         self._threads = threading.Lock()
         self._file: int | None = None
 
@@ -186,7 +195,7 @@ class WriteLock:
             if self._path is not None:
                 # Opened anew each time: a fork would share one that was open, and with it the lock. Not
                 # the database itself: closing it anywhere would drop the locks that SQLite has on it.
-                self._file = os.open(self._path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                self._file = open_private(self._path)
                 _lock_file(self._file)
         except BaseException:
             self.release()

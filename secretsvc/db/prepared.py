@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, Uuid
+from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, TextClause, Uuid
 from sqlalchemy.types import TypeEngine
 
-from secretsvc.db.driver import execute, execute_last
+from secretsvc.db.driver import execute, execute_last, streamed
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
@@ -22,7 +23,7 @@ class Prepared:
     It takes no expanding parameters.
     """
 
-    def __init__(self, statement: Select[Any] | Insert) -> None:
+    def __init__(self, statement: Select[Any] | Insert | TextClause) -> None:
         self._statement = statement
         self._forms: dict[str, _Form] = {}
 
@@ -30,14 +31,23 @@ class Prepared:
         """All rows, as named tuples in the types of the statement's columns."""
         return [*map(self._form(connection.dialect).make_row, self.tuples(connection, parameters))]
 
-    def tuples(self, connection: Connection, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    def tuples(self, connection: Connection, parameters: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
         """As `rows`, without names: to give them to 500 rows takes as long as to fetch these."""
         form = self._form(connection.dialect)
         values = form.values(parameters)
         with waiting():
             # SQLite finds the rows only now.
             fetched = execute(connection, form.text, values).fetchall()
-        return form.read(fetched)
+        return form.each(fetched)
+
+    @contextmanager
+    def streamed(
+        self, connection: Connection, parameters: Mapping[str, Any]
+    ) -> Iterator[Iterator[Sequence[Any]]]:
+        """As `tuples`, of which only a few are in memory at once; see `driver.streamed`."""
+        form = self._form(connection.dialect)
+        with streamed(connection, form.text, form.values(parameters)) as rows:
+            yield form.each(rows)
 
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
         """Executes what has no rows to return."""
@@ -59,7 +69,7 @@ class Prepared:
 class _Form:
     """What one database's driver is given for a statement, and what becomes of its answer."""
 
-    def __init__(self, statement: Select[Any] | Insert, dialect: Dialect) -> None:
+    def __init__(self, statement: Select[Any] | Insert | TextClause, dialect: Dialect) -> None:
         compiled: Any = statement.compile(dialect=dialect)
         self.text: str = compiled.string
         self._positional = compiled.positional
@@ -71,7 +81,7 @@ class _Form:
             for name in compiled.params
             if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
-        columns = [] if isinstance(statement, Insert) else list(statement.selected_columns)
+        columns = [] if isinstance(statement, Insert | TextClause) else list(statement.selected_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[Any]], Any] = row_type._make
         readers = [_reader(one.type, dialect) for one in columns]
@@ -84,9 +94,9 @@ class _Form:
             given[name] = process(given[name])
         return [given[name] for name in self._positions] if self._positional else given
 
-    def read(self, fetched: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    def each(self, fetched: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
         """The driver's rows in the types of the columns."""
-        return [*map(self._converted, fetched)] if self._readers else fetched
+        return map(self._converted, fetched) if self._readers else iter(fetched)
 
     def _converted(self, row: Sequence[Any]) -> Sequence[Any]:
         values = list(row)

@@ -12,8 +12,10 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Delete,
+    Dialect,
     RowMapping,
     Table,
+    TypeDecorator,
     Update,
     any_,
     bindparam,
@@ -24,6 +26,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.driver import beside_sqlalchemy
 from secretsvc.kernel.stopwatch import waiting
@@ -87,9 +90,23 @@ def is_among(column: Column[Any], name: str, dialect_name: str) -> ColumnElement
     They go over as one value: as many parameters, they take longer than what is asked for.
     """
     if dialect_name == "sqlite":
-        values = func.json_each(bindparam(name, type_=JSON())).table_valued("value")
+        values = func.json_each(bindparam(name, type_=_Members(column.type))).table_valued("value")
         return column.in_(select(values.c.value))
     return column == any_(bindparam(name, type_=postgresql.ARRAY(column.type)))
+
+
+class _Members(TypeDecorator[Any]):
+    """A list as JSON; its members are written as the type of their column writes them."""
+
+    impl, cache_ok = JSON, True
+
+    def __init__(self, member: TypeEngine[Any]) -> None:
+        super().__init__()
+        self.member = member
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        write = self.member.dialect_impl(dialect).bind_processor(dialect)
+        return value if write is None else [*map(write, value)]
 
 
 def _copy_text(table: Table, names: tuple[str, ...]) -> str:

@@ -18,6 +18,8 @@ RSA_BITS = range(2048, 8193)
 RSA_LEAST_EXPONENT = 65_537
 # The longest member of a usable key is an 8192-bit modulus: 1366 characters.
 MEMBER_LENGTH = 1_400
+#: Levels of nesting, the object itself included.
+MAX_DEPTH = 32
 
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _CURVES = {
@@ -32,12 +34,23 @@ _PUBLIC_MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OK
 def strict_object(data: bytes) -> dict[str, Any]:
     """A JSON object in UTF-8 without a byte order mark, duplicate members, NaN or Infinity.
 
-    Raises ValueError, and RecursionError where the nesting is deeper than the interpreter's stack.
+    Raises ValueError, also for more than `MAX_DEPTH` levels, and RecursionError where the nesting is deeper
+    than the interpreter's stack.
     """
     value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     if not isinstance(value, dict):
         raise ValueError("not an object")
+    _check_depth(value, MAX_DEPTH)
     return value
+
+
+def _check_depth(value: Any, levels: int) -> None:
+    if isinstance(value, (dict, list)):
+        # How deep the interpreter's stack is differs by its version.
+        if not levels:
+            raise ValueError("nested too deeply")
+        for member in value.values() if isinstance(value, dict) else value:
+            _check_depth(member, levels - 1)
 
 
 def segment_object(segment: str) -> dict[str, Any]:

@@ -38,6 +38,7 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
             connect=lambda: session.connection(_mode(request)),
             abandon=session.restart,
             load_ring=registry.load_ring,
+            admission=registry.plaintext_budget.admission(actor.identity_id),
         )
         _check_body(request, settings.body_max_bytes)
         if request.method not in SAFE_METHODS:

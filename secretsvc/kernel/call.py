@@ -11,17 +11,22 @@ from sqlalchemy import Connection
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.authorization import GrantSnapshot
+from secretsvc.kernel.budget import Admission
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A refusal to be written once the main transaction is closed."""
+    """A refusal to be written once the main transaction is closed.
+
+    Where the thing is `absent`, the id is of something else, and nothing of it is kept (contract 3.10).
+    """
 
     action: str
     project_id: UUID | None = None
     environment_id: UUID | None = None
+    absent: bool = False
 
 
 @dataclass
@@ -37,10 +42,11 @@ class Call:
     abandon: Callable[[], None]
     load_ring: Callable[[], KeyRing]
     denials: list[Denial] = field(default_factory=list)
-    absences: int = 0
     #: Whether what is yet to come only reads, whatever the request was for. Set before the first use of the
     #: connection, or before `restart`.
     only_reads: bool = False
+    #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.
+    admission: Admission | None = None
 
     @cached_property
     def connection(self) -> Connection:
@@ -51,6 +57,11 @@ class Call:
         """Undoes the transaction; the next use of the connection begins another."""
         self.__dict__.pop("connection", None)
         self.abandon()
+
+    def admit(self, size: int) -> None:
+        """To be called before values of so many bytes are opened to be held at once. Raises `Unavailable`."""
+        if self.admission is not None:
+            self.admission.grow(size)
 
     @property
     def ring(self) -> KeyRing:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import os
+import threading
+from enum import StrEnum
 from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
@@ -44,6 +46,26 @@ class Envelope(NamedTuple):
     kid: str
 
 
+class Standing(StrEnum):
+    """What a database knows of a master key, in the words of the log."""
+
+    ADOPTED = "adopted"
+    RETIRED = "retired"
+    UNKNOWN = "not adopted"
+
+
+class Verdict(NamedTuple):
+    """Whether the active key may seal into the database, and the newest kid that was adopted there."""
+
+    standing: Standing
+    newest: str | None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it may seal."""
+        return self.standing is Standing.ADOPTED
+
+
 class KeyRing:
     """The active master key, which seals and opens, and perhaps a retired one, which only opens.
 
@@ -58,6 +80,9 @@ class KeyRing:
         self._masters = {_kid(master): master for master in masters}
         self.active_kid = _kid(active)
         self._compartment = lru_cache(maxsize=CACHED_COMPARTMENTS)(self._make_compartment)
+        #: The last known verdict on the active key, None before the first write has asked for it.
+        self.verdict: Verdict | None = None
+        self._turning = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<KeyRing {' '.join(self.kids)}>"
@@ -81,6 +106,12 @@ class KeyRing:
             works = False
         if not works:
             raise ServerMisconfigured()
+
+    def keep(self, verdict: Verdict | None) -> bool:
+        """Makes it the last known one; whether it is another than before."""
+        with self._turning:
+            before, self.verdict = self.verdict, verdict
+        return before != verdict
 
     def within(self, environment_id: UUID, purpose: str = STORED_VALUE) -> Compartment:
         """The ring's part in one environment, for those who seal or open many values of it."""

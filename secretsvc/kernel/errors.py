@@ -171,3 +171,14 @@ class IdentityProviderUnavailable(SecretsvcError):
 
     code = "IDENTITY_PROVIDER_UNAVAILABLE"
     default_message = "The access proxy's keys are unavailable at the moment."
+
+
+class Unavailable(SecretsvcError):
+    """The process is at its bound of work under way; `retry_after` is in seconds (contract 8.1)."""
+
+    code = "UNAVAILABLE"
+    default_message = "The service has as much under way as it can hold."
+
+    def __init__(self, retry_after: int, *, hint: str | None = None) -> None:
+        super().__init__(hint=hint)
+        self.retry_after = retry_after

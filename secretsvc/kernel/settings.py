@@ -231,9 +231,11 @@ class Settings:
     secret_max_bytes = Setting(integer(1, 2**40), 65_536)
     # A full replace is one atomic batch, which both databases must be able to take.
     env_max_secrets = Setting(integer(1, 10_000), 500)
+    plaintext_max_bytes = Setting(integer(1, 2**40), 134_217_728)
     body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
     rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
     rate_limit_storage = Setting(required_text, "memory://")
+    denial_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("60/minute"))
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
     operations_listen: Setting[str | None] = Setting(listen_address, None)
     drain_seconds = Setting(integer(0, 86_400), 30)
@@ -251,14 +253,16 @@ class Settings:
         if self._complaints.passes(text) is not None:
             log.error(text)
 
-    def report(self) -> None:
-        """Logs the name of each setting that is missing or malformed, once, at the start.
+    def report(self) -> frozenset[str]:
+        """Logs the name of each setting that is missing or malformed, once, at the start, and returns them.
 
         Which of the master key's are needed is for the key provider to say.
         """
+        bad = set()
         for name, setting in vars(type(self)).items():
             if isinstance(setting, Setting) and not name.startswith("master_key"):
                 try:
                     getattr(self, name)
                 except ServerMisconfigured:
-                    continue
+                    bad.add(name)
+        return frozenset(bad)

@@ -6,5 +6,6 @@ from typing import Any
 def includeme(config: Any) -> None:
     """Announces the wing's rooms."""
     config.include(".providers")
+    config.include(".verdict")
     config.include(".api")
     config.include(".ui")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,21 @@ from secretsvc.access.rules import assert_can
 from secretsvc.audit.rules import record
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict, ServerMisconfigured
 from secretsvc.keyring.rows import (
     Place,
     Row,
     count_by_kid,
     count_others,
     every_row,
+    find_unused,
+    forget,
     put_page,
+    retire_unused,
     take_page,
 )
-from secretsvc.secrets.rules import open_value, problem_with, seal_value
+from secretsvc.secrets.rules import open_value, problem_with
+from secretsvc.secrets.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
 
 VERIFY_PAGE = 500
 
@@ -66,8 +71,8 @@ class KeyRingReport:
 class Limits:
     """What the settings allow, and the database they lead to.
 
-    Sizes in bytes; `rate` in the notation of the `limits` library, None where there is no limit; `database`
-    is the engine's name.
+    Sizes in bytes; `rate` and `denials` in the notation of the `limits` library, None where there is no
+    limit; `database` is the engine's name.
     """
 
     secret_max_bytes: int
@@ -75,6 +80,7 @@ class Limits:
     body_max_bytes: int
     rate: str | None
     rate_is_shared: bool
+    denials: str | None
     database: str
 
 
@@ -84,6 +90,16 @@ class Rekeyed:
 
     rekeyed: int
     remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What became of the active key: `before` is the kid that was the newest adopted one."""
+
+    kid: str
+    before: str | None
+    changed: bool
+    was_retired: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +129,7 @@ def limits_in_force(call: Call) -> Limits:
         settings.body_max_bytes,
         None if settings.rate_limit is None else str(settings.rate_limit),
         not settings.rate_limit_storage.startswith("memory:"),
+        None if settings.denial_limit is None else str(settings.denial_limit),
         call.connection.dialect.name,
     )
 
@@ -120,25 +137,32 @@ def limits_in_force(call: Call) -> Limits:
 def rekey(call: Call, limit: int) -> Rekeyed:
     """Moves one page of at most `limit` envelopes to the active key, all of them or none.
 
-    Plaintexts, versions, revisions and times stay as they are. Raises `DecryptFailed` or `UnknownKid` for
-    an envelope that cannot be opened.
+    Plaintexts, versions, revisions and times stay as they are. Where nothing remains, keys that no envelope
+    names are retired. Raises `DecryptFailed` or `UnknownKid` for an envelope that cannot be opened, and
+    `ServerMisconfigured` where there is something to move and the active key may not seal.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     active = call.ring.active_kid
     page = take_page(call, active, limit)
     if page:
-        put_page(call, [_resealed(call, row) for row in page])
-    remaining = count_others(call, active)
+        put_page(call, _resealed(call, page))
+    remaining, may_seal = count_others(call, active)
+    if page and not may_seal:
+        # It was retired by another process meanwhile; all of this is undone.
+        doubt(call)
+        raise ServerMisconfigured()
     if page:
         detail = {"rekeyed": len(page), "remaining": remaining, "active_kid": active}
         record(call, "keyring.rekey", detail=detail)
+    if not remaining:
+        retire_unused(call, active)
     return Rekeyed(len(page), remaining)
 
 
 def count_remaining(call: Call) -> int:
     """How many envelopes are not under the active key."""
     assert_can(call, Role.ADMIN, GLOBAL)
-    return count_others(call, call.ring.active_kid)
+    return count_others(call, call.ring.active_kid).remaining
 
 
 def verify(call: Call) -> Iterator[Unreadable | None]:
@@ -151,19 +175,58 @@ def verify(call: Call) -> Iterator[Unreadable | None]:
     return (_examined(call, row, place) for row, place in every_row(call, VERIFY_PAGE))
 
 
+def unused_keys(call: Call) -> list[str]:
+    """The kids of the keys that can be retired: adopted, but not as the newest, and named by no envelope.
+
+    None where the active key may not seal itself: a wrong one must not retire those that are right.
+    """
+    assert_can(call, Role.ADMIN, GLOBAL)
+    return find_unused(call, call.ring.active_kid)
+
+
+def retire_unused_keys(call: Call) -> None:
+    """Retires them: they go on opening, but seal nothing until they are adopted anew."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    retire_unused(call, call.ring.active_kid)
+
+
+def adopt(call: Call) -> Adopted:
+    """Takes the active key into use as the newest one, also if it was retired, and records that.
+
+    One that is the newest already is left alone. Raises `Conflict` where another was adopted at the same
+    moment, and `ServerMisconfigured` where there is no ring.
+    """
+    assert_can(call, Role.ADMIN, GLOBAL)
+    kid, known = call.ring.active_kid, known_keys(call.connection)
+    newest = next(reversed(known), None)
+    mine, place = known.get(kid), known[newest].place + 1 if newest is not None else 1
+    done = Adopted(kid, newest, kid != newest, mine is not None and mine.retired_at is not None)
+    if not done.changed:
+        return done
+    if mine is not None:
+        forget(call, kid)
+    if not enter(call, kid, place, COMMAND):
+        raise Conflict("Another master key was adopted at the same moment.")
+    return done
+
+
 def _examined(call: Call, row: Row, place: Place) -> Unreadable | None:
     error = problem_with(call, row.sealed)
     return None if error is None else Unreadable(place, error)
 
 
-def _resealed(call: Call, row: Row) -> dict[str, Any]:
-    sealed = row.sealed
-    value = open_value(call, sealed)
-    envelope, kid = seal_value(call, sealed.environment_id, sealed.key, sealed.version, value)
-    return {
-        "row_id": row.secret_id,
-        "row_version": sealed.version,
-        "old_kid": sealed.kid,
-        "new_envelope": envelope,
-        "new_kid": kid,
-    }
+def _resealed(call: Call, page: list[Row]) -> list[Mapping[str, Any]]:
+    opened = [
+        Plain(one.environment_id, one.key, one.version, open_value(call, one))
+        for one in (row.sealed for row in page)
+    ]
+    return [
+        {
+            "row_id": row.secret_id,
+            "row_version": row.sealed.version,
+            "old_kid": row.sealed.kid,
+            "new_envelope": envelope,
+            "new_kid": kid,
+        }
+        for row, (envelope, kid) in zip(page, seal(call, opened), strict=True)
+    ]

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, bindparam, func, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    select,
+    tuple_,
+    update,
+)
 
 from secretsvc.kernel.call import Call
+from secretsvc.keyring.models import master_key
 from secretsvc.projects.models import environment, project
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules import Sealed
+from secretsvc.secrets.sealing import MAY_SEAL
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +50,39 @@ class Place:
     version: int
 
 
+class Others(NamedTuple):
+    """How many envelopes name other kids than the active one, and whether that one may seal."""
+
+    remaining: int
+    may_seal: bool
+
+
 def count_by_kid(call: Call) -> dict[str, int]:
     """How many envelopes, current and historical, name each kid."""
     return {row.kid: row.rows for row in call.connection.execute(_COUNT)}
 
 
-def count_others(call: Call, kid: str) -> int:
-    """How many envelopes name another kid."""
-    remaining: int = call.connection.execute(_COUNT_OTHERS, {"kid": kid}).scalar_one()
-    return remaining
+def count_others(call: Call, kid: str) -> Others:
+    """How many envelopes name another kid, and whether this one may seal, by one statement."""
+    row = call.connection.execute(_COUNT_OTHERS, {"kid": kid, "active_kid": kid}).one()
+    return Others(*row)
+
+
+def find_unused(call: Call, kid: str) -> list[str]:
+    """The keys which a process whose active key is `kid` may retire now."""
+    return [*call.connection.execute(_UNUSED, {"active_kid": kid}).scalars()]
+
+
+def forget(call: Call, kid: str) -> None:
+    """Takes an adopted key out, so that it can be adopted anew."""
+    call.connection.execute(_FORGET, {"kid": kid})
+
+
+def retire_unused(call: Call, kid: str) -> None:
+    """Retires them: no envelope names them, and they are not the newest adopted."""
+    retired = call.connection.execute(_RETIRE, {"active_kid": kid, "now": call.now})
+    for other in sorted(retired.scalars().all()):
+        log.info("master key %s has no envelope and is retired: it seals no more", other)
 
 
 def take_page(call: Call, kid: str, limit: int) -> list[Row]:
@@ -105,6 +146,8 @@ def _how_many(condition: ColumnElement[bool]) -> ScalarSelect[int]:
     return select(func.count()).select_from(secret_version).where(condition).scalar_subquery()
 
 
+# The table again, for what is asked of another key than the one in question.
+_KEY = master_key.alias("other_key")
 _IS_BELOW = secret_version.c.kid < bindparam("kid")
 _IS_ABOVE = secret_version.c.kid > bindparam("kid")
 _BELOW, _ABOVE = _others(_IS_BELOW), _others(_IS_ABOVE)
@@ -114,7 +157,16 @@ _COUNT = (
     .group_by(secret_version.c.kid)
 )
 # Both ranges of the index again, so that what has been moved is not counted over and over.
-_COUNT_OTHERS = select(_how_many(_IS_BELOW) + _how_many(_IS_ABOVE))
+_COUNT_OTHERS = select(_how_many(_IS_BELOW) + _how_many(_IS_ABOVE), MAY_SEAL)
+_IS_UNUSED = and_(
+    master_key.c.retired_at.is_(None),
+    master_key.c.place < select(func.max(_KEY.c.place)).scalar_subquery(),
+    ~exists(select(secret_version.c.kid).where(secret_version.c.kid == master_key.c.kid)),
+    exists(select(_KEY.c.kid).where(_KEY.c.kid == bindparam("active_kid"), _KEY.c.retired_at.is_(None))),
+)
+_FORGET = delete(master_key).where(master_key.c.kid == bindparam("kid"))
+_UNUSED = select(master_key.c.kid).where(_IS_UNUSED)
+_RETIRE = update(master_key).where(_IS_UNUSED).values(retired_at=bindparam("now")).returning(master_key.c.kid)
 _PUT = (
     update(secret_version)
     .where(

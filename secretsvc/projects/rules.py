@@ -8,7 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, bindparam, func, or_, select, true
 
-from secretsvc.access.rules import at_environment, confirm, not_found
+from secretsvc.access.locating import at_environment
+from secretsvc.access.rules import confirm, not_found
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call

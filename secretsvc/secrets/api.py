@@ -6,7 +6,7 @@ from typing import Any
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.secrets import domain, schemas
-from secretsvc.secrets.formats import write_env
+from secretsvc.secrets.formats import encode_env
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 
@@ -32,7 +32,7 @@ def export_secrets(context: Secrets, request: Any) -> Any:
         return exported
     response = request.response
     response.content_type, response.charset = "text/plain", "utf-8"
-    response.text = write_env(exported.secrets)
+    response.body = encode_env(exported.secrets)
     return response
 
 

@@ -30,8 +30,8 @@ from secretsvc.secrets.rules import (
     Sealed,
     find_secret,
     listed,
+    open_all,
     open_value,
-    opened,
     secrets_inside,
 )
 from secretsvc.secrets.writing import Planner, Written, check_edits, check_values, write
@@ -93,7 +93,8 @@ def list_secrets(call: Call, at: Address) -> Listing:
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    return Listing([listed(inside, row) for row in secrets_inside(call, place.id)], place.rev)
+    with secrets_inside(call, place.id) as rows:
+        return Listing([listed(inside, row) for row in rows], place.rev)
 
 
 def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
@@ -118,11 +119,12 @@ def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
 
 
 def export_secrets(call: Call, at: Address, reason: str) -> Exported:
-    """Every value; one that cannot be opened fails them all (specification, "Secrets" 3)."""
+    """Every value; one that cannot be opened fails them all (specification, "Secrets" 3).
+
+    Raises `DecryptFailed`, `UnknownKid`, and `Unavailable` where too many are under way (contract 8.1).
+    """
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    inside = call.ring.within(place.id)
-    values = dict([opened(inside, row) for row in secrets_inside(call, place.id)])
+    place, values = open_all(call, at)
     record(
         call,
         "secret.export",

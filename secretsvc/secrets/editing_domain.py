@@ -27,8 +27,7 @@ from secretsvc.secrets.rules import (
     Sealed,
     find_secret,
     listed,
-    live_secrets,
-    open_value,
+    opened,
     problem_with,
     secrets_inside,
     versions_beside,
@@ -157,13 +156,7 @@ def rewrite_as_text(
     check_values(call, values)
 
     def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
-        present = {}
-        for row in live_secrets(call, [place.id]):
-            # What cannot be read differs from whatever the text says.
-            with suppress(DecryptFailed, UnknownKid):
-                present[row.key] = open_value(call, Sealed.of(row))
-        changed = {key: value for key, value in values.items() if present.get(key) != value}
-        return Plan(changed, known.keys() - values.keys())
+        return Plan(_changed(call, place, values), known.keys() - values.keys())
 
     return write(
         call,
@@ -178,12 +171,25 @@ def rewrite_as_text(
     )
 
 
+def _changed(call: Call, place: Environment, values: Mapping[str, str]) -> dict[str, str]:
+    changed, inside = dict(values), call.ring.within(place.id)
+    with secrets_inside(call, place.id) as rows:
+        for row in rows:
+            # What cannot be read differs from whatever the text says.
+            with suppress(DecryptFailed, UnknownKid):
+                key, value = opened(inside, row)
+                if changed.get(key) == value:
+                    del changed[key]
+    return changed
+
+
 def sheet(call: Call, at: Address) -> Sheet:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     place = find_environment(call, at)
     inside = call.ring.within(place.id)
-    items = [listed(inside, row) for row in secrets_inside(call, place.id)]
+    with secrets_inside(call, place.id) as rows:
+        items = [listed(inside, row) for row in rows]
     return Sheet(place, items, {one.key: one for one in _authored(call, CURRENT, place.id)})
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, func, select
 
 from secretsvc.access.rules import assert_sees
+from secretsvc.db.prepared import Prepared
+from secretsvc.db.statements import DIALECTS, is_among
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.projects import domain as projects
 from secretsvc.projects.rules import Environment, Project
-from secretsvc.secrets.rules import Sealed, live_secrets, problem_with
+from secretsvc.secrets.models import secret
+from secretsvc.secrets.rules import IS_CURRENT, Sealed, problem_with, versions_beside
 
 PRESENT, MISSING, UNREADABLE = "present", "missing", "unreadable"
 
@@ -36,24 +43,61 @@ class KeyMatrix:
 def key_matrix(call: Call, at: Address, text: str = "", *, missing_only: bool = False) -> KeyMatrix:
     """The keys that hold `text`, in any case; with `missing_only` those that some environment lacks.
 
-    An environment that the caller does not see has no column, and its keys no row.
+    An environment that the caller does not see has no column, and its keys no row. Only what is shown is
+    opened, one value after the other. Raises `NotFound`, and `ServerMisconfigured` without a ring, also
+    where there is nothing to open yet: the answer must not depend on how many secrets there are.
     """
     assert_sees(call, at)
     found = projects.get_project(call, at)
     places = projects.environments_of(call, [found])[found.id]
-    secrets = {(row.key, row.environment_id): row for row in live_secrets(call, [one.id for one in places])}
-    keys = sorted({key for key, _ in secrets})
-    rows = []
-    for key in keys:
-        if text.lower() not in key.lower():
-            continue
-        states = [_state(call, secrets.get((key, one.id))) for one in places]
-        if MISSING in states or not missing_only:
-            rows.append(MatrixRow(key, states))
+    _ = call.ring
+    ids = [one.id for one in places]
+    there = _keys_of(call, ids)
+    keys = sorted(there)
+    shown = [key for key in keys if text.lower() in key.lower()]
+    if missing_only:
+        shown = [key for key in shown if there[key] < len(ids)]
+    states = _states(call, ids, shown)
+    rows = [MatrixRow(key, [states.get((key, one), MISSING) for one in ids]) for key in shown]
     return KeyMatrix(found, places, rows, len(keys))
 
 
-def _state(call: Call, row: Any) -> str:
-    if row is None:
-        return MISSING
-    return UNREADABLE if problem_with(call, Sealed.of(row)) else PRESENT
+def _keys_of(call: Call, environments: Sequence[UUID]) -> dict[str, int]:
+    """How many of the environments have each key."""
+    statement = _KEYS[call.connection.dialect.name]
+    rows = statement.rows(call.connection, {"environments": environments})
+    return {row.key: row.environments for row in rows}
+
+
+def _states(call: Call, environments: Sequence[UUID], keys: Sequence[str]) -> dict[tuple[str, UUID], str]:
+    statement = _STATES[call.connection.dialect.name]
+    found = {}
+    with statement.streamed(call.connection, {"environments": environments, "keys": keys}) as rows:
+        for row in rows:
+            sealed = Sealed(*row)
+            problem = problem_with(call, sealed)
+            found[sealed.key, sealed.environment_id] = UNREADABLE if problem else PRESENT
+    return found
+
+
+def _live(dialect_name: str, *columns: Any) -> Select[Any]:
+    is_inside = is_among(secret.c.environment_id, "environments", dialect_name)
+    return select(*columns).where(is_inside, ~secret.c.deleted)
+
+
+def _keys(dialect_name: str) -> Select[Any]:
+    return _live(dialect_name, secret.c.key, func.count().label("environments")).group_by(secret.c.key)
+
+
+def _sealed(dialect_name: str) -> Select[Any]:
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    columns = secret.c.environment_id, secret.c.key, secret.c.version, version.c.envelope, version.c.kid
+    return (
+        _live(dialect_name, *columns)
+        .outerjoin_from(secret, version, is_current)
+        .where(is_among(secret.c.key, "keys", dialect_name))
+    )
+
+
+_KEYS = {name: Prepared(_keys(name)) for name in DIALECTS}
+_STATES = {name: Prepared(_sealed(name)) for name in DIALECTS}

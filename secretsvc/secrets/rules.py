@@ -1,27 +1,43 @@
-"""Secrets at rest: to load them, and to seal and open their values in their place."""
+"""Secrets at rest: to load them, and to open their values in their place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields
+from sys import getsizeof
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, FromClause, Select, and_, bindparam, literal_column, select, true
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    true,
+)
 
-from secretsvc.access.rules import at_environment
+from secretsvc.access.locating import at_environment
 from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Compartment, Envelope
+from secretsvc.kernel.crypto import Compartment
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.models import environment, project
-from secretsvc.projects.rules import environment_row
+from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
 
 SECRET_NOT_FOUND = "Secret not found."  # noqa: S105 - a message, not a password
 VERSION_NOT_FOUND = "Version not found."
+#: Up to so many bytes are read without a stream, which PostgreSQL plans anew each time.
+AT_ONCE = 2**20
+_EMPTY = getsizeof("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +52,6 @@ class Sealed:
     version: int
     envelope: bytes | None
     kid: str | None
-
-    @classmethod
-    def of(cls, row: Any) -> Sealed:
-        """From a row of `live_secrets`."""
-        return cls(row.environment_id, row.key, row.version, row.envelope, row.kid)
 
 
 @dataclass
@@ -95,11 +106,6 @@ def _problem(
     return None
 
 
-def seal_value(call: Call, environment_id: UUID, key: str, version: int, value: str) -> Envelope:
-    """The value under the active key, bound to its place. Raises `ServerMisconfigured`."""
-    return call.ring.within(environment_id).seal(value.encode("utf-8"), key, version)
-
-
 def find_secret(call: Call, at: Address, key: str) -> Any:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
@@ -112,23 +118,48 @@ def find_secret(call: Call, at: Address, key: str) -> Any:
     return row
 
 
-def live_secrets(call: Call, environments: Iterable[UUID]) -> Sequence[Any]:
-    """The secrets of some environments, sorted by key, each with its current version.
+def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    """The live secrets of an environment, sorted by key, each with its current version.
 
-    Raises `ServerMisconfigured` without a ring, also where there is nothing to open yet: the answer must
-    not depend on how many secrets there are.
+    They are plain tuples for `listed` and `opened`, of which a few are in memory at once: nothing may be
+    executed before the context ends. Whoever keeps what it opens takes `open_all`.
     """
-    _ = call.ring
-    # All at once: where a caller gives up half way, a cursor that is still open keeps SQLite's old
-    # snapshot, beyond the rollback, for whoever gets the connection next.
-    statement = LIVE[call.connection.dialect.name]
-    return call.connection.execute(statement, {"environments": [*environments]}).all()
-
-
-def secrets_inside(call: Call, environment_id: UUID) -> Sequence[Any]:
-    """As `live_secrets`, of one environment, and plain tuples without it, for `listed` and `opened`."""
     statement = _INSIDE[call.connection.dialect.name]
-    return statement.tuples(call.connection, {"environment_id": environment_id})
+    return statement.streamed(call.connection, {"environment_id": environment_id})
+
+
+def open_all(call: Call, at: Address) -> tuple[Environment, dict[str, str]]:
+    """An environment and every value of it by key, sorted, admitted until the answer has left.
+
+    No other use case may hold so many values at once. Raises `NotFound`, `ServerMisconfigured`,
+    `Unavailable`, `DecryptFailed`, `UnknownKid`.
+    """
+    row = environment_row(call, at, _SIZED[call.connection.dialect.name])
+    place, admitted = Environment(*row[:-1]), row.size
+    inside = call.ring.within(place.id)
+    call.admit(admitted)
+    values: dict[str, str] = {}
+    size = 0
+    with _all_inside(call, place.id, admitted) as rows:
+        for row in rows:
+            key, value = opened(inside, row)
+            # One character beyond Latin-1 makes Python keep two or four bytes for each.
+            size += getsizeof(value) - _EMPTY
+            if size > admitted:
+                call.admit(size - admitted)
+                admitted = size
+            values[key] = value
+    return place, values
+
+
+def _all_inside(
+    call: Call, environment_id: UUID, size: int
+) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    """As `secrets_inside`; where all of it takes little memory it takes less time."""
+    if size > AT_ONCE:
+        return secrets_inside(call, environment_id)
+    statement = _INSIDE[call.connection.dialect.name]
+    return nullcontext(statement.tuples(call.connection, {"environment_id": environment_id}))
 
 
 def versions_beside(
@@ -187,13 +218,36 @@ def _each(dialect_name: str) -> Select[Any]:
     )
 
 
-LIVE = {
-    name: _each(name)
-    .add_columns(secret.c.environment_id)
-    .where(secret.c.environment_id.in_(bindparam("environments", expanding=True)))
-    for name in DIALECTS
-}
 INSIDE = {
     name: _each(name).where(secret.c.environment_id == bindparam("environment_id")) for name in DIALECTS
 }
 _INSIDE = {name: Prepared(statement) for name, statement in INSIDE.items()}
+
+
+def _sized(dialect_name: str) -> Select[Any]:
+    """An environment, and how many bytes the envelopes are that `secrets_inside` reads.
+
+    Neither database reads a long value to tell its length.
+    """
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    size = (
+        select(func.coalesce(func.sum(_length_of(version.c.envelope, dialect_name)), 0))
+        .select_from(secret)
+        .outerjoin(version, is_current)
+        .where(secret.c.environment_id == environment.c.id, ~secret.c.deleted)
+        .correlate(environment)
+        .scalar_subquery()
+    )
+    return (
+        select(*(environment.c[one.name] for one in fields(Environment)), size.label("size"))
+        .join_from(environment, project)
+        .where(at_environment())
+    )
+
+
+def _length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:
+    bytes_of = func.length if dialect_name == "sqlite" else func.octet_length
+    return bytes_of(envelope, type_=BigInteger)
+
+
+_SIZED = {name: Prepared(_sized(name)) for name in DIALECTS}

@@ -11,7 +11,7 @@ from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.secrets import domain, editing_domain, matrix_domain, schemas
-from secretsvc.secrets.formats import write_env
+from secretsvc.secrets.formats import encode_env
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.web.forms import Form
 from secretsvc.web.pages import see_other
@@ -136,7 +136,7 @@ def export(context: Environment, request: Any) -> Any:
     response, name = request.response, "-".join(filter(None, (context.address.project, context.__name__)))
     if query["format"] == "env":
         response.content_type, response.charset = "text/plain", "utf-8"
-        response.text = write_env(exported.secrets)
+        response.body = encode_env(exported.secrets)
     else:
         response.content_type, response.charset = "application/json", "utf-8"
         response.body = orjson.dumps(exported.secrets)

@@ -17,7 +17,7 @@ from secretsvc.db.statements import insert_many, update_many
 from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.crypto import Envelope
 from secretsvc.kernel.errors import (
     Issue,
     PayloadTooLarge,
@@ -39,6 +39,7 @@ from secretsvc.secrets.planning import (
     described_alone,
     growth_of,
 )
+from secretsvc.secrets.sealing import MAY_SEAL, Plain, doubt, seal
 
 
 class LostRace(Exception):
@@ -179,14 +180,14 @@ def _apply(
     known: Mapping[str, Known],
 ) -> None:
     try:
-        _advance(call, place, growth_of(changes))
+        envelopes = _sealed(call, place, plan, changes) if changes else {}
+        _advance(call, place, growth_of(changes), seals=bool(envelopes))
         ids = {key: one.id for key, one in known.items()}
         new = [change for change in changes if change.key not in ids]
         if new:
             ids |= _insert_secrets(call, place, plan, new)
         if changes:
-            inside = call.ring.within(place.id)
-            versions = [_version_row(call, inside, place, plan, change, ids) for change in changes]
+            versions = [_version_row(call, place, change, ids, envelopes) for change in changes]
             insert_many(call.connection, secret_version, versions)
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         updates += [_described_row(plan, known[key]) for key in described]
@@ -198,13 +199,23 @@ def _apply(
         raise LostRace from None
 
 
-def _advance(call: Call, place: Environment, growth: int) -> None:
-    """Takes the next revision, and where the environment grows counts its secrets by the same statement."""
-    moved = call.connection.execute(
-        _ADVANCE_AND_COUNT if growth > 0 else _ADVANCE,
-        {"environment_id": place.id, "present": place.rev, "now": call.now},
-    ).first()
+def _sealed(call: Call, place: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
+    """The envelopes of a write by their key; nothing is removed by one."""
+    kept = [change for change in changes if change.kind != REMOVED]
+    plain = [Plain(place.id, one.key, one.version, plan.values[one.key]) for one in kept]
+    return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
+
+
+def _advance(call: Call, place: Environment, growth: int, *, seals: bool) -> None:
+    """Takes the next revision; by the same statement asks whether the key may seal, and counts what grows."""
+    parameters = {"environment_id": place.id, "present": place.rev, "now": call.now}
+    if seals:
+        parameters["active_kid"] = call.ring.active_kid
+    moved = call.connection.execute(_ADVANCE[seals, growth > 0], parameters).first()
     if moved is None:
+        if seals:
+            # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
+            doubt(call)
         raise LostRace
     if growth > 0:
         _check_room(call, moved.live + growth)
@@ -228,11 +239,9 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Collection[
 
 
 def _version_row(
-    call: Call, inside: Compartment, place: Environment, plan: Plan, change: Change, ids: Mapping[str, int]
+    call: Call, place: Environment, change: Change, ids: Mapping[str, int], envelopes: Mapping[str, Envelope]
 ) -> dict[str, Any]:
-    envelope, kid = None, None
-    if change.kind != REMOVED:
-        envelope, kid = inside.seal(plan.values[change.key].encode("utf-8"), change.key, change.version)
+    envelope, kid = envelopes.get(change.key, (None, None))
     return {
         "secret_id": ids[change.key],
         "version": change.version,
@@ -275,5 +284,11 @@ _NEXT = (
     .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
     .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
 )
-_ADVANCE = _NEXT.returning(environment.c.rev)
-_ADVANCE_AND_COUNT = _NEXT.returning(LIVE_COUNT.scalar_subquery().label("live"))
+_NEXT_SEALING = _NEXT.where(MAY_SEAL)
+_LIVE = LIVE_COUNT.scalar_subquery().label("live")
+#: By whether values are sealed, and whether there will be more of them.
+_ADVANCE = {
+    (False, False): _NEXT.returning(environment.c.rev),
+    (True, False): _NEXT_SEALING.returning(environment.c.rev),
+    (True, True): _NEXT_SEALING.returning(_LIVE),
+}

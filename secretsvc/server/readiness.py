@@ -80,17 +80,13 @@ class Readiness:
 
 
 def key_may_seal(registry: Any) -> bool:
-    """Whether the active master key is adopted: here the key guard is wired.
-
-    `registry.key_verdict`, where there is one, is called without arguments in a thread that may wait, adopts
-    nothing, and is true for a key that may seal.
-    """
+    """Whether the active master key is in use, or would be by its first envelope. Waits for the database."""
     try:
         registry.load_ring()
     except ServerMisconfigured:
         return False
-    judge = getattr(registry, "key_verdict", None)
-    return judge is None or bool(judge())
+    found: bool = registry.key_verdict()
+    return found
 
 
 def database_state(registry: Any) -> State:

@@ -5,5 +5,6 @@ from typing import Any
 
 def includeme(config: Any) -> None:
     """Directives first, so that every wing can use them."""
-    for room in ("tree", "errors", "views", "pages", "assets", "tweens", "access_log", "metrics"):
+    rooms = ("tree", "errors", "views", "pages", "assets", "admitted", "tweens", "access_log", "metrics")
+    for room in rooms:
         config.include(f".{room}")

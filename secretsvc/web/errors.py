@@ -11,7 +11,14 @@ from pyramid.httpexceptions import HTTPException
 from pyramid.renderers import render
 from pyramid.response import Response
 
-from secretsvc.kernel.errors import BadRequest, Internal, NotFound, RateLimited, SecretsvcError
+from secretsvc.kernel.errors import (
+    BadRequest,
+    Internal,
+    NotFound,
+    RateLimited,
+    SecretsvcError,
+    Unavailable,
+)
 from secretsvc.kernel.throttle import Throttle
 from secretsvc.web.failures import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
@@ -39,6 +46,7 @@ STATUS = {
     "NOT_IMPLEMENTED": 501,
     "NO_ADMINS_CONFIGURED": 503,
     "IDENTITY_PROVIDER_UNAVAILABLE": 503,
+    "UNAVAILABLE": 503,
 }
 
 
@@ -52,16 +60,21 @@ def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
     return body
 
 
+def is_outside_api(environ: dict[str, Any]) -> bool:
+    """Whether the path is that of a page, or of what pages are made of."""
+    return not f"{environ['PATH_INFO']}/".startswith(JSON_PATHS)
+
+
 def error_response(error: SecretsvcError, request: Any) -> Response:
     """The answer to an error: the envelope for the API, a page for everything else."""
-    if f"{request.environ['PATH_INFO']}/".startswith(JSON_PATHS):
-        return _answer(_document, error, request)
-    return Drawing(lambda: _answer(_page, error, request))
+    if is_outside_api(request.environ):
+        return Drawing(lambda: _answer(_page, error, request))
+    return _answer(_document, error, request)
 
 
 def _answer(make: Callable[[SecretsvcError, Any], Response], error: SecretsvcError, request: Any) -> Response:
     response = make(error, request)
-    if isinstance(error, RateLimited):
+    if isinstance(error, (RateLimited, Unavailable)):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
 

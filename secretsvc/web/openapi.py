@@ -10,9 +10,9 @@ from typing import Any
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.errors import STATUS
 from secretsvc.web.headers import REQUEST_ID_HEADER
-from secretsvc.web.jsonschema import of_node, of_schema, of_type
-from secretsvc.web.schema import example_of
+from secretsvc.web.schema import example_of, field_schema
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
+from secretsvc.web.types import described
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
 
 EVERYWHERE = (400, 422, 500)
@@ -29,7 +29,7 @@ MEANINGS = {
     422: "Rejected by the schema",
     429: "Too many requests",
     500: "A failure of the service, its configuration or a stored value",
-    503: "No administrator is configured, or the access proxy's keys are unavailable",
+    503: "No administrator is configured, the access proxy's keys are unavailable, or too much is under way",
 }
 REQUIREMENTS = {
     VISIBLE: "Requires that the project is visible: a grant on it, above it, or on one of its environments.",
@@ -59,7 +59,8 @@ def endpoints(registry: Any) -> list[Endpoint]:
         if operation is not None:
             path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            wing = settings["callable"].__module__.split(".")[-2]
+            package, _, module = settings["callable"].__module__.rpartition(".")
+            wing = package.rpartition(".")[2] or module
             found.append(Endpoint(path or "/", settings["context"], parameters, operation, wing))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
 
@@ -126,7 +127,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     if parameters:
         found["parameters"] = parameters
     if operation.body is not None:
-        content = {"schema": of_schema(operation.body), "example": example_of(operation.body)}
+        content = {"schema": described(operation.body), "example": example_of(operation.body)}
         found["requestBody"] = {"required": True, "content": {"application/json": content}}
     if operation.role is PUBLIC:
         found["security"] = []
@@ -148,13 +149,13 @@ def _path_parameter(node: type[Node]) -> dict[str, Any]:
         "name": node.parameter,
         "in": "path",
         "required": True,
-        "schema": of_type(node.grammar_type),
+        "schema": described(node.grammar_type),
         "example": example_of(node.grammar_type),
     }
 
 
 def _query_parameter(node: Any) -> dict[str, Any]:
-    return {"name": node.name, "in": "query", "required": node.required, "schema": of_node(node)}
+    return {"name": node.name, "in": "query", "required": node.required, "schema": field_schema(node)}
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
@@ -188,14 +189,15 @@ def _success(operation: Operation) -> dict[str, Any]:
 
 
 def _body(operation: Operation, media: str) -> dict[str, Any]:
-    return of_schema(operation.response) if media == "application/json" else {"type": "string"}
+    return described(operation.response) if media == "application/json" else {"type": "string"}
 
 
 def _error(status: int) -> dict[str, Any]:
     codes = [code for code, mapped in STATUS.items() if mapped == status]
     headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
-    if status == 429:
-        headers["Retry-After"] = {"required": True, "schema": {"type": "integer", "minimum": 1}}
+    if status in (429, 503):
+        # Of the codes of 503 only UNAVAILABLE knows when.
+        headers["Retry-After"] = {"required": status == 429, "schema": {"type": "integer", "minimum": 1}}
     schema = {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": codes}}}]}
     return {
         "description": MEANINGS[status],

@@ -164,7 +164,7 @@ def cursor_of(request: Any) -> UUID | None:
 
 
 def page_view(view: View, info: Any) -> View:
-    """Declares the request, and refuses ill-formed path parameters."""
+    """Declares the request, and refuses ill-formed path parameters and forms without an edge cache's name."""
     page: Page | None = info.options.get("page")
     if page is None:
         return view
@@ -175,6 +175,9 @@ def page_view(view: View, info: Any) -> View:
         issues = context.issues()
         if issues:
             raise ValidationFailed(issues=issues)
+        if page.writes:
+            # What comes of a form may hold values: where the edge cache cannot be told, nothing is done.
+            _ = request.registry.service_settings.edge_cache_header
         request.response.headers["Content-Security-Policy"] = PAGE_CONTENT_SECURITY_POLICY
         return view(context, request)
 

@@ -1,258 +1,119 @@
-"""Colander types and schemas that take nothing for something else: no coercion, no unknown field.
+"""Colander schemas that take nothing for something else: no coercion, no unknown field, every issue told.
 
-Each type knows its bounds as attributes, so that a schema can also be read as documentation.
+The types that they are made of can be imported from here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
-from uuid import UUID
 
 import colander
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.kernel.grammar import is_secret_key, is_slug
-from secretsvc.kernel.ids import read_id
+from secretsvc.web.containers import Items, ListOf, Nullable, SecretMap, invalid
+from secretsvc.web.types import (
+    KEY_GRAMMAR,
+    Anything,
+    Boolean,
+    Choice,
+    Document,
+    Identifier,
+    Integer,
+    IntegerText,
+    JsonSchema,
+    SecretKey,
+    SecretValue,
+    Slug,
+    Text,
+    Type,
+    described,
+)
 
-MAX_INTEGER = 2**53 - 1
+__all__ = [
+    "CURSOR",
+    "DESCRIPTION",
+    "KEY_GRAMMAR",
+    "NAME",
+    "NOTHING",
+    "ROLE",
+    "Anything",
+    "Body",
+    "Boolean",
+    "Choice",
+    "Document",
+    "Identifier",
+    "Integer",
+    "IntegerText",
+    "Items",
+    "ListOf",
+    "ListQuery",
+    "Nullable",
+    "SecretKey",
+    "SecretMap",
+    "SecretValue",
+    "Slug",
+    "Text",
+    "Type",
+    "Variants",
+    "example_of",
+    "field_schema",
+    "optional",
+    "required",
+    "validate",
+]
+
 REQUIRED = "Required."
-KEY_GRAMMAR = "Must be the name of an environment variable."
-NUL = "\x00"
+
+
+class Object(colander.Mapping):  # type: ignore[misc]  # it has no types of its own
+    """A mapping of known names. Colander's own tells of the unknown ones and of nothing else."""
+
+    def deserialize(self, node: Any, cstruct: Any) -> Any:
+        """The fields that were read. Raises `colander.Invalid`."""
+        if cstruct is colander.null:
+            return colander.null
+        if not isinstance(cstruct, Mapping):
+            raise colander.Invalid(node, "Must be an object.")
+        names = {child.name for child in node.children}
+        problems = _unknown(cstruct, names)
+        try:
+            found = super().deserialize(node, {name: cstruct[name] for name in cstruct if name in names})
+        except colander.Invalid as error:
+            for child in invalid(node, problems).children:
+                error.add(child)
+            raise
+        if problems:
+            raise invalid(node, problems)
+        return found
+
+
+def _unknown(values: Mapping[str, Any], known: Container[str]) -> dict[str, str]:
+    return {name: "Unknown field." for name in values if name not in known}
 
 
 class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of its own
     """A JSON object or a query string; an unknown field is an issue."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("unknown", "raise")
-        super().__init__(*args, **kwargs)
-
     def schema_type(self) -> Any:
-        return colander.Mapping(unknown="raise")
-
-
-class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its own
-    """The base: `null` is refused unless the type is nullable. `example` is for the documentation."""
-
-    example: Any = None
-
-    def __init__(self, *, nullable: bool = False) -> None:
-        self.nullable = nullable
-
-    def deserialize(self, node: Any, cstruct: Any) -> Any:
-        if cstruct is colander.null:
-            return colander.null
-        if cstruct is None:
-            if self.nullable:
-                return None
-            raise colander.Invalid(node, "Must not be null.")
-        return self.read(node, cstruct)
-
-    def read(self, node: Any, value: Any) -> Any:
-        """The value, or `colander.Invalid`."""
-        raise colander.Invalid(node, "Not readable.")
-
-
-class Text(Type):
-    """Text of `minimum` to `maximum` characters that every database can hold."""
-
-    example = "Web shop"
-
-    def __init__(
-        self, *, minimum: int = 0, maximum: int, strip: bool = False, nullable: bool = False
-    ) -> None:
-        super().__init__(nullable=nullable)
-        self.minimum, self.maximum, self.strip = minimum, maximum, strip
-
-    def read(self, node: Any, value: Any) -> str:
-        if not isinstance(value, str):
-            raise colander.Invalid(node, "Must be a string.")
-        text = value.strip() if self.strip else value
-        if not self.minimum <= len(text) <= self.maximum:
-            raise colander.Invalid(node, f"Must have {self.minimum} to {self.maximum} characters.")
-        if NUL in text:
-            raise colander.Invalid(node, "Must not hold NUL.")
-        return text
-
-
-class Slug(Type):
-    """A slug (specification, "Common grammar")."""
-
-    example = "shop"
-
-    def read(self, node: Any, value: Any) -> str:
-        if not isinstance(value, str) or not is_slug(value):
-            raise colander.Invalid(node, "Must be a slug.")
-        return value
-
-
-class SecretKey(Type):
-    """The name of a secret (specification, "Common grammar")."""
-
-    example = "API_KEY"
-
-    def read(self, node: Any, value: Any) -> str:
-        if not isinstance(value, str) or not is_secret_key(value):
-            raise colander.Invalid(node, KEY_GRAMMAR)
-        return value
-
-
-class Identifier(Type):
-    """An id: a UUID in its usual spelling. In answers one of a few `words` may stand for it."""
-
-    example = "0190163d-8694-739b-aea5-966c26f8ad91"
-
-    def __init__(self, *, nullable: bool = False, words: tuple[str, ...] = ()) -> None:
-        super().__init__(nullable=nullable)
-        self.words = words
-
-    def read(self, node: Any, value: Any) -> UUID:
-        found = read_id(value)
-        if found is None:
-            raise colander.Invalid(node, "Must be an id.")
-        return found
-
-
-class Integer(Type):
-    """A JSON integer within bounds; a boolean or a float is none."""
-
-    example = 1
-
-    def __init__(self, *, minimum: int = 0, maximum: int = MAX_INTEGER, nullable: bool = False) -> None:
-        super().__init__(nullable=nullable)
-        self.minimum, self.maximum = minimum, maximum
-
-    def read(self, node: Any, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise colander.Invalid(node, "Must be an integer.")
-        return self.bounded(node, value)
-
-    def bounded(self, node: Any, value: int) -> int:
-        """The value if it is within bounds."""
-        if not self.minimum <= value <= self.maximum:
-            raise colander.Invalid(node, f"Must be {self.minimum} to {self.maximum}.")
-        return value
-
-
-class IntegerText(Integer):
-    """An integer of a query string: plain ASCII digits."""
-
-    def read(self, node: Any, value: Any) -> int:
-        if not (value.isascii() and value.isdigit() and len(value) <= 16):
-            raise colander.Invalid(node, "Must be an integer.")
-        return self.bounded(node, int(value))
-
-
-class Boolean(Type):
-    """`true` or `false`."""
-
-    example = False
-
-    def read(self, node: Any, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise colander.Invalid(node, "Must be true or false.")
-        return value
-
-
-class Choice(Type):
-    """One of a few words."""
-
-    def __init__(self, *choices: str, nullable: bool = False) -> None:
-        super().__init__(nullable=nullable)
-        self.choices = choices
-
-    def read(self, node: Any, value: Any) -> str:
-        if not isinstance(value, str) or value not in self.choices:
-            raise colander.Invalid(node, f"Must be one of {', '.join(self.choices)}.")
-        return value
-
-
-class ListOf(Type):
-    """An array whose items are all of one type."""
-
-    def __init__(self, item: Type) -> None:
-        super().__init__()
-        self.item = item
-
-    def read(self, node: Any, value: Any) -> list[Any]:
-        if not isinstance(value, list):
-            raise colander.Invalid(node, "Must be an array.")
-        return list(_each(node, self.item, [(str(index), item) for index, item in enumerate(value)]).values())
-
-
-class Items(Type):
-    """An array of objects of one schema; it stands in answers only."""
-
-    def __init__(self, schema: Body) -> None:
-        super().__init__()
-        self.schema = schema
-
-
-class Nullable(Type):
-    """An object of one schema, or null; it stands in answers only."""
-
-    def __init__(self, schema: Body) -> None:
-        super().__init__(nullable=True)
-        self.schema = schema
-
-
-class Anything(Type):
-    """Any JSON; it stands in answers only."""
-
-    def read(self, node: Any, value: Any) -> Any:
-        return value
-
-
-class Document(Type):
-    """A JSON object of somebody else's schema; it stands in answers only."""
-
-
-class SecretValue(Type):
-    """A value: any text, NUL included, because what is stored is its envelope."""
-
-    example = "s3cr3t"
-
-    def read(self, node: Any, value: Any) -> str:
-        if not isinstance(value, str):
-            raise colander.Invalid(node, "Must be a string.")
-        return value
-
-
-class SecretMap(Type):
-    """An object from secret keys to values of one type; an issue's path segment is the key."""
-
-    def __init__(self, item: Type) -> None:
-        super().__init__()
-        self.item = item
-
-    def read(self, node: Any, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise colander.Invalid(node, "Must be an object.")
-        misnamed = [key for key in value if not is_secret_key(key)]
-        if misnamed:
-            raise _invalid(node, dict.fromkeys(misnamed, KEY_GRAMMAR))
-        return _each(node, self.item, value.items())
-
-
-def _each(node: Any, item: Type, members: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Every member read; all that fail are reported together."""
-    found, problems = {}, {}
-    for name, member in members:
-        try:
-            found[name] = item.deserialize(node, member)
-        except colander.Invalid as error:
-            problems[name] = str(error.msg)
-    if problems:
-        raise _invalid(node, problems)
+        return Object()
+
+    def json_schema(self) -> JsonSchema:
+        """Closed against unknown members."""
+        return {
+            "type": "object",
+            "properties": {node.name: field_schema(node) for node in self.children},
+            "required": [node.name for node in self.children if node.required],
+            "additionalProperties": False,
+        }
+
+
+def field_schema(node: Any) -> JsonSchema:
+    """The JSON Schema of one field, with its default. Raises as `described`."""
+    found = described(node if isinstance(node, Body) else node.typ)
+    if node.missing not in (colander.required, colander.drop):
+        found["default"] = node.missing
     return found
-
-
-def _invalid(node: Any, problems: Mapping[str, str]) -> colander.Invalid:
-    invalid = colander.Invalid(node)
-    for name, problem in problems.items():
-        invalid.add(colander.Invalid(colander.SchemaNode(colander.String(), name=name), problem))
-    return invalid
 
 
 class Variants:
@@ -263,13 +124,18 @@ class Variants:
 
     def deserialize(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """As a schema does. Raises `colander.Invalid`."""
-        if self.field not in values:
-            raise _invalid(Body(), {self.field: REQUIRED})
-        chosen = values[self.field]
-        if not isinstance(chosen, str) or chosen not in self.schemas:
-            raise _invalid(Body(), {self.field: f"Must be one of {', '.join(self.schemas)}."})
-        found: dict[str, Any] = self.schemas[chosen].deserialize(values)
-        return found
+        chosen = values.get(self.field)
+        if isinstance(chosen, str) and chosen in self.schemas:
+            found: dict[str, Any] = self.schemas[chosen].deserialize(values)
+            return found
+        due = f"Must be one of {', '.join(self.schemas)}." if self.field in values else REQUIRED
+        # Which fields are due is open then, but not which are in none of the schemas.
+        known = {self.field, *(node.name for schema in self.schemas.values() for node in schema.children)}
+        raise invalid(Body(), {self.field: due, **_unknown(values, known)})
+
+    def json_schema(self) -> JsonSchema:
+        """One of its schemas."""
+        return {"oneOf": [described(schema) for schema in self.schemas.values()]}
 
 
 def optional(type_: Type, **options: Any) -> Any:
@@ -293,13 +159,21 @@ def example_of(schema: Any) -> Any:
         return [example_of(schema.item)]
     if isinstance(schema, SecretMap):
         return {SecretKey.example: example_of(schema.item)}
-    if isinstance(schema, Type):
-        return schema.example
-    return {node.name: example_of(node.typ) for node in schema.children if node.required}
+    if isinstance(schema, colander.SchemaType):
+        return getattr(schema, "example", None)
+    return {
+        node.name: example_of(node if isinstance(node, Body) else node.typ)
+        for node in schema.children
+        if node.required
+    }
 
 
 def validate(schema: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in the schema's types. Raises `ValidationFailed` with every issue (contract 2)."""
+    """The values in the schema's types.
+
+    Raises `ValidationFailed` with every issue (contract 2): at each level those of known fields in the
+    order of the schema, then unknown fields in the order in which they came.
+    """
     try:
         found: dict[str, Any] = schema.deserialize(values)
     except colander.Invalid as error:
@@ -308,10 +182,7 @@ def validate(schema: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _issues(error: Any, path: str) -> Iterator[Issue]:
-    if isinstance(error, colander.UnsupportedFields):
-        for name in error.fields:
-            yield Issue(_join(path, name), "Unknown field.")
-    elif error.children:
+    if error.children:
         for child in error.children:
             yield from _issues(child, _join(path, child.node.name))
     else:

@@ -13,13 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 import colander
+from pyramid.exceptions import ConfigurationError
 from pyramid.interfaces import ITraverser
 from pyramid.traversal import ResourceTreeTraverser
 from zope.interface import implementer
 
 from secretsvc.kernel.authorization import GLOBAL, Address
 from secretsvc.kernel.errors import Issue, NotFound
-from secretsvc.web.schema import Anything, Identifier, Type
+from secretsvc.web.types import Anything, Identifier, Type, described
 
 API = "api"
 PAGES = "pages"
@@ -174,14 +175,27 @@ class Traverser:
 
 
 def add_tree_child(config: Any, parent: Any, name: str, child: Any) -> None:
-    """Directive: hangs a node class under another's, by a fixed name. Two of one name conflict."""
+    """Directive: hangs a node class under another's, by a fixed name. Two of one name conflict.
+
+    Raises `ConfigurationError` where a name below it is of a type that cannot be described.
+    """
     parent, child = config.maybe_dotted(parent), config.maybe_dotted(child)
     tree: Tree = config.registry.tree
+    _check_described(child)
 
     def register() -> None:
         tree.children[parent][name] = child
 
     config.action(("secretsvc tree child", parent, name), register)
+
+
+def _check_described(node: type[Node] | None) -> None:
+    while node is not None:
+        try:
+            described(node.grammar_type)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{{{node.parameter}}} in a path: {error}") from None
+        node = node.member
 
 
 def root_factory(tree: Tree) -> Callable[[Any], Root]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pyramid.response import FileResponse
 from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.addresses import client_address
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
-from secretsvc.web.errors import error_response, translate
+from secretsvc.web.admitted import hold_until_sent, release
+from secretsvc.web.errors import error_response, is_outside_api, translate
 from secretsvc.web.headers import complete, request_id
 from secretsvc.web.responses import drawn
 from secretsvc.web.tree import API, MOUNTS, Root, resolve
@@ -21,13 +23,21 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
     def tween(request: Any) -> Any:
         request.request_id = request_id(request.environ.get("HTTP_X_REQUEST_ID"))
         try:
-            request.client_address = _client_address(request, registry)
-            response = drawn(handler(request))
-        except Exception as error:  # the last resort: whatever the exception views did not see
-            response = drawn(error_response(translate(error, request), request))
-        more = _plaintext_headers(registry) if _reveals(request, registry) else {}
-        complete(response, request.request_id, more)
+            response = _answer(request)
+            more = _plaintext_headers(registry) if _may_hold_values(request, response, registry) else {}
+            complete(response, request.request_id, more)
+            hold_until_sent(request, response)
+        except BaseException:
+            release(request)
+            raise
         return response
+
+    def _answer(request: Any) -> Any:
+        try:
+            request.client_address = _client_address(request, registry)
+            return drawn(handler(request))
+        except Exception as error:  # the last resort: whatever the exception views did not see
+            return drawn(error_response(translate(error, request), request))
 
     return tween
 
@@ -36,6 +46,17 @@ def _client_address(request: Any, registry: Any) -> str | None:
     """Raises `ServerMisconfigured`."""
     environ, trusted = request.environ, registry.service_settings.trusted_proxies
     return client_address(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""), trusted)
+
+
+def _may_hold_values(request: Any, response: Any, registry: Any) -> bool:
+    """Whether no cache may keep the answer: of the API those of the routes that return values.
+
+    And every page, what comes of a form, and their errors, so that no page can be forgotten: a value that was
+    typed or revealed may be in any of them, but not in a file that is served from the disk.
+    """
+    if is_outside_api(request.environ):
+        return not isinstance(response, FileResponse)
+    return _reveals(request, registry)
 
 
 def _reveals(request: Any, registry: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 from pyramid.config import PHASE3_CONFIG
+from pyramid.exceptions import ConfigurationError
 from pyramid.interfaces import IRequestExtensions, IRequestFactory
 from pyramid.request import Request
 from pyramid.security import NO_PERMISSION_REQUIRED
@@ -25,6 +26,7 @@ from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import NOTHING, validate
 from secretsvc.web.tree import API, MOUNTS, Node, Root
+from secretsvc.web.types import described
 
 PUBLIC = NO_PERMISSION_REQUIRED
 #: Whoever has a valid assertion.
@@ -73,10 +75,12 @@ class Operation:
 def add_api_view(config: Any, view: Any, *, context: Any, name: str = "", **declared: Any) -> None:
     """Directive: one operation of the API, on a node class, under a view or `:verb` name.
 
-    What it declares are the fields of `Operation`.
+    What it declares are the fields of `Operation`. Raises `ConfigurationError` where one of its schemas
+    cannot be described.
     """
     context = config.maybe_dotted(context)
     operation = Operation(**declared)
+    _check_described(operation)
     if name.startswith(":"):
         config.registry.tree.verbs[context].add(name[1:])
     if operation.reveals:
@@ -93,6 +97,16 @@ def add_api_view(config: Any, view: Any, *, context: Any, name: str = "", **decl
         renderer="json",
         operation=operation,
     )
+
+
+def _check_described(operation: Operation) -> None:
+    for part in ("query", "body", "response"):
+        schema = getattr(operation, part)
+        try:
+            if schema is not None:
+                described(schema)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{part} of the operation {operation.operation_id}: {error}") from None
 
 
 def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ be an assertion. Here they have the error envelope, the headers, and constant te
 from __future__ import annotations
 
 import json
+import re
 from http import HTTPStatus
 
 from waitress.parser import HTTPRequestParser, ParsingError
@@ -22,6 +23,11 @@ from secretsvc.web.headers import (
 
 _NOT_IMPLEMENTED = ("NOT_IMPLEMENTED", "The request asks for a transfer coding that is not supported.")
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
+
+# RFC 9110, 7.2, less the comma, which is what two hosts are joined by, and future kinds of address.
+_HOST = re.compile(
+    r"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?", re.ASCII
+)
 
 # The server's own status, ours, and the body's code and message. Contract 4.10: large headers are 413.
 ANSWERS: dict[int, tuple[HTTPStatus, tuple[str, str]]] = {
@@ -59,15 +65,21 @@ class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no typ
     """Waitress's parser, but a request that it chokes on is answered, not dropped with a traceback.
 
     And a request whose end two servers may see in different places is refused (RFC 9112, 6.1 and 6.3):
-    waitress would believe one of its two lengths, and serve what follows as a request of its own.
+    waitress would believe one of its two lengths, and serve what follows as a request of its own. So is one
+    whose host is missing, unclear or none (RFC 9112, 3.2): two servers may see different ones.
     """
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Raises ParsingError, also for the host or length that the standard library cannot read."""
+        """Raises ParsingError, also for an address or length that the standard library cannot read."""
         try:
             super().parse_header(header_plus)
         except ValueError:
             raise ParsingError("unreadable number or address") from None
-        names = {line.partition(b":")[0].lower() for line in header_plus.split(b"\r\n")[1:]}
-        if b"transfer-encoding" in names and (b"content-length" in names or self.version == "1.0"):
+        names = [line.partition(b":")[0].lower() for line in header_plus.split(b"\r\n")[1:]]
+        if b"transfer-encoding" in names and (b"content-length" in names or not self.chunked):
             raise ParsingError("ambiguous length")
+        hosts = names.count(b"host")
+        if hosts > 1 or (hosts and not _HOST.fullmatch(self.headers["HOST"])):
+            raise ParsingError("unclear host")
+        if not hosts and self.version not in ("", "1.0"):
+            raise ParsingError("no host")

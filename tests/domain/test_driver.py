@@ -174,6 +174,25 @@ def test_whoever_listens_for_statements_hears_these_too(engine: Engine) -> None:
     assert heard == ["INSERT" if engine.name == "sqlite" else "COPY", "SELECT"]
 
 
+def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine: Engine) -> None:
+    found: list[str] = []
+
+    def begin(*given: Any) -> None:
+        given[4].note = given[2].split()[0]
+
+    event.listen(engine, "before_cursor_execute", begin)
+    event.listen(engine, "after_cursor_execute", lambda *given: found.append(given[4].note))
+    event.listen(engine, "handle_error", lambda error: found.append(f"no {error.execution_context.note}"))
+    with engine.connect() as connection:
+        for_mode(connection, Mode.WRITE)
+        connection.begin()
+        insert_many(connection, project, [a_project()])
+        FIND.rows(connection, {"slug": "shop"})
+        with pytest.raises(IntegrityError):
+            INSERT.run(connection, a_project())
+    assert found == ["INSERT" if engine.name == "sqlite" else "COPY", "SELECT", "no INSERT"]
+
+
 def secrets_of(engine: Engine, count: int) -> list[dict[str, Any]]:
     """Rows of secrets of one environment, without the ids that the database will give them."""
     place, inside = a_project(), a_project("prod")

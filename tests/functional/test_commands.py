@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from rotation import NEW_KEY, PROD, Operator, fill
+from click.testing import CliRunner
+from guarding import adopted, kid_of
+from rotation import NEW_KEY, NEXT_KEY, PROD, Operator, fill, rotated
 from service import MASTER_KEY
 
+from secretsvc.commands import main
 from secretsvc.kernel.settings import master_key
 from secretsvc.secrets.models import secret_version
 
@@ -65,6 +70,74 @@ def test_verify_names_each_bad_row_and_no_value(secretsvc, service, admin):
     assert lines == [f"DECRYPT_FAILED shop/prod KEY_{number} version 2" for number in (1, 2, 3, 4)]
     assert summary == "9 envelopes, 4 unreadable."
     assert "two" not in done.stdout + done.stderr
+
+
+def test_verify_retires_a_key_that_no_envelope_names_but_not_the_newest(secretsvc, service, admin):
+    fill(admin)
+    now = rotated(service)
+    fill(now.user())
+    kids = [kid_of(service), kid_of(now)]
+    both = {"MASTER_KEY": NEW_KEY, "MASTER_KEY_OLD": MASTER_KEY}
+    assert secretsvc("verify", "production.ini", **both).returncode == 0
+    assert adopted(service) == [(kid, True) for kid in kids]
+    service.execute(secret_version.delete())
+    wrong = secretsvc("verify", "production.ini", MASTER_KEY=NEXT_KEY)
+    assert wrong.stdout == "0 envelopes, 0 unreadable.\n"
+    assert adopted(service) == [(kid, True) for kid in kids]
+    done = secretsvc("verify", "production.ini", **both)
+    assert (done.returncode, done.stdout) == (0, "0 envelopes, 0 unreadable.\n")
+    assert f"master key {kids[0]} has no envelope and is retired" in done.stderr
+    assert adopted(service) == [(kids[0], False), (kids[1], True)]
+
+
+def test_adopt_takes_a_key_into_use_at_once_and_says_both_kids(secretsvc, service, admin):
+    fill(admin)
+    other = service.restarted(MASTER_KEY=NEXT_KEY)
+    body = {"mode": "merge", "set": {"KEY_0": "x"}}
+    other.user().post(f"{PROD}/secrets:batch", body, 500)
+    done = secretsvc("adopt", "production.ini", MASTER_KEY=NEXT_KEY)
+    first, second = kid_of(service), kid_of(other)
+    assert done.stdout == f"Master key {second} is adopted. The newest before it: {first}.\n", done.stderr
+    assert done.returncode == 0
+    other.user().post(f"{PROD}/secrets:batch", body)
+    row = service.audit("keyring.adopt")[-1]
+    assert json.loads(row["detail"]) == {"kid": second, "by": "command"}
+    assert (row["actor_subject"], row["identity_id"]) == ("system", None)
+    again = secretsvc("adopt", "production.ini", MASTER_KEY=NEXT_KEY)
+    assert again.stdout == f"Master key {second} is the newest adopted already: nothing to do.\n"
+    assert (again.returncode, len(service.audit("keyring.adopt"))) == (0, 2)
+
+
+def test_adopt_takes_a_first_key_and_revives_a_retired_one(secretsvc, service, admin):
+    first, second = kid_of(service), kid_of(service.restarted(MASTER_KEY=NEW_KEY))
+    assert (
+        f"Master key {first} is adopted. The newest before it: none."
+        in secretsvc("adopt", "production.ini").stdout
+    )
+    fill(admin)
+    rotated(service).user().post("/admin/rekey", {"limit": 1000})
+    assert adopted(service) == [(first, False), (second, True)]
+    said = secretsvc("adopt", "production.ini").stdout
+    assert (
+        said
+        == f"Master key {first} is adopted again, after it was retired. The newest before it: {second}.\n"
+    )
+    assert adopted(service) == [(second, True), (first, True)]
+
+
+def test_adopt_refuses_a_ring_that_is_none(secretsvc, service):
+    failed = secretsvc("adopt", "production.ini", MASTER_KEY="c2hvcnQ=")
+    assert failed.returncode == 1
+    assert "SERVER_MISCONFIGURED" in failed.stderr
+    assert adopted(service) == []
+
+
+@pytest.mark.parametrize("command", ["adopt", "keygen", "rekey", "verify"])
+def test_each_command_has_help_with_an_example(command):
+    shown = CliRunner().invoke(main, [command, "--help"], prog_name="secretsvc-server")
+    assert shown.exit_code == 0
+    assert f"Usage: secretsvc-server {command}" in shown.output
+    assert f"secretsvc-server {command}" in shown.output.partition("Example:\n")[2]
 
 
 def test_a_missing_key_is_said_by_its_name(secretsvc, service):

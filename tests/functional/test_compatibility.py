@@ -85,6 +85,14 @@ def test_a_field_more_breaks_nobody():
     assert exchanges.breaks(ANSWER, more) == []
 
 
+def test_an_issue_more_breaks_nobody_and_one_less_does():
+    recorded = {"body": {"issues": [{"path": "b", "message": "<text>"}]}}
+    here, more = {"path": "b", "message": "No."}, {"path": "a", "message": "No."}
+    assert exchanges.breaks(recorded, {"body": {"issues": [more, here]}}) == []
+    assert exchanges.breaks(recorded, {"body": {"issues": [more]}})
+    assert exchanges.breaks(recorded, {"body": {"issues": []}})
+
+
 @pytest.mark.parametrize(
     ("place", "value"),
     [

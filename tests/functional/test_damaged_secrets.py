@@ -7,6 +7,7 @@ import gc
 from contextlib import closing
 
 import pytest
+from rotation import adopt
 from service import MASTER_KEY
 from vault import BOTH_SPELLINGS, Vault, overwrite, records, state, tamper, version_row
 
@@ -168,6 +169,7 @@ def test_a_key_that_left_the_ring_is_named_beside_those_that_are_on_it(vault, se
     vault.set(A="one")
     wanted = vault.listed()["A"]["kid"]
     with closing(service.restarted(MASTER_KEY=OTHER_KEY)) as other:
+        adopt(other)
         there = Vault(other.user())
         there.set(B="two")
         held = there.listed()["B"]["kid"]

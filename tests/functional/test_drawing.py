@@ -30,7 +30,7 @@ def drawings(service, browser):
             return
         # SQLite's one lock, by another connection: it would wait for the request's own until that is over.
         with write_transaction(service.engine) as other:
-            other.exec_driver_sql("DELETE FROM absence")
+            other.exec_driver_sql("DELETE FROM denial_tally")
         assert service.engine.pool.checkedout() == 0
         names.append(event["renderer_name"].rpartition("/")[2])
 
@@ -46,7 +46,7 @@ def post(browser, action, status, page=EDITOR, **fields):
 
 
 FORMS = {
-    "a value": ("secrets/A/reveal", 200, {"reason": "reveal"}, "secret.pt"),
+    "a value": ("secrets/A/reveal", 200, {"reason": "reveal"}, "revealed.pt"),
     "the text": ("text", 200, {}, "text.pt"),
     "a review of edits": ("edit-review", 200, {"value.A": "x"}, "review.pt"),
     "a review of an import": (
@@ -65,7 +65,7 @@ FORMS = {
         "import.pt",
     ),
     "a stale edit": ("edit-apply", 412, {"value.A": "x", "rev": "0"}, "review.pt"),
-    "a refused write": ("secrets/A/write", 413, {"value": "x" * 65_537}, "secret.pt"),
+    "a refused write": ("secrets/A/write-apply", 413, {"value.A": "x" * 65_537}, "secret.pt"),
     "an absent secret": ("secrets/NONE/reveal", 404, {"reason": "reveal"}, "error.pt"),
     "a form of somebody else": ("edit-apply", 403, {"csrf": "x"}, "error.pt"),
     "a refused deletion": ("delete", 422, {"confirm": "x"}, "environment-settings.pt"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from openapi_spec_validator import validate
+from pyramid.exceptions import ConfigurationError
+from service import arrange
 
 from secretsvc.web.openapi import endpoints
 
@@ -166,6 +169,94 @@ def test_a_view_without_its_declaration_stops_the_start(service):
     config.include("secretsvc.web")
     with pytest.raises(TypeError, match="operation_id"):
         config.add_api_view(lambda *_: {}, context=Root, name="odd")
+
+
+ACME = """
+import colander
+from secretsvc.kernel.authorization import Role
+from secretsvc.projects.resources import Environment, Project
+from secretsvc.web.schema import Body, Document, Items, Type, Variants, required
+from secretsvc.web.tree import Node
+
+
+class Colour(Type):
+    def read(self, node, value):
+        if value not in ("red", "green"):
+            raise colander.Invalid(node, "Must be a colour.")
+        return value
+
+    {method}
+
+
+class Paint(Body):
+    colour = required({type_})
+
+
+class Door(Node):
+    parameter, grammar_type = "door", {door}
+
+
+class Doors(Node):
+    member = Door
+
+
+def paint(context, request):
+    return request.body_values if request.method == "POST" else {{"colour": "red"}}
+
+
+def includeme(config):
+    usual = {{"context": Environment, "role": Role.READER, "summary": "Paint", "response": Document()}}
+    config.add_api_view(paint, name="paint", operation_id="paint", **{{**usual, {declared}}})
+    config.add_tree_child(Project, "doors", Doors)
+"""
+DESCRIBES = 'def json_schema(self):\n        return {"type": "string", "enum": ["red", "green"]}'
+PAINT = {"type_": "Colour()", "door": "Colour()", "declared": "'body': Paint(), 'method': 'POST'"}
+
+
+@pytest.fixture
+def acme(make_service, tmp_path, monkeypatch):
+    """Makes a service with a plugin that has a type of its own."""
+
+    def make(method, **parts):
+        (tmp_path / "acme_paint.py").write_text(ACME.format(method=method, **{**PAINT, **parts}))
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "acme_paint", raising=False)
+        return make_service(**{"PYRAMID.INCLUDES": "acme_paint"})
+
+    return make
+
+
+def test_a_plugin_s_own_type_is_described_by_itself(acme):
+    service = acme(DESCRIBES)
+    found = service.nobody().get("/openapi.json").json
+    validate(found)
+    operation = found["paths"]["/projects/{project}/environments/{env}/paint"]["post"]
+    assert operation["tags"] == ["acme_paint"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert body["properties"] == {"colour": {"type": "string", "enum": ["red", "green"]}}
+    arrange(service)
+    path = "/projects/shop/environments/prod/paint"
+    assert service.user().post(path, {"colour": "green"}).json == {"colour": "green"}
+    assert service.user().post(path, {"colour": 5}, 422).json["issues"][0]["path"] == "colour"
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({}, "body of the operation paint: acme_paint.Colour"),
+        ({"type_": "colander.String()"}, "body of the operation paint: colander.String"),
+        ({"declared": "'query': Paint()"}, "query of the operation paint: acme_paint.Colour"),
+        ({"declared": "'response': Items(Paint())"}, "response of the operation paint: acme_paint.Colour"),
+        (
+            {"declared": "'method': 'POST', 'body': Variants('colour', {'red': Paint()})"},
+            "body of the operation paint: acme_paint.Colour",
+        ),
+        ({"declared": ""}, "{door} in a path: acme_paint.Colour"),
+    ],
+)
+def test_a_type_that_does_not_describe_itself_fails_the_start_by_its_name(acme, parts, told):
+    with pytest.raises(ConfigurationError, match=re.escape(told)):
+        acme("", **parts)
 
 
 def test_endpoints_are_read_off_the_configuration_of_the_application(service):

@@ -18,8 +18,9 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from prometheus_client.parser import text_string_to_metric_families
+from rotation import NEW_KEY, fill
 from server import exchange, running
-from service import HEADER, Service, arrange
+from service import HEADER, MASTER_KEY, Service, arrange
 from sqlalchemy import text
 
 from secretsvc.db.schema import REVISION
@@ -157,12 +158,13 @@ def test_the_revision_of_the_code_is_that_of_the_newest_migration(here):
     assert ScriptDirectory.from_config(Config(here / "production.ini")).get_current_head() == REVISION
 
 
-@pytest.mark.parametrize("verdict", [False, True])
-def test_the_guard_of_the_master_key_is_heard(make_service, verdict):
-    service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
-    service.app.registry.key_verdict = lambda: verdict
-    with watched(service) as operator:
-        operator.until(*((200,) if verdict else (503,)), reasons=[] if verdict else ["key_not_adopted"])
+def test_a_master_key_that_is_not_in_use_is_a_reason(make_service):
+    service = make_service()
+    fill(arrange(service))
+    for key, status, reasons in ((MASTER_KEY, 200, []), (NEW_KEY, 503, ["key_not_adopted"])):
+        watching = service.restarted(MASTER_KEY=key, OPERATIONS_LISTEN="127.0.0.1:0")
+        with watched(watching) as operator:
+            operator.until(status, reasons=reasons)
 
 
 def test_without_a_master_key_it_is_not_ready(watch):

@@ -95,7 +95,9 @@ def test_only_a_global_admin_has_the_page_and_its_form(service, admin, role, sco
 
 
 def test_the_limits_in_force_the_version_and_the_database_are_told(make_service):
-    service = make_service(SECRET_MAX_BYTES="1234", ENV_MAX_SECRETS="77", RATE_LIMIT="500/minute")
+    service = make_service(
+        SECRET_MAX_BYTES="1234", ENV_MAX_SECRETS="77", RATE_LIMIT="500/minute", DENIAL_LIMIT=""
+    )
     page = Browser(service).open("/admin/keyring")
     table = page.html.find("section", {"aria-labelledby": "limits"}).tbody
     rows = {row.find("code").text: row.find_all("td")[1].text for row in table.find_all("tr")}
@@ -104,6 +106,7 @@ def test_the_limits_in_force_the_version_and_the_database_are_told(make_service)
         "ENV_MAX_SECRETS": "77",
         "BODY_MAX_BYTES": "1048576 bytes",
         "RATE_LIMIT": "500 per 1 minute, counted by each process alone",
+        "DENIAL_LIMIT": "no limit",
     }
     about = page.html.find("section", {"aria-labelledby": "about"}).text
     assert ("SQLite" if service.engine.name == "sqlite" else "PostgreSQL") in about

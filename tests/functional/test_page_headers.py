@@ -5,7 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from pages import Browser
+from pages import Browser, submit
+from vault import PLAINTEXT_HEADERS
 
 from secretsvc.access.resources import Group
 from secretsvc.identity.resources import Identity
@@ -38,6 +39,7 @@ def paths(vault, service):
 
     def fill(path):
         one = ids[Identity] if path.startswith("/identities") else ids[Group]
+        one = names["grantId"] if path.startswith("/grants") else one
         return path.format(**names, id=one)
 
     return [(fill(path), method) for path, method in declared(service.app.registry)]
@@ -55,7 +57,7 @@ def judge(page):
     assert not {name for name in names if name.startswith("access-control-")} | (
         {"server", "set-cookie"} & {*names}
     )
-    assert "no-store" in page.headers["Cache-Control"]
+    assert {name: page.headers.get(name) for name in PLAINTEXT_HEADERS} == PLAINTEXT_HEADERS
     assert page.status_int == 303 or page.headers["Content-Type"].lower() == "text/html; charset=utf-8"
 
 
@@ -78,6 +80,67 @@ def test_every_page_and_form_has_the_headers_whatever_comes_of_it(paths, service
         judge(nobody.request(path, method=method, status=401))
 
 
+def test_what_carries_a_value_forbids_every_cache_to_keep_it(vault, service):
+    vault.set(API_KEY="stored-value")
+    browser, environment = Browser(service), "/projects/shop/environments/prod"
+    revealed = submit(browser.open(f"{environment}/secrets/API_KEY"), "/reveal", 200)
+    text = submit(browser.open(f"{environment}/text"), "/text", 200)
+    exported = browser.open(environment).forms["export"].submit("format", value="env")
+    typed = {"value.API_KEY": "typed-value", "description.API_KEY": "x" * 2000}
+    redrawn = submit(browser.open(f"{environment}/secrets/API_KEY"), "/write-apply", 422, **typed)
+    reviewed = submit(text, "/text-review", 200, content="API_KEY=typed-value")
+    vault.set(API_KEY="another")
+    conflict = submit(reviewed, "/text-apply", 412)
+    refused = submit(text, "/text-review", 422, content="API_KEY=typed-value\nAPI_KEY=typed-value")
+    for answer, value in (
+        (revealed, "stored-value"),
+        (text, "stored-value"),
+        (exported, "stored-value"),
+        (redrawn, "typed-value"),
+        (reviewed, "typed-value"),
+        (conflict, "typed-value"),
+        (refused, "typed-value"),
+    ):
+        assert value in answer.text
+        assert {name: answer.headers.get(name) for name in PLAINTEXT_HEADERS} == PLAINTEXT_HEADERS
+
+
+PLUGIN = """
+from secretsvc.web.tree import Root
+
+
+def shout(context, request):
+    request.response.text = "typed-value"
+    request.response.cache_control = "public, max-age=60"
+    return request.response
+
+
+def includeme(config):
+    config.add_page(shout, context=Root, name="shout", role="any identity")
+    config.add_route("acme", "/acme/shout")
+    config.add_view(shout, route_name="acme")
+"""
+
+
+@pytest.mark.parametrize("path", ["/shout", "/acme/shout"])
+def test_a_page_of_a_plugin_need_not_think_of_it(make_service, tmp_path, monkeypatch, path):
+    (tmp_path / "acme_shout.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    page = Browser(make_service(**{"PYRAMID.INCLUDES": "acme_shout"})).open(path)
+    assert {name: page.headers.get(name) for name in PLAINTEXT_HEADERS} == PLAINTEXT_HEADERS
+
+
+def test_without_a_name_for_the_edge_cache_no_form_is_carried_out(vault, service):
+    vault.set(API_KEY="stored-value")
+    broken = service.restarted(EDGE_CACHE_HEADER="not: a name")
+    page = Browser(broken).open("/projects/shop/environments/prod/secrets/API_KEY")
+    assert page.headers["Vary"] == PLAINTEXT_HEADERS["Vary"]
+    assert "stored-value" not in submit(page, "/reveal", 500).text
+    submit(page, "/write-apply", 500, **{"value.API_KEY": "another"})
+    assert service.audit("secret.reveal") == []
+    assert vault.values() == {"API_KEY": "stored-value"}
+
+
 def test_static_files_need_an_assertion_and_are_kept_by_browsers(service):
     browser, nobody = Browser(service), Browser(service)
     nobody.extra_environ.clear()
@@ -89,6 +152,7 @@ def test_static_files_need_an_assertion_and_are_kept_by_browsers(service):
         file = browser.get(f"/static/web/{name}")
         assert media in file.headers["Content-Type"]
         assert "max-age=" in file.headers["Cache-Control"]
+        assert not {"Vary", "Edge-CDN-Cache-Control"} & {*file.headers}
         for header, value in SECURITY_HEADERS:
             assert file.headers[header] == value
         judge(nobody.get(f"/static/web/{name}", status=401))

@@ -107,7 +107,7 @@ def test_an_export_is_a_file_and_a_record(reader, service, format, read):
     answer = reader.open(PROD).forms["export"].submit("format", value=format)
     assert read(answer.text) == {"API_KEY": HIDDEN, "DB_URL": "x" * 40}
     assert answer.headers["Content-Disposition"] == f'attachment; filename="shop-prod.{format}"'
-    assert answer.headers["Cache-Control"] == "no-store"
+    assert "no-store" in answer.headers["Cache-Control"]
     assert [row["reason"] for row in service.audit("secret.export")] == ["export"]
 
 

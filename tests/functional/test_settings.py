@@ -13,6 +13,7 @@ SHORT_KEY = base64.b64encode(b"marker-" + bytes(24)).decode()
 READ = ("GET", f"{API}/projects", None)
 HEALTH = ("GET", f"{API}/health", None)
 SECRET = ("GET", f"{API}/projects/shop/environments/prod/secrets/KEY", None)
+EXPORT = ("GET", f"{API}/projects/shop/environments/prod/secrets:export", None)
 WRITE = (
     "POST",
     f"{API}/projects/shop/environments/prod/secrets:batch",
@@ -50,6 +51,8 @@ MALFORMED = [
     ("SECRET_MAX_BYTES", "0", WRITE),
     ("ENV_MAX_SECRETS", "marker", WRITE),
     ("ENV_MAX_SECRETS", "0", WRITE),
+    ("PLAINTEXT_MAX_BYTES", "128MiB", EXPORT),
+    ("PLAINTEXT_MAX_BYTES", "0", EXPORT),
     ("BODY_MAX_BYTES", "1MB", WRITE),
     ("RATE_LIMIT", "marker", READ),
     ("RATE_LIMIT_STORAGE", "marker://nowhere", READ),
@@ -73,7 +76,7 @@ def filled(service):
     """The service with one secret, so that each request of the table would succeed."""
     admin = arrange(service)
     admin.post("/projects/shop/environments/prod/secrets:batch", {"mode": "merge", "set": {"KEY": "x"}})
-    for request in (READ, HEALTH, SECRET, WRITE):
+    for request in (READ, HEALTH, SECRET, EXPORT, WRITE):
         assert ask(service, request).status == 200
     return service
 

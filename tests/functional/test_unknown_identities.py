@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pages import Browser
 from service import Client
-from shapes import UNKNOWN, log
+from shapes import UNKNOWN
+from statements import recorded
 from stopped_clock import StoppedClock
 
 EVE = "eve@example.com"
@@ -112,11 +114,33 @@ def test_each_admin_counts_the_denials_that_it_may_audit(service, admin):
 
 
 def test_only_denials_count(service, admin):
-    eve = service.identity_id(EVE)
-    log(service, 3, identity_id=eve, actor_subject=EVE)
+    eve = service.user(EVE)
+    for _ in range(3):
+        eve.get("/projects")
+        eve.get("/whoami")
     assert unknown(admin) == {}
-    log(service, 2, identity_id=eve, actor_subject=EVE, outcome="denied")
+    eve.get("/projects/shop", 404)
+    eve.get("/projects/shop", 404)
     assert unknown(admin) == {EVE: 2}
+
+
+def test_denials_of_a_place_that_is_gone_are_counted_for_those_who_may_audit_everything(service, admin):
+    eve = service.user(EVE)
+    eve.get(SECRETS, 404)
+    eve.get("/projects/shop", 404)
+    service.grant("ada@example.com", "admin", "shop")
+    admin.delete("/projects/shop/environments/prod")
+    assert unknown(service.user("ada@example.com")) == {EVE: 1}
+    admin.delete("/projects/shop")
+    assert unknown(admin) == {EVE: 2}
+
+
+def test_what_is_denied_is_counted_beside_the_log_and_not_looked_for_there(service, admin):
+    service.user(EVE).get("/projects/shop", 404)
+    with recorded(service.engine) as statements:
+        unknown(admin)
+        Browser(service).open("/")
+    assert not any("audit_record" in statement for statement in statements)
 
 
 def test_the_unknown_are_found_among_the_identities(service, admin):

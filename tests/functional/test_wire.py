@@ -54,6 +54,36 @@ def request(*lines: bytes, line: bytes = b"GET / HTTP/1.1", body: bytes = b"") -
     return b"\r\n".join([line, b"Host: h", *lines, b"", b""]) + body
 
 
+NO_HOSTS = [
+    b"",
+    b" ",
+    b" \t",
+    b" h i",
+    b" h, h",
+    b" h,i",
+    b" h:x",
+    b" h:80:80",
+    b" :80",
+    b" http://h",
+    b" h/",
+    b" user@h",
+    b" h?",
+    b" h#",
+    b" h%2",
+    b" h%zz",
+    b" [::1",
+    b" ::1",
+    b" []",
+    b" [::1]x",
+    b" [" + MARKER + b"]",
+    b" h\\i",
+    b" <h>",
+    b' "h"',
+    b" h\x7f",
+    b" \xfc.example",
+    b" h\xb2",
+    b" h:\xb2",
+]
 MALFORMED = [
     b"nonsense\r\n\r\n",
     b"GET\r\n\r\n",
@@ -75,6 +105,24 @@ MALFORMED = [
     request(b"Content-Length: 0", b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.1", body=MARKER),
     request(b"transfer-encoding: chunked", b"content-length: 5", line=b"POST / HTTP/1.1", body=MARKER),
     request(b"Content-Length: 5", b"Transfer-Encoding:", line=b"POST / HTTP/1.1", body=MARKER),
+    *(
+        request(b"Transfer-Encoding:" + coding, line=b"POST / HTTP/1.1", body=MARKER)
+        for coding in (b"", b" ", b"\t", b" ,", b",,")
+    ),
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: y\r\n Host: h\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost_: h\r\n\r\n",
+    b"GET http://h/ HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.2\r\n\r\n",
+    request(b"Host: h"),
+    request(b"host: i"),
+    request(b"HOST:"),
+    request(b"Host: i", line=b"GET / HTTP/1.0"),
+    *(
+        b"GET / HTTP/" + version + b"\r\nHost:" + host + b"\r\n\r\n"
+        for version in (b"1.1", b"1.0")
+        for host in NO_HOSTS
+    ),
     request(b"Content-Length: 5", b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.0", body=MARKER),
     request(b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.0", body=MARKER),
     request(b"Transfer-Encoding: chunked", line=b"POST / HTTP/1.1", body=MARKER + b"\r\n"),
@@ -128,6 +176,37 @@ def test_a_sound_request_reaches_the_application(send: Send) -> None:
     status, headers, body = send(request(b"Connection: close"))
     assert (status, body) == (200, b"fine")
     assert "Server" not in headers
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"h",
+        b"localhost:6543",
+        b"secrets.example.com",
+        b"secrets.example.com.",
+        b"secrets.example.com:",
+        b"SECRETS.example.com:443",
+        b"xn--bcher-kva.example",
+        b"a_b.example",
+        b"127.0.0.1:80",
+        b"[::1]",
+        b"[::ffff:127.0.0.1]:6543",
+        b"h%2Di",
+        b"\th ",
+    ],
+)
+def test_any_host_of_the_grammar_is_served(send: Send, host: bytes) -> None:
+    raw = b"GET / HTTP/1.1\r\nhOsT:" + host + b"\r\nConnection: close\r\n\r\n"
+    assert send(raw)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.0\r\nHost: h\r\n\r\n", b"GET /\r\n\r\n"],
+)
+def test_before_http_1_1_there_need_be_no_host(send: Send, raw: bytes) -> None:
+    assert send(raw)[2] == b"fine"
 
 
 def test_the_clients_own_request_id_is_kept_where_it_could_be_read(send: Send) -> None:

@@ -10,7 +10,7 @@ from pyramid.config import Configurator
 
 import secretsvc
 from secretsvc.kernel.authorization import Role
-from secretsvc.web.schema import NOTHING, Body, Variants
+from secretsvc.web.schema import NOTHING, Body, Document, Variants
 from secretsvc.web.tree import API, Root
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, PUBLIC, VISIBLE
 
@@ -99,12 +99,12 @@ def declared(**options: Any) -> list[Any]:
         {"role": None},
         {"response": None},
         {"status": 204},
-        {"body": dict},
+        {"body": Document()},
         {"query": None},
         {"summary": ""},
         {"operation_id": "usual"},
     ],
-    ids=str,
+    ids=lambda options: next(iter(options)),
 )
 def test_the_law_of_operations_bites(options):
     assert offences(declared(**options))

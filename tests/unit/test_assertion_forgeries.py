@@ -240,6 +240,7 @@ def test_a_member_given_twice_is_refused_wherever_it_is(scene: Scene) -> None:
         "array",
         "text",
         "too deep",
+        "one level too deep",
         "invalid UTF-8",
         "empty",
         "trailing text",
@@ -254,12 +255,18 @@ def test_a_payload_that_is_not_one_plain_object_is_refused(scene: Scene, form: s
         "array": f"[{claims}]".encode(),
         "text": json.dumps(claims).encode(),
         "too deep": claims[:-1].encode() + b',"deep":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        "one level too deep": claims[:-1].encode() + b',"deep":' + b"[" * 32 + b"]" * 32 + b"}",
         "invalid UTF-8": claims[:-1].encode() + b',"a":"\xff"}',
         "empty": b" ",
         "trailing text": claims.encode() + b"{}",
         "NaN": claims[:-1].encode() + b',"a":NaN}',
     }[form]
     assert scene.refuses(scene.issuer.token(scene.issuer.header(), payload))
+
+
+def test_a_claim_nested_as_deeply_as_a_body_may_be_is_taken(scene: Scene) -> None:
+    claims = json.dumps(scene.issuer.user())[:-1].encode() + b',"deep":' + b"[" * 31 + b"]" * 31 + b"}"
+    assert scene.bearer(scene.issuer.token(scene.issuer.header(), claims))
 
 
 def test_a_payload_fifty_thousand_deep_is_refused(scene: Scene) -> None:

@@ -33,6 +33,7 @@ DEFAULTS = {
     "public_origin": None,
     "secret_max_bytes": 65_536,
     "env_max_secrets": 500,
+    "plaintext_max_bytes": 134_217_728,
     "body_max_bytes": 1_048_576,
     "rate_limit_storage": "memory://",
     "last_seen_resolution": 1_000,
@@ -54,6 +55,12 @@ def test_the_rate_limit_defaults_to_six_thousand_a_minute():
     assert (rate.amount, rate.get_expiry()) == (6_000, 60)
 
 
+def test_the_limit_of_denials_defaults_to_sixty_a_minute():
+    rate = settings().denial_limit
+    assert rate is not None
+    assert (rate.amount, rate.get_expiry()) == (60, 60)
+
+
 @pytest.mark.parametrize("name", sorted(REQUIRED))
 def test_what_has_no_default_is_missing(name):
     with pytest.raises(ServerMisconfigured):
@@ -62,7 +69,7 @@ def test_what_has_no_default_is_missing(name):
 
 def test_every_setting_is_in_one_of_the_tables():
     names = {name for name, setting in vars(Settings).items() if isinstance(setting, Setting)}
-    assert names == {*DEFAULTS, *REQUIRED, "rate_limit"}
+    assert names == {*DEFAULTS, *REQUIRED, "rate_limit", "denial_limit"}
 
 
 PARSED = [
@@ -97,6 +104,7 @@ PARSED = [
     ("SECRET_MAX_BYTES", " 10 ", 10),
     ("RATE_LIMIT", "", None),
     ("RATE_LIMIT", " ", None),
+    ("DENIAL_LIMIT", "", None),
     ("LAST_SEEN_RESOLUTION", "0", 0),
     ("OPERATIONS_LISTEN", "", None),
     ("OPERATIONS_LISTEN", "127.0.0.1:9000", "127.0.0.1:9000"),
@@ -150,6 +158,7 @@ MALFORMED = [
     *[("ENV_MAX_SECRETS", raw) for raw in ("", "0", "10001", "many")],
     *[("BODY_MAX_BYTES", raw) for raw in ("", "0", "1MB")],
     *[("RATE_LIMIT", raw) for raw in ("lots", "1", "/minute", "1/day;2/hour", "0/minute")],
+    ("DENIAL_LIMIT", "0/minute"),
     *[("RATE_LIMIT_STORAGE", raw) for raw in ("", "  ")],
     *[
         ("OPERATIONS_LISTEN", raw)

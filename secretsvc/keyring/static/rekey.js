@@ -9,7 +9,7 @@ const announcer = document.getElementById("announcer");
 const controls = form.querySelectorAll("select, button:not([type])");
 const SESSION_ENDED = "Your session may have ended. Reload the page to sign in again, then go on: what was moved stays moved.";
 const WORDS = {
-  DECRYPT_FAILED: "A row of this page cannot be decrypted, so the page was not moved. The command “secretsvc verify” names such rows; write or delete those secrets, then go on.",
+  DECRYPT_FAILED: "A row of this page cannot be decrypted, so the page was not moved. The command “secretsvc-server verify” names such rows; write or delete those secrets, then go on.",
   UNKNOWN_KID: "A row of this page was sealed by a master key that is not loaded. Load it as MASTER_KEY_OLD, then go on.",
   UNAUTHENTICATED: SESSION_ENDED,
   FORBIDDEN: "You may no longer do this: it needs the admin role everywhere.",

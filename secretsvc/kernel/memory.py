@@ -1,0 +1,22 @@
+"""What the C library keeps of the memory that was freed."""
+
+from __future__ import annotations
+
+import ctypes
+
+MIB = 2**20
+# Of glibc's malloc.h: the size from which on a block is the system's own to take back, and how much that is
+# free at the end of an arena is kept.
+_OPTIONS = {-3: MIB, -1: 4 * MIB}
+
+
+def give_back_what_is_freed() -> None:
+    """Has glibc's malloc give large blocks back when they are freed; a no-op with another C library.
+
+    By itself it raises both bounds up to 32 and 64 MiB with the sizes that it meets, in one arena for each
+    thread: after a few exports the process would keep half a gigabyte (decision 0029).
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        for option, size in _OPTIONS.items():
+            set_option(option, size)

@@ -1,0 +1,19 @@
+"""What whoever watches the process asks of the key ring: whether it may seal into the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.db.engine import read_transaction
+from secretsvc.secrets.sealing import may_seal
+
+
+def includeme(config: Any) -> None:
+    """Puts the question on the registry, for readiness (contract 8.3); it waits for the database."""
+    registry = config.registry
+
+    def key_verdict() -> bool:
+        with read_transaction(registry.database.engine) as connection:
+            return may_seal(connection, registry.load_ring())
+
+    registry.key_verdict = key_verdict

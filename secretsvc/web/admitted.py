@@ -1,0 +1,85 @@
+"""What a request was admitted to hold of plaintext: it grows to its answer, and ends when that has left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pyramid.response import Response
+
+from secretsvc.kernel.budget import Admission
+from secretsvc.web.responses import Drawing
+
+#: In the WSGI environ of a server that tells when an answer has left: a list of what it then calls once.
+ON_SENT = "secretsvc.on_sent"
+
+
+def admission_of(request: Any) -> Admission | None:
+    """What the request holds, None where it was not admitted to anything."""
+    admission: Admission | None = None if request.call is None else request.call.admission
+    return admission if admission is not None and admission.held else None
+
+
+def admitted_view(view: Callable[..., Any], _info: Any) -> Callable[..., Any]:
+    """View deriver: an answer with values may be longer than they are, and that must be admitted too.
+
+    It is inside the transaction: what is refused here leaves no record of values that were given. Raises
+    `Unavailable`.
+    """
+
+    def wrapper(context: Any, request: Any) -> Any:
+        response = view(context, request)
+        admission = admission_of(request)
+        if admission is not None and not isinstance(response, Drawing):
+            admission.reach(response.content_length or 0)
+        return response
+
+    return wrapper
+
+
+def hold_until_sent(request: Any, response: Response) -> None:
+    """Releases what the request holds once the answer has left, or at once if that has no values.
+
+    A page is longer than what was admitted, and recorded, before it was drawn: that much is forced.
+    """
+    admission = admission_of(request)
+    if admission is None:
+        return
+    if response.status_int >= 400:
+        admission.release()
+        return
+    size = response.content_length
+    admission.reach(size or 0, forced=True)
+    on_sent = request.environ.get(ON_SENT)
+    if on_sent is not None:
+        on_sent.append(admission.release)
+        return
+    response.app_iter = _Closing(response.app_iter, admission.release)
+    response.content_length = size
+
+
+def release(request: Any) -> None:
+    """Releases what the request holds: there will be no answer."""
+    admission = admission_of(request)
+    if admission is not None:
+        admission.release()
+
+
+class _Closing:
+    """What a server sends; at its end, which a server tells by `close`, something is done."""
+
+    def __init__(self, chunks: Iterable[bytes], done: Callable[[], None]) -> None:
+        self._chunks, self._done = chunks, done
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._chunks)
+
+    def close(self) -> None:
+        """By the server, once (PEP 3333)."""
+        self._chunks = ()
+        self._done()
+
+
+def includeme(config: Any) -> None:
+    """Registers the deriver around what renders."""
+    config.add_view_deriver(admitted_view, under="secured_view", over="rendered_view")

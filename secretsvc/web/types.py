@@ -1,0 +1,253 @@
+"""Colander types that take nothing for something else, and say of themselves what they take.
+
+Each knows its bounds as attributes and describes them as JSON Schema, by a method that a package outside
+gives its own types too (decision 0011).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import colander
+from pyramid.exceptions import ConfigurationError
+
+from secretsvc.kernel.grammar import SECRET_KEY, SECRET_KEY_LENGTH, SLUG, SLUG_LENGTH, is_secret_key, is_slug
+from secretsvc.kernel.ids import read_id
+
+MAX_INTEGER = 2**53 - 1
+KEY_GRAMMAR = "Must be the name of an environment variable."
+NUL = "\x00"
+UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+# Python counts the separators among white space, ECMAScript does not.
+NO_NUL = "^[^\\u0000]*$"
+NOT_BLANK = "^[^\\u0000]*[^\\s\\u0000\\u001c-\\u001f\\u0085\\ufeff][^\\u0000]*$"
+
+JsonSchema = dict[str, Any]
+
+
+def described(what: Any) -> JsonSchema:
+    """The JSON Schema of a type or a schema, which is asked for it; of a nullable one with null.
+
+    Raises `ConfigurationError` with the name of one that has no method `json_schema`.
+    """
+    if isinstance(what, type) or not hasattr(what, "json_schema"):
+        named = what if isinstance(what, type) else type(what)
+        raise ConfigurationError(f"{named.__module__}.{named.__qualname__} has no json_schema()")
+    found: JsonSchema = what.json_schema()
+    return _or_null(found) if getattr(what, "nullable", False) else found
+
+
+def _or_null(found: JsonSchema) -> JsonSchema:
+    # Alternatives name null among them where they mean it.
+    if "anyOf" in found:
+        return found
+    if "type" not in found:
+        return {"anyOf": [found, {"type": "null"}]}
+    if "enum" in found:
+        found = found | {"enum": [*found["enum"], None]}
+    return found | {"type": [found["type"], "null"]}
+
+
+class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its own
+    """The base: `null` is refused unless the type is nullable. `example` is for the documentation.
+
+    A subclass reads, and has a method `json_schema` that describes what it reads, null aside.
+    """
+
+    example: Any = None
+
+    def __init__(self, *, nullable: bool = False) -> None:
+        self.nullable = nullable
+
+    def deserialize(self, node: Any, cstruct: Any) -> Any:
+        if cstruct is colander.null:
+            return colander.null
+        if cstruct is None:
+            if self.nullable:
+                return None
+            raise colander.Invalid(node, "Must not be null.")
+        return self.read(node, cstruct)
+
+    def read(self, node: Any, value: Any) -> Any:
+        """The value, or `colander.Invalid`."""
+        raise colander.Invalid(node, "Not readable.")
+
+
+class Text(Type):
+    """Text of `minimum` to `maximum` characters that every database can hold."""
+
+    example = "Web shop"
+
+    def __init__(
+        self, *, minimum: int = 0, maximum: int, strip: bool = False, nullable: bool = False
+    ) -> None:
+        super().__init__(nullable=nullable)
+        self.minimum, self.maximum, self.strip = minimum, maximum, strip
+
+    def read(self, node: Any, value: Any) -> str:
+        if not isinstance(value, str):
+            raise colander.Invalid(node, "Must be a string.")
+        text = value.strip() if self.strip else value
+        if not self.minimum <= len(text) <= self.maximum:
+            raise colander.Invalid(node, f"Must have {self.minimum} to {self.maximum} characters.")
+        if NUL in text:
+            raise colander.Invalid(node, "Must not hold NUL.")
+        return text
+
+    def json_schema(self) -> JsonSchema:
+        return {
+            "type": "string",
+            "minLength": self.minimum,
+            "maxLength": self.maximum,
+            "pattern": NOT_BLANK if self.strip and self.minimum else NO_NUL,
+        }
+
+
+class Slug(Type):
+    """A slug (specification, "Common grammar")."""
+
+    example = "shop"
+
+    def read(self, node: Any, value: Any) -> str:
+        if not isinstance(value, str) or not is_slug(value):
+            raise colander.Invalid(node, "Must be a slug.")
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "string", "pattern": f"^{SLUG.pattern}$", "minLength": 1, "maxLength": SLUG_LENGTH}
+
+
+class SecretKey(Type):
+    """The name of a secret (specification, "Common grammar")."""
+
+    example = "API_KEY"
+
+    def read(self, node: Any, value: Any) -> str:
+        if not isinstance(value, str) or not is_secret_key(value):
+            raise colander.Invalid(node, KEY_GRAMMAR)
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {
+            "type": "string",
+            "pattern": f"^{SECRET_KEY.pattern}$",
+            "minLength": 1,
+            "maxLength": SECRET_KEY_LENGTH,
+        }
+
+
+class Identifier(Type):
+    """An id: a UUID in its usual spelling. In answers one of a few `words` may stand for it."""
+
+    example = "0190163d-8694-739b-aea5-966c26f8ad91"
+
+    def __init__(self, *, nullable: bool = False, words: tuple[str, ...] = ()) -> None:
+        super().__init__(nullable=nullable)
+        self.words = words
+
+    def read(self, node: Any, value: Any) -> UUID:
+        found = read_id(value)
+        if found is None:
+            raise colander.Invalid(node, "Must be an id.")
+        return found
+
+    def json_schema(self) -> JsonSchema:
+        found = {"type": "string", "format": "uuid", "pattern": UUID_PATTERN}
+        return {"anyOf": [found, {"enum": list(self.words)}]} if self.words else found
+
+
+class Integer(Type):
+    """A JSON integer within bounds; a boolean or a float is none."""
+
+    example = 1
+
+    def __init__(self, *, minimum: int = 0, maximum: int = MAX_INTEGER, nullable: bool = False) -> None:
+        super().__init__(nullable=nullable)
+        self.minimum, self.maximum = minimum, maximum
+
+    def read(self, node: Any, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise colander.Invalid(node, "Must be an integer.")
+        return self.bounded(node, value)
+
+    def bounded(self, node: Any, value: int) -> int:
+        """The value if it is within bounds."""
+        if not self.minimum <= value <= self.maximum:
+            raise colander.Invalid(node, f"Must be {self.minimum} to {self.maximum}.")
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+
+
+class IntegerText(Integer):
+    """An integer of a query string: plain ASCII digits."""
+
+    def read(self, node: Any, value: Any) -> int:
+        if not (value.isascii() and value.isdigit() and len(value) <= 16):
+            raise colander.Invalid(node, "Must be an integer.")
+        return self.bounded(node, int(value))
+
+
+class Boolean(Type):
+    """`true` or `false`."""
+
+    example = False
+
+    def read(self, node: Any, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise colander.Invalid(node, "Must be true or false.")
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "boolean"}
+
+
+class Choice(Type):
+    """One of a few words."""
+
+    def __init__(self, *choices: str, nullable: bool = False) -> None:
+        super().__init__(nullable=nullable)
+        self.choices = choices
+
+    def read(self, node: Any, value: Any) -> str:
+        if not isinstance(value, str) or value not in self.choices:
+            raise colander.Invalid(node, f"Must be one of {', '.join(self.choices)}.")
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        if len(self.choices) == 1 and not self.nullable:
+            return {"type": "string", "const": self.choices[0]}
+        return {"type": "string", "enum": list(self.choices)}
+
+
+class Anything(Type):
+    """Any JSON; it stands in answers only."""
+
+    def read(self, node: Any, value: Any) -> Any:
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {}
+
+
+class Document(Type):
+    """A JSON object of somebody else's schema; it stands in answers only."""
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "object"}
+
+
+class SecretValue(Type):
+    """A value: any text, NUL included, because what is stored is its envelope."""
+
+    example = "s3cr3t"
+
+    def read(self, node: Any, value: Any) -> str:
+        if not isinstance(value, str):
+            raise colander.Invalid(node, "Must be a string.")
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "string"}

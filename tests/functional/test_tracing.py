@@ -1,0 +1,90 @@
+"""OpenTelemetry's own instrumentation of SQLAlchemy, as a deployment installs it, over the whole service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry.instrumentation.sqlalchemy import SQLAlchemyInstrumentor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+from service import Service
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+from vault import Vault
+
+from secretsvc.db.engine import write_transaction
+from secretsvc.db.prepared import Prepared
+from secretsvc.kernel.ids import new_id
+from secretsvc.projects.models import project
+
+VALUE = "marker-of-a-value"
+
+
+@pytest.fixture
+def spans(service: Service, vault: Vault) -> Iterator[InMemorySpanExporter]:
+    """What is exported of the statements of the service, which has the project `shop` with `prod`."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    instrumentor = SQLAlchemyInstrumentor()
+    # It asks for a SQLAlchemy below ours, and works with ours.
+    instrumentor.instrument(engine=service.engine, tracer_provider=provider, skip_dep_check=True)
+    yield exporter
+    instrumentor.uninstrument()
+    provider.shutdown()
+
+
+def attributes(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+def touched(exporter: InMemorySpanExporter, verb: str) -> set[str]:
+    """The tables that the statements so far name behind a word; the spans are then forgotten."""
+    statements = [str(attributes(span).get("db.statement", "")) for span in exporter.get_finished_spans()]
+    exporter.clear()
+    return {table for one in statements for table in re.findall(rf"\b(?:{verb}) \"?(\w+)", one)}
+
+
+def test_requests_are_answered_and_each_of_their_statements_has_a_span(
+    spans: InMemorySpanExporter, service: Service, vault: Vault
+) -> None:
+    vault.client.get("/whoami")
+    assert {"identity", "grant"} <= touched(spans, "FROM|JOIN")
+    vault.set(API_KEY=VALUE, OTHER=VALUE)
+    assert {"secret", "secret_version", "audit_record"} <= touched(spans, "INSERT INTO|COPY")
+    assert vault.get("secrets/API_KEY").json["value"] == VALUE
+    assert touched(spans, "INSERT INTO") == {"audit_record"}
+    assert VALUE in vault.get("secrets:export").text
+    assert "secret_version" in touched(spans, "FROM|JOIN")
+    service.user("eve@example.com").get("/projects/shop", 404)
+    assert "audit_record" in touched(spans, "INSERT INTO")
+
+
+def test_no_span_holds_a_value(spans: InMemorySpanExporter, vault: Vault) -> None:
+    vault.set(API_KEY=VALUE)
+    vault.get("secrets/API_KEY")
+    vault.get("secrets:export")
+    found = spans.get_finished_spans()
+    assert len(found) > 5
+    assert all(VALUE not in span.to_json() and "API_KEY" not in span.to_json() for span in found)
+
+
+def test_the_span_of_a_statement_that_fails_is_ended_with_its_error(
+    spans: InMemorySpanExporter, service: Service
+) -> None:
+    row = {
+        "id": new_id(),
+        "slug": "shop",
+        "name": "Again",
+        "description": None,
+        "created_at": 1,
+        "updated_at": 1,
+    }
+    with pytest.raises(IntegrityError), write_transaction(service.engine) as connection:
+        Prepared(insert(project)).run(connection, row)
+    (failed,) = [span for span in spans.get_finished_spans() if span.status.status_code is StatusCode.ERROR]
+    assert str(attributes(failed)["db.statement"]).startswith("INSERT INTO project")

@@ -1,0 +1,44 @@
+"""Nothing is sealed but behind the guard, `secrets/sealing.py` (decision 0028)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "secretsvc"
+SEALING = {"seal", "seal_under"}
+#: The cipher itself, and the one place that asks whether the key may.
+LAWFUL = {"kernel/crypto.py", "secrets/sealing.py"}
+SOURCES = {str(path.relative_to(PACKAGE)): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def seals_by_itself(source: str) -> list[int]:
+    """The lines that reach for what a compartment seals with."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and node.attr in SEALING
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(SOURCES.keys() - LAWFUL))
+def test_what_is_not_the_guard_does_not_seal(path):
+    assert seals_by_itself(SOURCES[path]) == []
+
+
+def test_the_guard_seals():
+    assert all(seals_by_itself(SOURCES[path]) for path in LAWFUL)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "call.ring.within(place.id).seal(value, key, 1)",
+        "inside.seal_under(kid, value, key, 1)",
+        "sealer = inside.seal",
+    ],
+)
+def test_the_law_of_sealing_bites(source):
+    assert seals_by_itself(source) == [1]

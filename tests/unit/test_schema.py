@@ -1,0 +1,179 @@
+"""What schemas tell of input that they refuse, and of themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import colander
+import pytest
+from pyramid.exceptions import ConfigurationError
+
+from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.web.containers import Items, ListOf, Nullable, SecretMap
+from secretsvc.web.schema import Body, Variants, example_of, field_schema, optional, required, validate
+from secretsvc.web.types import Boolean, Choice, Identifier, Integer, Slug, Text, Type, described
+
+
+class Inner(Body):
+    count = required(Integer())
+    word = optional(Text(maximum=3))
+
+
+class Outer(Body):
+    slug = required(Slug())
+    inner = Inner(missing=colander.drop)
+    name = required(Text(maximum=9))
+    numbers = optional(ListOf(ListOf(Integer())))
+    values = optional(SecretMap(Integer()))
+
+
+CHOOSE = Variants("kind", {"one": Inner(), "other": Outer()})
+
+
+def issues(schema: Any, values: dict[str, Any]) -> list[tuple[str, str]]:
+    with pytest.raises(ValidationFailed) as caught:
+        validate(schema, values)
+    return [tuple(issue) for issue in caught.value.issues]
+
+
+@pytest.mark.parametrize(
+    ("values", "paths"),
+    [
+        ({"nome": 1, "slug": "A B"}, ["slug", "name", "nome"]),
+        ({"z": 1, "slug": "a", "a": 1, "name": "n"}, ["z", "a"]),
+        (
+            {"inner": {"x": 1, "word": 5}, "y": 1},
+            ["slug", "inner.count", "inner.word", "inner.x", "name", "y"],
+        ),
+        ({"inner": {"x": 1, "count": 1}, "slug": "a", "name": "n"}, ["inner.x"]),
+        ({"inner": {}, "slug": "a", "name": 5}, ["inner.count", "name"]),
+        (
+            {"slug": "a", "name": "n", "numbers": [[1], ["x", 2, None], 5]},
+            ["numbers.1.0", "numbers.1.2", "numbers.2"],
+        ),
+        (
+            {"slug": "a", "name": "n", "values": {"A": "x", "1": 5, "B": 1, "C": None}},
+            ["values.A", "values.1", "values.C"],
+        ),
+    ],
+)
+def test_every_issue_is_told_known_fields_first_in_the_schema_s_order(
+    values: dict[str, Any], paths: list[str]
+) -> None:
+    found = issues(Outer(), values)
+    assert [path for path, _ in found] == paths
+    assert all(message and message != "None" for _, message in found)
+
+
+def test_an_unknown_field_is_named_and_nothing_is_told_of_what_is_in_it() -> None:
+    found = issues(Inner(), {"count": 1, "marker": {"secret": "value"}})
+    assert found == [("marker", "Unknown field.")]
+
+
+@pytest.mark.parametrize("value", [None, 5, "marker", [], True])
+def test_what_is_no_object_is_told_without_repeating_it(value: Any) -> None:
+    found = issues(Outer(), {"slug": "a", "name": "n", "inner": value})
+    assert found == [("inner", "Must be an object.")]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [({}, "Required."), ({"kind": 5}, "Must be one of one, other.")]
+)
+def test_while_it_is_open_which_schema_counts_what_is_in_none_is_told(
+    given: dict[str, Any], message: str
+) -> None:
+    found = issues(CHOOSE, {**given, "slug": 5, "word": 5, "x": 1})
+    assert found == [("kind", message), ("x", "Unknown field.")]
+
+
+def test_what_is_right_is_read_as_before() -> None:
+    values = {"slug": "a", "inner": {"count": 1}, "name": "n", "numbers": [[1], []], "values": {"A": 1}}
+    assert validate(Outer(), values) == values
+
+
+class Odd(Type):
+    """A type that says nothing of itself."""
+
+
+class Plain(colander.SchemaType):
+    """A type of somebody else's, that does."""
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"enum": ["a"]}
+
+
+class PerhapsPlain(Plain):
+    nullable = True
+
+
+class WithOdd(Body):
+    odd = required(Odd())
+
+
+class WithPlain(Body):
+    plain = required(Plain())
+    perhaps = optional(PerhapsPlain(), missing=None)
+
+
+class WithString(Body):
+    text = colander.SchemaNode(colander.String())
+
+
+class WithMapping(Body):
+    inner = colander.MappingSchema()
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        (Odd(), r"\.Odd "),
+        (ListOf(Odd()), r"\.Odd "),
+        (SecretMap(Odd()), r"\.Odd "),
+        (WithOdd(), r"\.Odd "),
+        (Items(WithOdd()), r"\.Odd "),
+        (Nullable(WithOdd()), r"\.Odd "),
+        (Variants("kind", {"odd": WithOdd()}), r"\.Odd "),
+        (WithString(), r"^colander\.String "),
+        (WithMapping(), r"^colander\.Mapping "),
+        (colander.String(), r"^colander\.String "),
+        (dict, r"^builtins\.dict "),
+        (Inner, r"\.Inner "),
+        (None, r"^builtins\.NoneType "),
+    ],
+)
+def test_what_says_nothing_of_itself_is_refused_by_its_name(what: Any, name: str) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        described(what)
+
+
+def test_a_type_of_somebody_else_s_is_described_by_what_it_says() -> None:
+    found = described(WithPlain())
+    assert found["properties"] == {
+        "plain": {"enum": ["a"]},
+        "perhaps": {"anyOf": [{"enum": ["a"]}, {"type": "null"}], "default": None},
+    }
+    assert example_of(WithPlain()) == {"plain": None}
+    assert example_of(Outer()) == {"slug": "shop", "name": "Web shop"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (
+            Integer(minimum=1, maximum=2, nullable=True),
+            {"type": ["integer", "null"], "minimum": 1, "maximum": 2},
+        ),
+        (Choice("a", nullable=True), {"type": ["string", "null"], "enum": ["a", None]}),
+        (Choice("a"), {"type": "string", "const": "a"}),
+        (Boolean(nullable=True), {"type": ["boolean", "null"]}),
+    ],
+)
+def test_null_is_described_where_it_is_taken(type_: Type, expected: dict[str, Any]) -> None:
+    assert described(type_) == expected
+    assert field_schema(optional(type_)) == expected
+
+
+def test_words_that_may_stand_for_an_id_are_described() -> None:
+    id_, words = described(Identifier(words=("system",)))["anyOf"]
+    assert id_ == described(Identifier())
+    assert words == {"enum": ["system"]}
