@@ -8,11 +8,8 @@ from typing import Any
 from waitress.task import WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
+from secretsvc.web.admitted import ON_SENT
 from secretsvc.web.wire import AnsweringParser, EnvelopeErrorTask
-
-#: In the WSGI environ: a list. What is put there is called, without arguments, once the answer has left or
-#: its connection is gone, by whichever thread notices, and must not wait.
-ON_SENT = "secretsvc.on_sent"
 
 #: How much longer the frames of a chunked body may make it on the wire.
 FRAMES = 4

@@ -10,7 +10,8 @@ from pyramid.response import Response
 from secretsvc.kernel.budget import Admission
 from secretsvc.web.responses import Drawing
 
-#: In the WSGI environ of a server that tells when an answer has left: a list of what it then calls once.
+#: In the WSGI environ of our server: a list. What is put there is called, without arguments, once the answer
+#: has left or its connection is gone, by whichever thread notices, and must not wait.
 ON_SENT = "secretsvc.on_sent"
 
 

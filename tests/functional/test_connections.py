@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from server import running
 
-from secretsvc.server.exchange import ON_SENT
 from secretsvc.server.factory import Server
 from secretsvc.server.limits import Limits
+from secretsvc.web.admitted import ON_SENT
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 BIG = b"x" * (16 * 1024 * 1024)

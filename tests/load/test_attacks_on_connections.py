@@ -111,7 +111,7 @@ def test_everybody_else_is_served_while_connections_are_abused(deployment, count
 
 def test_everybody_else_is_served_while_exports_are_not_read(deployment, issuer):
     client = deployment.client()
-    for first in range(0, 60, 10):
+    for first in range(0, 480, 10):
         batch = {f"BIG_{first + number:03}": "x" * 65_536 for number in range(10)}
         client.expect(200, "POST", f"{ENVIRONMENT}/secrets:batch", {"mode": "merge", "set": batch})
     client.close()
