@@ -13,7 +13,7 @@ OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIEN
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test fuzz bench bench-compare screenshots check format pins clean
+.PHONY: help run demo test test-all fuzz bench bench-compare screenshots check format pins clean
 
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -27,7 +27,11 @@ demo: $(VENV)/run.done .dev/master-key ## fill the development database with a b
 	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
 	@MASTER_KEY="$$(cat .dev/master-key)" $(DEVELOPMENT) $(BIN)/python -W ignore -m demo development.ini
 
-test: $(VENV)/dev.done ## run the whole suite, on SQLite and on PostgreSQL
+# What takes long or wants a browser and balancers, real processes under load and the fuzz, is in `test-all`.
+test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal tests/unit tests/laws tests/domain tests/functional
+
+test-all: $(VENV)/dev.done ## run the whole suite, with real processes, attacks, browsers and the fuzz
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # Some 15 minutes on two cores; more examples take longer.

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from programs import need
 from service import ADMIN, Service
 
-EXECUTABLE = shutil.which("chromium")
 COOKIE = "Proxy_Authorization"
-#: Where it is `required`, a machine without Chromium fails what it cannot run.
-VARIABLE = "SECRETSVC_BROWSER"
 #: Told to the console, where all else that goes wrong is told too.
 TELL_VIOLATIONS = """document.addEventListener("securitypolicyviolation", (event) =>
     console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI}`))"""
@@ -25,13 +21,11 @@ TELL_VIOLATIONS = """document.addEventListener("securitypolicyviolation", (event
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """A browser without a window; skips the test where there is none."""
-    if EXECUTABLE is None:
-        give_up = pytest.fail if os.environ.get(VARIABLE) == "required" else pytest.skip
-        give_up("Chromium is missing; on Debian: apt-get install chromium")
+    executable = need("chromium")
     # Chromium refuses its own sandbox to root.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=EXECUTABLE, args=arguments)
+        browser = playwright.chromium.launch(executable_path=executable, args=arguments)
         try:
             yield browser
         finally:

@@ -20,6 +20,7 @@ from databases import SqliteDatabases
 from load.dawdler import HEADER
 from load.workload import ENVIRONMENT, Broken, arrange
 from processes import Deployment, HttpClient, free_port
+from programs import need
 from tokens import TestIssuer
 
 ROUNDS, CLIENTS = 10, 12
@@ -139,6 +140,7 @@ def slow_request(port: int, token: str, found: list[object]) -> threading.Thread
 
 @pytest.mark.parametrize("balancer", [haproxy, nginx])
 def test_rolling_restarts_are_not_noticed(deployment, here, tmp_path, balancer):
+    need(balancer.__name__)
     port, token, slow = free_port(), deployment.client().token, []
     with (
         balanced(balancer(here, tmp_path, deployment, port), port),

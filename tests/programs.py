@@ -1,0 +1,20 @@
+"""Programs of the system that some tests need."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+#: Where it is `required`, a machine without such a program fails what it cannot run.
+VARIABLE = "SECRETSVC_PROGRAMS"
+
+
+def need(program: str) -> str:
+    """The path of a program; skips the test where there is none, and says so."""
+    found = shutil.which(program)
+    if found is None:
+        give_up = pytest.fail if os.environ.get(VARIABLE) == "required" else pytest.skip
+        give_up(f"{program} is missing; on Debian: apt-get install {program}")
+    return found
