@@ -91,9 +91,9 @@ def make_engine(url: str) -> Engine:
         connect_args={"check_same_thread": False} if sqlite else POSTGRESQL_OPTIONS,
     )
     if sqlite:
-        database = make_url(url).database
-        _keep_sqlite_private(engine, file_of(database))
-        _keep_sqlite_in_order(engine, WriteLock(database))
+        path = file_of(make_url(url))
+        _keep_sqlite_private(engine, path)
+        _keep_sqlite_in_order(engine, WriteLock(path))
     event.listen(engine, "before_cursor_execute", statement_begins)
     event.listen(engine, "after_cursor_execute", statement_ends)
     event.listen(engine, "handle_error", statement_ends)
@@ -181,8 +181,7 @@ class WriteLock:
     two processes it cut the 99th percentile of a write from 0.6 s to 0.2 s at the same throughput.
     """
 
-    def __init__(self, database: str | None) -> None:
-        path = file_of(database)
+    def __init__(self, path: str | None) -> None:
         self._path = None if path is None else f"{path}{LOCK}"
         self._threads = threading.Lock()
         self._file: int | None = None

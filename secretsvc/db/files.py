@@ -6,8 +6,10 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
 
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.util import asbool
 
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 #: What lies beside a database by SQLite's own rules; a new one of these gets the mode of the database.
@@ -18,9 +20,16 @@ _OTHERS = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
 _making = threading.Lock()
 
 
-def file_of(database: str | None) -> str | None:
-    """The path of an SQLite database; None for one in memory, and for what SQLite itself reads as a URI."""
-    return None if not database or database.startswith((":", "file:")) else database
+def file_of(url: URL) -> str | None:
+    """The path of an SQLite database; None for one that is in memory, or that no common file holds."""
+    name = url.database
+    if not name or name == ":memory:":
+        return None
+    if not (asbool(url.query.get("uri", False)) and name.startswith("file:")):
+        return name
+    path = unquote(urlsplit(name).path)
+    elsewhere = url.query.get("mode") == "memory" or "vfs" in url.query or path in ("", ":memory:")
+    return None if elsewhere else path
 
 
 def make_private(path: str) -> None:
@@ -55,7 +64,7 @@ def open_private(path: str) -> int:
 def open_to_others(url: str) -> Iterator[tuple[str, int]]:
     """The files of the database that group or others may read or write, each with its permission bits."""
     parts = make_url(url)
-    path = file_of(parts.database) if parts.get_backend_name() == "sqlite" else None
+    path = file_of(parts) if parts.get_backend_name() == "sqlite" else None
     if path is None:
         return
     real = os.path.realpath(path)

@@ -40,9 +40,9 @@ def modes(path: Path) -> dict[str, int]:
     }
 
 
-def write(path: Path) -> dict[str, int]:
+def write(path: Path, url: str = "sqlite:///{}") -> dict[str, int]:
     """Writes to the database and tells the modes of its files while it is open."""
-    engine = make_engine(f"sqlite:///{path}")
+    engine = make_engine(url.format(path))
     try:
         with write_transaction(engine) as connection:
             connection.execute(text("CREATE TABLE IF NOT EXISTS some (thing TEXT)"))
@@ -98,6 +98,8 @@ def test_a_database_that_cannot_be_made_is_refused_by_sqlite_itself(tmp_path: Pa
         "sqlite://",
         "sqlite:///:memory:",
         "sqlite:///file:shared?mode=memory&uri=true",
+        "sqlite:///file::memory:?uri=true",
+        "sqlite:///file:/shared?vfs=memdb&uri=true",
         "postgresql+psycopg://localhost/some",
     ],
 )
@@ -105,16 +107,19 @@ def test_what_has_no_file_of_ours_has_nothing_to_tell(url: str) -> None:
     assert [*open_to_others(url)] == []
 
 
-def test_what_sqlite_reads_as_a_uri_is_left_to_sqlite(path: Path) -> None:
-    before = os.umask(0o027)
-    try:
-        engine = make_engine(f"sqlite:///file:{path}?uri=true")
-        with write_transaction(engine) as connection:
-            connection.execute(text("CREATE TABLE some (thing TEXT)"))
-        engine.dispose()
-    finally:
-        os.umask(before)
-    assert modes(path) == {"": 0o640}
+@pytest.mark.usefixtures("_umask")
+@pytest.mark.parametrize("url", ["sqlite:///file:{}?uri=true", "sqlite:///file://{}?uri=true&mode=rwc"])
+def test_what_sqlite_reads_as_a_uri_is_its_owners_alone_too(path: Path, url: str) -> None:
+    assert write(path, url) == dict.fromkeys(SUFFIXES, 0o600)
+    path.chmod(0o640)
+    assert [*open_to_others(url.format(path))] == [(str(path), 0o640)]
+
+
+@pytest.mark.usefixtures("_umask")
+@pytest.mark.parametrize("name", ["file:some.sqlite", ":some.sqlite"])
+def test_so_is_a_file_with_an_odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert write(Path(name), "sqlite:///{}") == dict.fromkeys(SUFFIXES, 0o600)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -80,6 +80,16 @@ def test_what_somebody_else_changed_in_the_meantime_stays(browser, service, admi
     assert terms(service, made) == ("reader", None)
 
 
+def test_it_stays_after_a_refusal_too(browser, service, admin):
+    service.grant(ADA, "reader", "shop")
+    made = service.grant(ADA, "writer", "shop", expires_at=LATER)
+    page = browser.open(f"/grants/{made}")
+    admin.patch(f"/grants/{made}", {"expires_at": None})
+    refused = submit(page, f"/grants/{made}", 409, role="reader")
+    submit(refused, f"/grants/{made}", role="admin")
+    assert terms(service, made) == ("admin", None)
+
+
 def past():
     """A minute that is over, as the form's field has it."""
     return datetime.fromtimestamp(now_ms() / 1000 - 60, UTC).strftime("%Y-%m-%dT%H:%M")

@@ -7,9 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from secretsvc.db import engine
 from secretsvc.db.engine import WriteLock
+from secretsvc.db.files import file_of
 
 PATIENCE = 0.1
 
@@ -75,8 +77,8 @@ def test_a_writer_that_gave_up_holds_nothing_later(lock: WriteLock, other_proces
 
 def test_a_private_database_has_no_file_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in (None, "", ":memory:", "file:shared?mode=memory"):
-        lock = WriteLock(name)
+    for url in ("sqlite://", "sqlite:///:memory:", "sqlite:///file:shared?mode=memory&uri=true"):
+        lock = WriteLock(file_of(make_url(url)))
         lock.acquire()
         lock.release()
     assert not list(tmp_path.iterdir())
