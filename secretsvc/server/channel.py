@@ -106,6 +106,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         """Takes what has come."""
         try:
             data = self.recv(self.adj.recv_bytes)
+        except BlockingIOError:
+            # The kernel may say that something has come, and then that nothing has.
+            return
         except OSError:
             self.handle_close()
             return
@@ -164,7 +167,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         """Executes the request that is there, unless its client has gone."""
         super().service()
         if not self.connected:
-            self._hold(0)
+            # The server's own thread may be closing it at the same moment.
+            with self.outbuf_lock:
+                self._hold(0)
 
     def write_soon(self, data: bytes) -> int:
         """Takes a piece of the answer, and never waits. Raises `ClientDisconnected`."""
