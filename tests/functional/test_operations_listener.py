@@ -125,6 +125,12 @@ def test_keys_that_come_later_make_it_ready(watch, tmp_path, issuer):
     assert FIRST_PAUSE < SOON
 
 
+def test_a_process_whose_database_has_no_url_is_not_ready_and_still_has_figures(watch):
+    with watch(**{"SQLALCHEMY.URL": "no url"}) as operator:
+        operator.until(503, reasons=["database_unavailable"])
+        assert operator.figures()["secretsvc_ready",] == 0
+
+
 def test_a_set_that_was_not_refreshed_in_time_is_stale_and_no_reason_to_stop():
     assert access_keys_state(300.0) == ((), ())
     assert access_keys_state(400.0) == ((), ("access_keys_stale",))
@@ -276,6 +282,8 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
     assert found["secretsvc_envelopes_under_old_keys",] == 0
     assert found["secretsvc_request_seconds_count", f"{environment}/secrets"] == 2
     assert found["secretsvc_answer_bytes",] == 0
+    assert found["secretsvc_plaintext_bytes",] == 0
+    assert found["secretsvc_plaintext_max_bytes",] == 134_217_728
     assert ("secretsvc_database_connections", "in use") in found
 
 
