@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -364,6 +364,24 @@ def test_at_the_limit_nobody_whose_request_is_under_way_is_dropped(server, appli
         application.release.set()
         for connection in busy:
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_an_application_that_crashes_leaves_no_path_in_the_log(server, caplog):
+    assert ask(server, GET.replace(b"/ ", b"/crash ")).split()[1] == b"500"
+    eventually(lambda: caplog.records)
+    assert [record.getMessage() for record in caplog.records] == ["Exception while serving a request"]
+
+
+def test_a_connection_that_ends_with_something_unread_gives_its_client_the_whole_answer(server):
+    closing = b"GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    with connected(server) as connection:
+        connection.sendall(closing + GET * 1_000)
+        time.sleep(0.3)
+        found = 0
+        with suppress(ConnectionResetError):
+            while piece := connection.recv(1024 * 1024):
+                found += len(piece)
+    assert found > len(BIG)
 
 
 # Bodies
