@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from sqlalchemy import text
 from secretsvc.db.schema import REVISION
 from secretsvc.identity.jwks import FIRST_PAUSE
 from secretsvc.server.factory import Server, server_of
+from secretsvc.server.operations import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 
 SOON = 15.0
@@ -240,6 +241,23 @@ def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
         assert min(seconds_for(operator, "/live") for _ in range(3)) < AT_ONCE
         for connection in silent:
             connection.close()
+
+
+def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(watch):
+    over = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with suppress(OSError):
+            while not over.wait(0.2):
+                connection.sendall(b"G")
+
+    with watch() as operator, ExitStack() as stack:
+        stack.callback(over.set)
+        for _ in range(CLIENTS):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", operator.port)))
+            threading.Thread(target=drip, args=(connection,), daemon=True).start()
+        time.sleep(2 * SECONDS)
+        assert operator.ask("/live").status == 200
 
 
 def test_figures_are_by_template_and_hold_no_name(make_service):
