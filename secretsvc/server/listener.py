@@ -60,7 +60,7 @@ class _Accepting:
             self._accept(BATCH)
 
     def accept_all(self) -> None:
-        """Takes all who have connected until now: no more than the kernel's queue holds, however many come."""
+        """Takes all who have connected until now: no more than the kernel's queue holds."""
         self._accept(self.adj.backlog + 1)
 
     def _accept(self, count: int) -> None:
