@@ -7,15 +7,17 @@ of what a client sends ahead, and the rest stays with the client's kernel and ou
 
 from __future__ import annotations
 
+import logging
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
 from waitress import wasyncore
 from waitress.channel import ClientDisconnected, HTTPChannel
+from waitress.utilities import logger
 
 from secretsvc.server.exchange import ErrorTask, Parser, Task
 from secretsvc.server.outgoing import Outgoing, tell
@@ -30,12 +32,21 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 RESET = struct.pack("ii", 1, 0)
 
 
+class _WithoutPaths(logging.LoggerAdapter[logging.Logger]):
+    """Waitress says which path it was serving; a path may hold anything, and is never logged."""
+
+    def process(self, msg: str, kwargs: MutableMapping[str, Any]) -> tuple[str, MutableMapping[str, Any]]:
+        what, found, _ = msg.partition(" while serving ")
+        return (f"{what} while serving a request" if found else msg), kwargs
+
+
 class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
     """Waitress's connection, whose `service` executes the requests, with what bounds it.
 
     Of `requests` there is at most one. What a worker may touch is guarded by `outbuf_lock`.
     """
 
+    logger = _WithoutPaths(logger, {})
     task_class, error_task_class, parser_class = Task, ErrorTask, Parser
     requests: list[Parser]
     request: Any
@@ -106,6 +117,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         """Takes what has come."""
         try:
             data = self.recv(self.adj.recv_bytes)
+        except BlockingIOError:
+            # The kernel may say that something has come, and then that nothing has.
+            return
         except OSError:
             self.handle_close()
             return
@@ -164,7 +178,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         """Executes the request that is there, unless its client has gone."""
         super().service()
         if not self.connected:
-            self._hold(0)
+            # The server's own thread may be closing it at the same moment.
+            with self.outbuf_lock:
+                self._hold(0)
 
     def write_soon(self, data: bytes) -> int:
         """Takes a piece of the answer, and never waits. Raises `ClientDisconnected`."""
@@ -218,15 +234,20 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
             return []
 
     def _end(self) -> None:
-        """Closes; but a client that was refused while it was sending would meet a reset, not the answer."""
+        """Closes; but a client of whom something was not read would meet a reset, not the whole answer."""
         self.close_when_flushed = False
-        if self._refused:
+        if self._refused or self._has_unread():
             self._lingers_until = time.monotonic() + self.traffic.limits.linger_seconds
             self._unparsed = b""
             with suppress(OSError):
                 self.socket.shutdown(socket.SHUT_WR)
                 return
         self.will_close = True
+
+    def _has_unread(self) -> bool:
+        with suppress(OSError):
+            return bool(self.socket.recv(1, socket.MSG_PEEK))
+        return False
 
     def handle_close(self) -> None:
         """Closes at once. Idempotent; the server's own thread alone may."""

@@ -79,17 +79,24 @@ class Server:
         notify("READY=1")
         try:
             while self._goes_on():
-                wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
-                self.alive_at = time.monotonic()
-                self.traffic.bound_requests()
-                self.traffic.bound_answers()
-                self.traffic.sweep()
+                self.turn()
         finally:
             self.task_dispatcher.shutdown(timeout=THREADS_SECONDS)
             self._has_ended = True
             wasyncore.close_all(self.map, ignore_all=True)
             if self.watch is not None:
                 self.watch.stop()
+
+    def turn(self) -> None:
+        """Goes round once: waits until something comes, and deals with it."""
+        wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
+        self.alive_at = time.monotonic()
+        if not self.traffic.stopping:
+            for listener in self.listeners:
+                listener.accept_some()
+        self.traffic.bound_requests()
+        self.traffic.bound_answers()
+        self.traffic.sweep()
 
     def _goes_on(self) -> bool:
         if not self.is_stopping:
@@ -122,9 +129,10 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
-    def _on_signal(self, number: int, _frame: Any) -> None:
-        # Whoever asks twice does not want to wait.
-        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.default_int_handler)
+    def _on_signal(self, _number: int, _frame: Any) -> None:
+        # Whoever asks twice does not want to wait, whichever of the two it is.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.stop()
 
 

@@ -39,21 +39,34 @@ class _Accepting:
     socket: socket.socket
     adj: Any
     _map: Any
+    _has_waiting = False
 
     def readable(self) -> bool:
         """Always, while it listens."""
         return self.accepting
 
     def handle_accept(self) -> None:
-        """Takes those who wait, some at a time."""
-        for _ in range(BATCH):
-            if not self._accept_one():
-                return
+        """Somebody waits, until `accept_some`.
+
+        Who makes room for a newcomer leaves its descriptor to the next one, and what poll told of the old
+        connection must not be taken for the new one's.
+        """
+        self._has_waiting = True
+
+    def accept_some(self) -> None:
+        """Takes those who wait, some at a time; once every event of the loop's turn is dealt with."""
+        if self._has_waiting:
+            self._has_waiting = False
+            self._accept(BATCH)
 
     def accept_all(self) -> None:
-        """Takes all who have connected until now."""
-        while self._accept_one():
-            continue
+        """Takes all who have connected until now: no more than the kernel's queue holds."""
+        self._accept(self.adj.backlog + 1)
+
+    def _accept(self, count: int) -> None:
+        for _ in range(count):
+            if not self._accept_one():
+                return
 
     def _accept_one(self) -> bool:
         try:

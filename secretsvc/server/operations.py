@@ -9,7 +9,9 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
@@ -36,6 +38,8 @@ class OperationsListener(ThreadingMixIn, TCPServer):
         """`address` is `host:port` or `unix:/path`. Raises OSError where it cannot be bound."""
         self.pages = pages
         self._free = threading.BoundedSemaphore(CLIENTS)
+        # Those who are served, since when.
+        self._served: dict[socket.socket, float] = {}
         host, _, port = address.rpartition(":")
         target: Any = (host.strip("[]"), int(port)) if not address.startswith(UNIX) else None
         if target is None:
@@ -65,6 +69,7 @@ class OperationsListener(ThreadingMixIn, TCPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Hangs up on those who come while all threads are in use."""
         if self._free.acquire(blocking=False):
+            self._served[request] = time.monotonic()
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -74,7 +79,16 @@ class OperationsListener(ThreadingMixIn, TCPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self._served.pop(request, None)
             self._free.release()
+
+    def service_actions(self) -> None:
+        """Hangs up on those whose time is over: a byte now and then would hold a thread for ever."""
+        latest = time.monotonic() - SECONDS
+        for request, began in list(self._served.items()):
+            if began < latest:
+                with suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hung up is nothing to tell of."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
 from secretsvc.server.operations import Answer, OperationsListener, document
 from secretsvc.server.readiness import Readiness, access_keys_age
@@ -73,6 +75,10 @@ class Watch:
         traffic, dispatcher = self._server.traffic, self._server.task_dispatcher
         gauges = {
             "connections": ("Open connections of clients.", len(traffic)),
+            "plaintext_bytes": (
+                "Bytes of values that are held until their answers have left.",
+                self._registry.plaintext_budget.held,
+            ),
             "request_bytes": ("Bytes of requests that are held.", traffic.request_bytes),
             "answer_bytes": ("Bytes of answers that clients have not taken yet.", traffic.answer_bytes),
             "requests_waiting": ("Whole requests that no thread has taken yet.", len(dispatcher.queue)),
@@ -94,13 +100,15 @@ class Watch:
         for reason, count in self._registry.refusals.totals().items():
             refused.add_metric(list(reason.value), count)
         yield refused
-        pool = self._registry.database.engine.pool
-        connections = GaugeMetricFamily(
-            "secretsvc_database_connections", "Connections to the database.", labels=["state"]
-        )
-        connections.add_metric(["in use"], pool.checkedout())
-        connections.add_metric(["idle"], pool.checkedin())
-        yield connections
+        # A malformed setting must not take the other figures away.
+        with suppress(ServerMisconfigured):
+            yield _of_the_pool(self._registry.database.engine.pool)
+        with suppress(ServerMisconfigured):
+            yield GaugeMetricFamily(
+                "secretsvc_plaintext_max_bytes",
+                "PLAINTEXT_MAX_BYTES.",
+                value=self._registry.service_settings.plaintext_max_bytes,
+            )
         reasons, degraded = self.readiness.state
         yield GaugeMetricFamily("secretsvc_ready", "Whether it is ready.", value=not reasons)
         amiss = GaugeMetricFamily("secretsvc_amiss", "What /ready names.", labels=["reason"])
@@ -120,3 +128,12 @@ class Watch:
         for name, (help_, value) in known.items():
             if value is not None:
                 yield GaugeMetricFamily(f"secretsvc_{name}", help_, value=value)
+
+
+def _of_the_pool(pool: Any) -> Metric:
+    connections = GaugeMetricFamily(
+        "secretsvc_database_connections", "Connections to the database.", labels=["state"]
+    )
+    connections.add_metric(["in use"], pool.checkedout())
+    connections.add_metric(["idle"], pool.checkedin())
+    return connections

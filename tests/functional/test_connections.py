@@ -9,12 +9,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
 from server import running
 
+from secretsvc.server.channel import RESET
 from secretsvc.server.factory import Server
 from secretsvc.server.limits import Limits
 from secretsvc.web.admitted import ON_SENT
@@ -321,6 +322,33 @@ def test_at_the_limit_the_oldest_without_a_request_makes_room(server, first):
     assert set(server.traffic.dropped) == {"connection_limit"}
 
 
+def test_what_was_told_of_a_connection_is_not_taken_for_one_that_has_its_descriptor_since(application):
+    server = Server(application, Limits(**{**LIMITS, "connections": 1}), listen="127.0.0.1:0", threads=1)
+    try:
+        with connected(server) as first, ExitStack() as stack:
+            server.turn()
+            assert len(server.traffic) == 1
+            others = [stack.enter_context(connected(server)) for _ in range(2)]
+            first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            first.close()
+            server.turn()
+            others[1].sendall(GET)
+            eventually(lambda: server.turn() or application.sent)
+            assert others[1].recv(65536).startswith(b"HTTP/1.1 200")
+    finally:
+        server.stop(drain=0)
+        server.run()
+
+
+def test_a_connection_of_which_the_kernel_said_too_much_stays_open(server):
+    with connected(server) as connection:
+        eventually(lambda: len(server.traffic) == 1)
+        (channel,) = server.traffic._order
+        channel.handle_read()
+        connection.sendall(GET)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
 @pytest.mark.parametrize("server", [{"connections": 3}], indirect=True)
 def test_at_the_limit_nobody_whose_request_is_under_way_is_dropped(server, application):
     with ExitStack() as stack:
@@ -336,6 +364,24 @@ def test_at_the_limit_nobody_whose_request_is_under_way_is_dropped(server, appli
         application.release.set()
         for connection in busy:
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_an_application_that_crashes_leaves_no_path_in_the_log(server, caplog):
+    assert ask(server, GET.replace(b"/ ", b"/crash ")).split()[1] == b"500"
+    eventually(lambda: caplog.records)
+    assert [record.getMessage() for record in caplog.records] == ["Exception while serving a request"]
+
+
+def test_a_connection_that_ends_with_something_unread_gives_its_client_the_whole_answer(server):
+    closing = b"GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    with connected(server) as connection:
+        connection.sendall(closing + GET * 1_000)
+        time.sleep(0.3)
+        found = 0
+        with suppress(ConnectionResetError):
+            while piece := connection.recv(1024 * 1024):
+                found += len(piece)
+    assert found > len(BIG)
 
 
 # Bodies

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from sqlalchemy import text
 from secretsvc.db.schema import REVISION
 from secretsvc.identity.jwks import FIRST_PAUSE
 from secretsvc.server.factory import Server, server_of
+from secretsvc.server.operations import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 
 SOON = 15.0
@@ -123,6 +124,12 @@ def test_keys_that_come_later_make_it_ready(watch, tmp_path, issuer):
         path.write_bytes(Path(source).read_bytes())
         operator.until(200)
     assert FIRST_PAUSE < SOON
+
+
+def test_a_process_whose_database_has_no_url_is_not_ready_and_still_has_figures(watch):
+    with watch(**{"SQLALCHEMY.URL": "no url"}) as operator:
+        operator.until(503, reasons=["database_unavailable"])
+        assert operator.figures()["secretsvc_ready",] == 0
 
 
 def test_a_set_that_was_not_refreshed_in_time_is_stale_and_no_reason_to_stop():
@@ -236,6 +243,23 @@ def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
             connection.close()
 
 
+def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(watch):
+    over = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with suppress(OSError):
+            while not over.wait(0.2):
+                connection.sendall(b"G")
+
+    with watch() as operator, ExitStack() as stack:
+        stack.callback(over.set)
+        for _ in range(CLIENTS):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", operator.port)))
+            threading.Thread(target=drip, args=(connection,), daemon=True).start()
+        time.sleep(2 * SECONDS)
+        assert operator.ask("/live").status == 200
+
+
 def test_figures_are_by_template_and_hold_no_name(make_service):
     service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
     arrange(service, "hidden-project", "hidden-environment")
@@ -276,6 +300,8 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
     assert found["secretsvc_envelopes_under_old_keys",] == 0
     assert found["secretsvc_request_seconds_count", f"{environment}/secrets"] == 2
     assert found["secretsvc_answer_bytes",] == 0
+    assert found["secretsvc_plaintext_bytes",] == 0
+    assert found["secretsvc_plaintext_max_bytes",] == 134_217_728
     assert ("secretsvc_database_connections", "in use") in found
 
 

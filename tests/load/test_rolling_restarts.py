@@ -5,6 +5,7 @@ Slow: twenty times a process must end, which takes as long as a balancer keeps i
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import subprocess
@@ -32,7 +33,7 @@ STOP_SECONDS = 45.0
 
 @pytest.fixture
 def deployment(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> Iterator[Deployment]:
-    settings = {"DRAIN_SECONDS": "30"}
+    settings = {"DRAIN_SECONDS": "30", "TRUSTED_PROXIES": "127.0.0.1"}
     with Deployment(tmp_path, sqlite_databases.create(), issuer, **settings) as made:
         arrange(made.start(2, ini="pyramid.includes = load.dawdler"))
         yield made
@@ -158,6 +159,26 @@ def test_rolling_restarts_are_not_noticed(deployment, here, tmp_path, balancer):
     assert set(crowd.answers) == {200}
     assert crowd.answers[200] > 20 * ROUNDS
     assert slow == [200]
+
+
+@pytest.mark.parametrize("balancer", [haproxy, nginx])
+def test_the_log_has_the_address_of_whom_the_balancer_serves_whatever_that_says(
+    deployment, here, tmp_path, balancer
+):
+    port = free_port()
+    with (
+        balanced(balancer(here, tmp_path, deployment, port), port),
+        socket.create_connection(("127.0.0.1", port), READY_SECONDS, ("127.0.0.2", 0)) as connection,
+    ):
+        connection.sendall(
+            b"GET /api/v1/health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+            b"X-Request-Id: who-asks\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"
+        )
+        while connection.recv(65536):
+            continue
+    lines = b"".join(process.output for process in deployment.processes).splitlines()
+    (line,) = [json.loads(one) for one in lines if b'"who-asks"' in one]
+    assert line["client_address"] == "127.0.0.2"
 
 
 @pytest.mark.parametrize("name", ["secretsvc.service"])

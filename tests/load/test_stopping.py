@@ -136,10 +136,11 @@ def test_what_takes_longer_than_the_stop_is_cut_and_the_log_says_so(make_process
     assert slow.answer is None
 
 
-def test_whoever_asks_twice_does_not_wait(make_process):
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_whoever_asks_twice_does_not_wait(make_process, first):
     process = make_process(DRAIN_SECONDS="30")
     Request(process.client(), 20.0)
-    os.kill(process.pid, signal.SIGTERM)
+    os.kill(process.pid, first)
     time.sleep(0.5)
     code, seconds = end_of(process, signal.SIGTERM)
     assert (code, seconds < SOON) == (-signal.SIGTERM, True)
