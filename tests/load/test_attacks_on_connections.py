@@ -78,7 +78,7 @@ def probe(deployment: Deployment) -> None:
     print(f"{probes} probes, the slowest {slowest:.3f} s; at most {largest / 2**20:.0f} MiB")
     assert slowest < IN_TIME
     assert largest < MEMORY
-    assert probes > SECONDS
+    assert probes > SECONDS / 4
 
 
 @pytest.mark.parametrize(
