@@ -195,6 +195,8 @@ def _adjusted(limits: Limits, options: dict[str, Any]) -> Any:
 
 
 def _allow_descriptors(wanted: int) -> None:
+    """Raises the soft limit as far as is wanted and the hard one allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY or hard > wanted > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, soft), hard))
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and allowed > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
