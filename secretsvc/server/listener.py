@@ -25,6 +25,9 @@ UNIX = "unix:"
 #: How many are accepted before others have a turn.
 BATCH = 64
 RETRY_AFTER_SECONDS = 1
+#: Bytes of one connection that the kernel keeps for us. It would keep megabytes, which are there to be parsed
+#: when their client has long gone.
+SENT_AHEAD = 64 * 1024
 # systemd's protocol: the first of the descriptors that it hands over.
 FIRST_HANDED_OVER = 3
 _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -79,6 +82,7 @@ class _Accepting:
             _refuse(connection)
             return True
         with suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SENT_AHEAD)
             self.set_socket_options(connection)  # type: ignore[attr-defined]  # of waitress's server
         self.channel_class(self, connection, self.fix_addr(address), self.adj, self._map)  # type: ignore[attr-defined]
         return True

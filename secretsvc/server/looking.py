@@ -12,6 +12,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+STOP_SECONDS = 1.0
+
 
 class Look(Generic[T]):
     """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
@@ -27,14 +29,17 @@ class Look(Generic[T]):
         self._pause, self._patience = pause, patience
         self._seen, self._began = failed, 0.0
         self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"look-{name}", daemon=True)
 
     def start(self) -> None:
         """Begins; the thread ends with the process, or after `stop`."""
-        threading.Thread(target=self._run, name=f"look-{self._name}", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
-        """Has it end after the look that it is at."""
+        """Has it end after the look that it is at, for which it waits a moment: it may hold a connection."""
         self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
 
     @property
     def seen(self) -> T:

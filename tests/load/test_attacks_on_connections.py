@@ -56,11 +56,11 @@ def usual_seconds(deployment: Deployment) -> float:
 
 
 @contextmanager
-def calm_afterwards(deployment: Deployment) -> Iterator[None]:
+def calm_afterwards(deployment: Deployment, seconds: float = CALM_SECONDS) -> Iterator[None]:
     """Whatever happened inside, soon after it answers are as quick as before."""
     before = usual_seconds(deployment)
     yield
-    deadline = time.monotonic() + CALM_SECONDS
+    deadline = time.monotonic() + seconds
     while (after := usual_seconds(deployment)) > 2 * before + 0.01:
         assert time.monotonic() < deadline, (before, after)
 
@@ -94,11 +94,6 @@ def probe(deployment: Deployment) -> None:
         pytest.param(
             1_100, {"first": POST + b"Content-Length: 1000000\r\n\r\n" + b"x" * 999_999}, id="1 MB of 1,100"
         ),
-        pytest.param(
-            200,
-            {"first": POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000},
-            id="frames",
-        ),
     ],
 )
 def test_everybody_else_is_served_while_connections_are_abused(deployment, count, options):
@@ -107,6 +102,17 @@ def test_everybody_else_is_served_while_connections_are_abused(deployment, count
             probe(deployment)
         print(f"{attackers.made} connections, {attackers.sent / 2**20:.0f} MiB")
     assert attackers.made >= count
+
+
+def test_everybody_else_is_served_while_bodies_of_tiny_chunks_are_parsed(deployment):
+    body = POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000
+    # What the kernels still hold of 240 MB when the clients have gone is parsed at the same rate.
+    with (
+        calm_afterwards(deployment, 60.0),
+        Attackers(deployment.processes[0].port, 200, first=body) as attackers,
+    ):
+        probe(deployment)
+    assert attackers.made >= 200
 
 
 def test_everybody_else_is_served_while_exports_are_not_read(deployment, issuer):
