@@ -53,7 +53,7 @@ def hold_until_sent(request: Any, response: Response) -> None:
     admission.reach(size or 0, forced=True)
     on_sent = request.environ.get(ON_SENT)
     if on_sent is not None:
-        on_sent.append(admission.release)
+        on_sent.append(lambda: _let_go(response, admission))
         return
     response.app_iter = _Closing(response.app_iter, admission.release)
     response.content_length = size
@@ -64,6 +64,12 @@ def release(request: Any) -> None:
     admission = admission_of(request)
     if admission is not None:
         admission.release()
+
+
+def _let_go(response: Response, admission: Admission) -> None:
+    """Drops the values at once; in the cycle of request and answer they would wait for garbage collection."""
+    response.app_iter = ()
+    admission.release()
 
 
 class _Closing:

@@ -22,9 +22,8 @@ SHOP = "/projects/shop"
 ENVIRONMENTS, SECRETS, PAGE = 4, 500, 10
 VALUE = "x" * 65_536
 READERS = [f"reader-{number}@example.com" for number in range(4)]
-#: MiB by which a page may grow the process, and that it may have in all, in a container of 512; seconds
-#: for others.
-GROWTH, TOTAL, BOUND = 60, 480, 2.0
+#: MiB by which a page may grow the process, and that the process may have in all; seconds for others.
+GROWTH, TOTAL, BOUND = 60, 400, 2.0
 
 
 def fill(client: HttpClient, slug: str) -> None:
