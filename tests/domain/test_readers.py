@@ -10,7 +10,7 @@ from service import ADMIN, Service, arrange
 from sqlalchemy import Connection, select
 from statements import recorded
 
-from secretsvc.access.domain.grants import effective_permissions
+from secretsvc.access.domain.permissions import effective_permissions
 from secretsvc.access.domain.readers import Reader, readers
 from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.kernel.actors import SYSTEM

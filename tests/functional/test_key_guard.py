@@ -15,7 +15,7 @@ from vault import Vault, block_commit
 
 from secretsvc.secrets.models import master_key, secret_version
 
-LOGGER = "secretsvc.secrets.rules.rows.sealing"
+LOGGER = "secretsvc.secrets.rules.sealing"
 
 
 def write(client, status=200, value="x"):
