@@ -16,6 +16,7 @@ from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.memory import give_back_what_is_freed
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.workloads import workloads
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,9 @@ def report(registry: Any) -> None:
     if "database_url" not in settings.report():
         for path, mode in open_to_others(settings.database_url):
             log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
+    with suppress(ServerMisconfigured):
+        for workload in workloads(settings):
+            workload.report()
     with suppress(ServerMisconfigured):
         registry.load_ring()
     with suppress(ServerMisconfigured):

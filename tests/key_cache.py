@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.kernel.errors import IdentityProviderUnavailable, Unauthenticated
+from secretsvc.kernel.errors import IdentityProviderUnavailable, ServerMisconfigured, Unauthenticated
 
 ALGORITHMS = ("RS256", "ES256")
 COOLDOWN = 30
@@ -33,7 +33,7 @@ def cache(url: str, clock: Clock, **options: Any) -> KeyCache:
 def outcome(keys: KeyCache, kid: str, alg: str = "RS256") -> str:
     try:
         keys.find(kid, alg)
-    except (Unauthenticated, IdentityProviderUnavailable) as error:
+    except (Unauthenticated, IdentityProviderUnavailable, ServerMisconfigured) as error:
         return error.code
     return "found"
 

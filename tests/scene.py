@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from jwks_server import KeyServer
 from tokens import TestIssuer
 
 from secretsvc.authentication.assertions import Verifier
+from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import Unauthenticated
@@ -26,7 +30,7 @@ class Scene:
     issuer: TestIssuer
     server: KeyServer
     keys: KeyCache
-    verifier: Verifier
+    verifier: Verifier | Issuers
 
     def bearer(self, token: str, now: float = NOW) -> Principal:
         return self.verifier.verify(token, now).principal
@@ -41,3 +45,16 @@ class Scene:
         assert self.server.hits - before <= 1
         assert self.server.hits <= 2
         return True
+
+
+@contextmanager
+def lone_scene(directory: Path) -> Iterator[Scene]:
+    """An access proxy beside which nobody is trusted."""
+    issuer = TestIssuer(directory)
+    # The one moment at which these tests judge, however long the suite has been running by then.
+    issuer.clock = lambda: NOW
+    with KeyServer(issuer.jwks()) as server:
+        keys = KeyCache(server.url, ALGORITHMS, cooldown=3600)
+        verifier = Verifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)
+        verifier.verify(issuer.sign(), NOW)
+        yield Scene(issuer, server, keys, verifier)

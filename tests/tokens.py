@@ -104,6 +104,18 @@ class TestIssuer:
             **settings,
         }
 
+    def workload_environment(self, name: str, **settings: str) -> dict[str, str]:
+        """The settings under which the service takes this issuer's tokens for those of machines."""
+        own = {
+            "ISSUER": self.issuer,
+            "AUDIENCE": self.audience,
+            "JWKS_URL": self.jwks_url,
+            "REQUIRE": "*",
+            **settings,
+        }
+        prefix = f"WORKLOAD_{name.upper().replace('-', '_')}_"
+        return {prefix + member: value for member, value in own.items() if value is not ABSENT}
+
     def claims(self, **claims: Any) -> dict[str, Any]:
         """Claims that hold for an hour; those given replace or, when `ABSENT`, remove."""
         now = claims.pop("now", None) or int(self.clock())
@@ -130,6 +142,12 @@ class TestIssuer:
         """A service token's assertion: no `email`, no `nbf`, and an empty `sub`."""
         claims = self.claims(**{"sub": "", "common_name": common_name, **claims})
         return self.token(self.header(kid), claims, kid)
+
+    def workload(
+        self, sub: Any = "job-1", *, kid: str = "rsa-1", header: dict[str, Any] | None = None, **claims: Any
+    ) -> str:
+        """A token as issuers of machines make them: a `sub`, and nothing of a person."""
+        return self.token(self.header(kid, **header or {}), self.claims(**{"sub": sub, **claims}), kid)
 
     def header(self, kid: str = "rsa-1", /, **members: Any) -> dict[str, Any]:
         header = {"alg": self.keys[kid][0], "kid": kid, "typ": "JWT", **members}

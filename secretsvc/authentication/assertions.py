@@ -1,9 +1,9 @@
-"""The access proxy's assertion: where a request carries it, whether it is genuine, and whom it names."""
+"""Signed tokens: where a request carries one, whether it is genuine, and whom the access proxy's names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +24,8 @@ _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _REFUSED_HEADERS = ("crit", "b64", "zip")
 _NESTED = ("jwt", "application/jwt")
 _BEARER = "bearer "
+PROXY_GROUP = "ACCESS_"
+JWT, ACCESS_TOKEN = "JWT", "AT+JWT"
 # What PyJWT finds wrong, by the class of its error: the text may quote the token.
 _REASONS: dict[type[Exception], Reason] = {
     jwt.InvalidSignatureError: Reason.SIGNATURE,
@@ -32,6 +34,10 @@ _REASONS: dict[type[Exception], Reason] = {
     jwt.MissingRequiredClaimError: Reason.MISSING_CLAIM,
     InvalidSubjectError: Reason.CLASSIFICATION,
 }
+
+
+#: From claims that are genuine to whom they name. Raises `Refused`.
+Classify = Callable[[dict[str, Any]], Principal]
 
 
 class Keys(Protocol):
@@ -43,24 +49,27 @@ class Keys(Protocol):
 
 
 class Refused(Unauthenticated):
-    """An assertion is not accepted; `reason` is for the log and never for the client."""
+    """A token is not accepted; `reason` is for the log and never for the client.
 
-    def __init__(self, reason: Reason) -> None:
+    `group` is what the names of the settings of its issuer begin with.
+    """
+
+    def __init__(self, reason: Reason, group: str = PROXY_GROUP) -> None:
         super().__init__()
-        self.reason = reason
+        self.reason, self.group = reason, group
 
 
 def read_assertion(environ: Mapping[str, Any], header: str, cookie: str) -> str:
-    """The assertion as the request carries it, not verified. Raises `Refused`.
+    """The token as the request carries it, not verified. Raises `Refused`.
 
-    A header that is present, even if empty, is the only source (contract 4.5). There the assertion may stand
-    behind one `Bearer ` (contract 6.1).
+    A header that is present, even if empty, is the only source (contract 4.5), and so is the cookie where
+    there is no such header; without either it is `Authorization: Bearer` (contract 6.1).
     """
     variable = f"HTTP_{header.upper().replace('-', '_')}"
     if variable in environ:
         values = {_without_scheme(environ[variable])}
     else:
-        values = _cookie_values(environ.get("HTTP_COOKIE", ""), cookie)
+        values = _cookie_values(environ.get("HTTP_COOKIE", ""), cookie) or _bearer_values(environ)
     # Two cookies of one name that differ: a sibling domain may have planted either.
     if len(values) > 1:
         raise Refused(Reason.AMBIGUOUS)
@@ -76,6 +85,13 @@ def _without_scheme(text: str) -> str:
 def _cookie_values(text: str, name: str) -> set[str]:
     pairs = (part.partition("=") for part in text.split(";"))
     return {value.strip() for found, _, value in pairs if found.strip() == name}
+
+
+def _bearer_values(environ: Mapping[str, Any]) -> set[str]:
+    """Without the scheme there is none: other schemes are not for us."""
+    text = environ.get("HTTP_AUTHORIZATION", "")
+    token = _without_scheme(text)
+    return set() if token == text else {token}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +110,16 @@ class Verified:
         return self.expires_at > now - leeway and self.not_before <= now + leeway
 
 
+def token_parts(token: str) -> tuple[str, str]:
+    """Header and payload of a compact JWS, encoded as they are. Raises `Refused`."""
+    if len(token) > MAX_LENGTH or not _COMPACT.fullmatch(token):
+        raise Refused(Reason.MALFORMED)
+    header, payload, _ = token.split(".")
+    return header, payload
+
+
 class Verifier:
-    """Verifies and classifies assertions of one issuer.
+    """Verifies and classifies tokens of one issuer; `types` are the values of `typ` that it takes.
 
     Raises `ServerMisconfigured` for an issuer, audience or algorithm list with which a check would be
     void: without them any token would do, or anyone's.
@@ -108,6 +132,8 @@ class Verifier:
         audiences: Collection[str],
         algorithms: Collection[str],
         leeway: float,
+        classify: Classify | None = None,
+        types: Collection[str] = (JWT,),
     ) -> None:
         if not issuer or isinstance(audiences, str) or not audiences or not all(audiences):
             raise ServerMisconfigured()
@@ -115,34 +141,38 @@ class Verifier:
             raise ServerMisconfigured()
         self._keys, self._issuer, self._leeway = keys, issuer, leeway
         self._audiences, self._algorithms = list(audiences), list(algorithms)
+        self._classify, self._types = classify or classify_assertion, frozenset(types)
 
-    def verify(self, token: str, now: float) -> Verified:
+    def verify(self, token: str, now: float, *, signature: bool = True) -> Verified:
         """The bearer, judged at `now`, epoch seconds (specification: Authentication).
 
-        Raises `Refused`, to the client the same for every reason, or `IdentityProviderUnavailable`.
+        Raises `Refused`, to the client the same for every reason, or `IdentityProviderUnavailable`. Without
+        the `signature` it proves nothing, and needs no key.
         """
         try:
-            verified = _read_claims(self._genuine_claims(token))
+            verified = self._read_claims(self._claims(token, signature))
         except (jwt.PyJWTError, ValueError, RecursionError) as error:
             raise Refused(_REASONS.get(type(error), Reason.MALFORMED)) from None
         if not verified.holds_at(now, self._leeway):
             raise Refused(Reason.EXPIRED if verified.expires_at <= now - self._leeway else Reason.NOT_YET)
         return verified
 
-    def _genuine_claims(self, token: str) -> dict[str, Any]:
-        if len(token) > MAX_LENGTH or not _COMPACT.fullmatch(token):
-            raise Refused(Reason.MALFORMED)
-        header, payload, _ = token.split(".")
+    def _claims(self, token: str, signature: bool) -> dict[str, Any]:
+        header, payload = token_parts(token)
         kid, alg = self._check_header(segment_object(header))
         jwt.decode(
             token,
-            self._find(kid, alg),
+            self._find(kid, alg) if signature else "",
             algorithms=self._algorithms,
             audience=self._audiences,
             issuer=self._issuer,
             # Times are judged by the caller's one clock value, not by PyJWT's own.
             options={
                 "require": ["exp", "iss", "aud"],
+                "verify_signature": signature,
+                "verify_aud": True,
+                "verify_iss": True,
+                "verify_sub": True,
                 "verify_exp": False,
                 "verify_nbf": False,
                 "verify_iat": False,
@@ -165,17 +195,16 @@ class Verifier:
             raise Refused(Reason.NO_KID)
         if any(name in header for name in _REFUSED_HEADERS):
             raise Refused(Reason.HEADER)
-        if str(header.get("typ", "JWT")).upper() != "JWT":
+        if str(header.get("typ", JWT)).upper() not in self._types:
             raise Refused(Reason.HEADER)
         content = header.get("cty", "")
         if not isinstance(content, str) or content.lower() in _NESTED:
             raise Refused(Reason.HEADER)
         return kid, alg
 
-
-def _read_claims(claims: dict[str, Any]) -> Verified:
-    earliest = [_time(claims[name]) for name in ("nbf", "iat") if name in claims]
-    return Verified(_classify(claims), _time(claims["exp"]), max(earliest, default=0.0))
+    def _read_claims(self, claims: dict[str, Any]) -> Verified:
+        earliest = [_time(claims[name]) for name in ("nbf", "iat") if name in claims]
+        return Verified(self._classify(claims), _time(claims["exp"]), max(earliest, default=0.0))
 
 
 def _time(value: object) -> float:
@@ -186,8 +215,11 @@ def _time(value: object) -> float:
     return float(value)
 
 
-def _classify(claims: dict[str, Any]) -> Principal:
-    """The specification's table. Presence decides, so that an empty or null claim is still a claim."""
+def classify_assertion(claims: dict[str, Any], reserved: tuple[str, ...] = ()) -> Principal:
+    """The specification's table. Presence decides, so that an empty or null claim is still a claim.
+
+    No service token's name begins with one of the `reserved` texts (contract 6.3).
+    """
     sub = claims.get("sub")
     person, service = "email" in claims, "common_name" in claims
     try:
@@ -195,7 +227,10 @@ def _classify(claims: dict[str, Any]) -> Principal:
             _check_email_verified(claims)
             return Principal(Kind.USER, email_subject(claims["email"]))
         if service and not person and sub == "":
-            return Principal(Kind.SERVICE, exact_subject(claims["common_name"]))
+            name = exact_subject(claims["common_name"])
+            if name.startswith(reserved):
+                raise Refused(Reason.RESERVED)
+            return Principal(Kind.SERVICE, name)
     except ValueError:
         raise Refused(Reason.SUBJECT) from None
     raise Refused(Reason.CLASSIFICATION)

@@ -1,4 +1,4 @@
-"""Authentication: from a WSGI environ to a principal that has not asked too often."""
+"""Authentication: from a WSGI environ to a principal that has not asked too often, or to a service token."""
 
 from __future__ import annotations
 
@@ -13,36 +13,66 @@ from limits.storage import storage_from_string
 from limits.strategies import FixedWindowRateLimiter, RateLimiter
 
 from secretsvc.authentication.assertions import Refused, Verifier, read_assertion
+from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.remembering import RememberingVerifier
+from secretsvc.authentication.service_tokens import ServiceToken, digest_of, is_service_token
 from secretsvc.authentication.unverified import unverified_facts
+from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import RateLimited, ServerMisconfigured
-from secretsvc.kernel.refusals import Refusals
+from secretsvc.kernel.refusals import Reason, Refusals
 from secretsvc.kernel.settings import Settings
 
 
 class Authenticator:
-    """Verifies assertions under one set of settings; what it needs is made at the first use."""
+    """Judges tokens under one set of settings; what it needs is made at the first use."""
 
     def __init__(self, settings: Settings, refusals: Refusals) -> None:
         self.settings, self.refusals = settings, refusals
+        self._workload_keys: list[KeyCache] = []
 
-    def authenticate(self, environ: Mapping[str, Any], now: int, request_id: str) -> Principal:
-        """The principal that the assertion proves; `now` in epoch milliseconds.
+    def authenticate(self, environ: Mapping[str, Any], now: int, request_id: str) -> Principal | ServiceToken:
+        """What the request's token proves; `now` in epoch milliseconds.
 
-        Raises `Unauthenticated`, which is noted with its reason, `IdentityProviderUnavailable`,
-        `RateLimited` or `ServerMisconfigured`.
+        Whose a service token is, the database has to say: see `judge_bearer`. Raises `Unauthenticated`,
+        which is noted with its reason, `IdentityProviderUnavailable`, `RateLimited` or
+        `ServerMisconfigured`.
         """
         token = ""
         try:
             token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
-            principal = self._verifier.verify(token, now / 1000).principal
+            proven = self._judge(token, now)
         except Refused as refusal:
-            self.refusals.note(refusal.reason, request_id, lambda: unverified_facts(token))
+            self._note(refusal, request_id, token)
             raise
-        self._count(principal)
-        return principal
+        if isinstance(proven, Principal):
+            self._count(proven)
+        return proven
+
+    def judge_bearer(self, found: Principal | None, request_id: str) -> Principal:
+        """The principal of a service token, None where it is not in force. Raises as `authenticate`."""
+        if found is None:
+            refusal = Refused(Reason.NOT_IN_FORCE)
+            self._note(refusal, request_id, "")
+            raise refusal
+        self._count(found)
+        return found
+
+    def _judge(self, token: str, now: int) -> Principal | ServiceToken:
+        # Without the access proxy's settings nobody is let in (contract 1), whatever they bring.
+        issuers = self._issuers
+        if not is_service_token(token):
+            return issuers.verify(token, now / 1000).principal
+        if not self.settings.service_tokens:
+            raise Refused(Reason.TOKENS_OFF)
+        try:
+            return ServiceToken(digest_of(token))
+        except ValueError:
+            raise Refused(Reason.CHECKSUM) from None
+
+    def _note(self, refusal: Refused, request_id: str, token: str) -> None:
+        self.refusals.note(refusal.reason, request_id, lambda: unverified_facts(token), refusal.group)
 
     @cached_property
     def keys(self) -> KeyCache:
@@ -54,17 +84,25 @@ class Authenticator:
         """Whether the rate limit's storage answers; asks it. Raises `ServerMisconfigured`."""
         return self.settings.rate_limit is None or bool(self._limiter.storage.check())
 
+    def prepare_keys(self) -> None:
+        """Fetches what is due of the keys of every issuer, see `KeyCache.prepare`. Raises as `keys`."""
+        self.keys.prepare()
+        _ = self._issuers
+        for cache in self._workload_keys:
+            cache.prepare()
+
     @cached_property
-    def _verifier(self) -> RememberingVerifier:
-        settings = self.settings
-        verifier = Verifier(
-            self.keys,
-            settings.access_issuer,
-            settings.access_audience,
-            settings.access_algorithms,
-            settings.access_leeway,
-        )
-        return RememberingVerifier(verifier, self.keys, settings.access_leeway)
+    def _issuers(self) -> Issuers:
+        caches: list[KeyCache] = []
+        leeway = self.settings.access_leeway
+
+        def remembering(verifier: Verifier, keys: KeyCache) -> RememberingVerifier:
+            caches.append(keys)
+            return RememberingVerifier(verifier, keys, leeway)
+
+        found = Issuers(issuers(self.settings, self.keys, remembering))
+        self._workload_keys = caches[1:]
+        return found
 
     @cached_property
     def _limiter(self) -> RateLimiter:

@@ -1,4 +1,4 @@
-"""The access proxy's signing keys, held so that its outages are not ours (contract 1)."""
+"""The signing keys of one issuer, held so that its outages are not ours (contract 1, 6.3)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 import jwt
 
 from secretsvc.authentication.jose import KeySet, usable_keys
-from secretsvc.authentication.key_source import key_source
-from secretsvc.kernel.errors import IdentityProviderUnavailable, Unauthenticated
+from secretsvc.authentication.key_source import NO_CREDENTIALS, Credentials, UnreadableFile, key_source
+from secretsvc.kernel.errors import (
+    IdentityProviderUnavailable,
+    SecretsvcError,
+    ServerMisconfigured,
+    Unauthenticated,
+)
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +55,7 @@ class _Held:
 
 
 class KeyCache:
-    """Signing keys by kid.
+    """Signing keys by kid. `whose` is for the log.
 
     A look-up of a known kid never waits for the source. After 5 minutes the set is refreshed in the
     background; after 24 hours without a sight of the source it is given up. `clock` is monotonic, and
@@ -65,8 +70,10 @@ class KeyCache:
         *,
         deadline: float = DEADLINE,
         clock: Callable[[], float] = time.monotonic,
+        credentials: Credentials = NO_CREDENTIALS,
+        whose: str = "the access proxy",
     ) -> None:
-        self._source = key_source(url, deadline)
+        self._source, self._whose = key_source(url, deadline, credentials), whose
         self._algorithms, self._cooldown = frozenset(algorithms), cooldown
         self._deadline, self._clock = deadline, clock
         # Guards the fields below, for an instant each time and never during a fetch.
@@ -74,7 +81,8 @@ class KeyCache:
         self._held: _Held | None = None
         self._flight: _Flight | None = None
         self._generation = 0
-        self._failed = False
+        # What the last attempt, if it failed, answers to those who would have needed it.
+        self._failure: type[SecretsvcError] | None = None
         self._last_started: float | None = None
         self._cooling_since: float | None = None
 
@@ -106,7 +114,8 @@ class KeyCache:
         """The key that verifies `alg` under `kid`.
 
         Raises `Unauthenticated` for a kid that the source does not have, or has for another algorithm;
-        `IdentityProviderUnavailable` while the source cannot be asked (contract 1).
+        `IdentityProviderUnavailable` while the source cannot be asked (contract 1), and `ServerMisconfigured`
+        where that is for a file of ours (contract 6.3).
         """
         now = self._clock()
         self._tend(now)
@@ -126,11 +135,11 @@ class KeyCache:
             answered = flight.landed.is_set()
         if own and flight is not None and not answered:
             # Its thread hangs where no deadline reaches it, in a name look-up perhaps.
-            self._land(flight, None)
+            self._land(flight, None, IdentityProviderUnavailable)
         with self._lock:
             held = self._held
-            if held is None or (kid not in held.set.keys and (self._failed or not answered)):
-                raise IdentityProviderUnavailable()
+            if held is None or (kid not in held.set.keys and (self._failure or not answered)):
+                raise (self._failure or IdentityProviderUnavailable)()
             return held
 
     def _tend(self, now: float) -> None:
@@ -166,30 +175,33 @@ class KeyCache:
         try:
             threading.Thread(target=self._fly, args=(flight,), name="key-fetch", daemon=True).start()
         except RuntimeError:
-            self._land(flight, None)
+            self._land(flight, None, IdentityProviderUnavailable)
         return flight, True
 
     def _cooling(self, now: float) -> bool:
         return self._cooling_since is not None and now - self._cooling_since < self._cooldown
 
     def _fly(self, flight: _Flight) -> None:
-        keys = None
+        keys, failure = None, None
         try:
             keys = usable_keys(self._source.read(), self._algorithms)
         except Exception as error:
             # Whatever the source sends must not end this thread before it has landed.
             log.warning(
-                "the access proxy's keys could not be fetched: %s %s",
+                "%s's keys could not be fetched: %s %s",
+                self._whose,
                 type(error).__name__,
                 getattr(error, "code", ""),
             )
-        self._land(flight, keys)
+            ours = isinstance(error, UnreadableFile)
+            failure = ServerMisconfigured if ours else IdentityProviderUnavailable
+        self._land(flight, keys, failure)
 
-    def _land(self, flight: _Flight, keys: KeySet | None) -> None:
+    def _land(self, flight: _Flight, keys: KeySet | None, failure: type[SecretsvcError] | None) -> None:
         """Takes the outcome over. One that comes after its attempt was given up changes nothing."""
         with self._lock:
             if self._flight is flight:
-                self._flight, self._failed = None, keys is None
+                self._flight, self._failure = None, failure
                 if keys is not None:
                     self._replace(keys, flight.started)
                 if self._was_in_vain(flight, keys):

@@ -1,13 +1,16 @@
-"""Where the access proxy's keys are read from: over HTTP within a deadline, or from a file."""
+"""Where an issuer's keys are read from: over HTTP within a deadline, or from a file."""
 
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
 import threading
+from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, cast
 from urllib.error import HTTPError
@@ -25,6 +28,9 @@ from urllib.request import (
 )
 
 MAX_BYTES = 262_144
+MAX_TOKEN = 16_384
+# RFC 6750, 2.1.
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 # Without a name of its own the request is answered 403 by hosts that refuse a library's default.
 HEADERS = {"User-Agent": "secretsvc", "Accept": "application/jwk-set+json, application/json"}
 
@@ -44,11 +50,55 @@ class KeySource(Protocol):
         ...
 
 
-def key_source(url: str, deadline: float) -> KeySource:
+class UnreadableFile(OSError):
+    """A file that a setting names is not there, or not what it should be; `code` is the setting's end."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Files that a fetch needs, read at each: whoever exchanges one need not restart anything.
+
+    `ca_file` replaces the system's trusted authorities; what is in `token_file` is sent as a bearer token.
+    """
+
+    ca_file: Path | None = None
+    token_file: Path | None = None
+
+    def context(self, scheme: str) -> ssl.SSLContext | None:
+        """What a server must prove; None where nobody does. Raises `UnreadableFile`."""
+        if scheme != "https" and self.ca_file is None:
+            return None
+        try:
+            return ssl.create_default_context(cafile=self.ca_file)
+        except OSError:
+            raise UnreadableFile("CA_FILE") from None
+
+    def headers(self) -> dict[str, str]:
+        """Raises `UnreadableFile`, also for what is no token."""
+        if self.token_file is None:
+            return {}
+        try:
+            with self.token_file.open(encoding="ascii") as file:
+                token = file.read(MAX_TOKEN + 1).strip()
+        except (OSError, ValueError):
+            raise UnreadableFile("TOKEN_FILE") from None
+        if len(token) > MAX_TOKEN or not _TOKEN.fullmatch(token):
+            raise UnreadableFile("TOKEN_FILE")
+        return {"Authorization": f"Bearer {token}"}
+
+
+NO_CREDENTIALS = Credentials()
+
+
+def key_source(url: str, deadline: float, credentials: Credentials = NO_CREDENTIALS) -> KeySource:
     """The source for an `https:`, `http:` or `file:` URL; `deadline` is the seconds for a whole fetch."""
     if urlsplit(url).scheme == "file":
         return FileSource(url2pathname(urlsplit(url).path))
-    return HttpSource(url, deadline)
+    return HttpSource(url, deadline, credentials)
 
 
 class FileSource:
@@ -84,19 +134,21 @@ class HttpSource:
 
     local = False
 
-    def __init__(self, url: str, deadline: float) -> None:
-        self._url, self._deadline = url, deadline
+    def __init__(self, url: str, deadline: float, credentials: Credentials = NO_CREDENTIALS) -> None:
+        self._url, self._deadline, self._credentials = url, deadline, credentials
 
     def changed(self) -> bool:
         """Only a fetch can tell."""
         return False
 
     def read(self) -> bytes:
-        """Raises OSError (TimeoutError at the deadline), HTTPException or ValueError."""
-        request = Request(self._url, headers=HEADERS)  # noqa: S310 - the opener knows two schemes only
+        """Raises OSError (TimeoutError at the deadline, `UnreadableFile`), HTTPException or ValueError."""
+        context = self._credentials.context(urlsplit(self._url).scheme)
+        headers = HEADERS | self._credentials.headers()
+        request = Request(self._url, headers=headers)  # noqa: S310 - the opener knows two schemes only
         with _Watchdog(self._deadline) as watchdog:
             try:
-                with _opener(watchdog).open(request, timeout=self._deadline) as response:
+                with _opener(watchdog, context).open(request, timeout=self._deadline) as response:
                     body = cast(HTTPResponse, response).read(MAX_BYTES + 1)
             except HTTPError as error:
                 error.close()
@@ -181,16 +233,16 @@ class _Http(HTTPHandler):
 
 
 class _Https(HTTPSHandler):
-    def __init__(self, watchdog: _Watchdog) -> None:
+    def __init__(self, watchdog: _Watchdog, context: ssl.SSLContext | None) -> None:
         super().__init__()
-        self._watchdog = watchdog
+        self._watchdog, self._trusted = watchdog, context
 
     def https_open(self, req: Request) -> HTTPResponse:
         connection = partial(_watched, _TlsConnection, self._watchdog)
-        return self.do_open(connection, req, context=ssl.create_default_context())
+        return self.do_open(connection, req, context=self._trusted)
 
 
-def _opener(watchdog: _Watchdog) -> OpenerDirector:
+def _opener(watchdog: _Watchdog, context: ssl.SSLContext | None) -> OpenerDirector:
     """Without a redirect handler: whoever can redirect would otherwise choose the keys we trust."""
     opener = OpenerDirector()
     # Plain http is for loopback alone, and must not leave the machine through a proxy.
@@ -198,5 +250,5 @@ def _opener(watchdog: _Watchdog) -> OpenerDirector:
     for handler in (ProxyHandler(proxies), HTTPDefaultErrorHandler(), HTTPErrorProcessor()):
         opener.add_handler(handler)
     opener.add_handler(_Http(watchdog))
-    opener.add_handler(_Https(watchdog))
+    opener.add_handler(_Https(watchdog, context))
     return opener

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pyramid.tweens import EXCVIEW
@@ -26,9 +27,10 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
         if request.method in SAFE_METHODS and request.environ["PATH_INFO"] in registry.public_paths:
             return handler(request)
         now = now_ms()
-        principal = authenticator.authenticate(request.environ, now, request.request_id)
+        proven = authenticator.authenticate(request.environ, now, request.request_id)
         session = database.session(request.tm)
-        actor, snapshot = Admission(session, settings).admit(principal, now, request.request_id)
+        found = partial(authenticator.judge_bearer, request_id=request.request_id)
+        actor, snapshot = Admission(session, settings).admit(proven, now, request.request_id, found)
         request.call = Call(
             actor,
             snapshot,

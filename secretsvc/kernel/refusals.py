@@ -21,7 +21,8 @@ WINDOW = 60.0
 LENGTH = 200
 MEMBERS = 20
 
-_ASSERTION, _CROSS_SITE, _FORM = "assertion", "cross-site request", "form"
+_ASSERTION, _TOKEN = "assertion", "service token"
+_CROSS_SITE, _FORM = "cross-site request", "form"
 # All but the printable characters of ASCII without the quotation mark and the backslash.
 _ODD = re.compile(r"[^ !#-\[\]-~]")
 
@@ -46,10 +47,54 @@ class Reason(Enum):
     EMAIL_VERIFIED = _ASSERTION, "email_verified"
     CLASSIFICATION = _ASSERTION, "classification"
     SUBJECT = _ASSERTION, "subject"
+    RESERVED = _ASSERTION, "reserved common_name"
+    TWO_ISSUERS = _ASSERTION, "issuer and audience of two"
+    REQUIRED_CLAIM = _ASSERTION, "required claim"
+    TEMPLATE = _ASSERTION, "subject template"
+    TOKENS_OFF = _TOKEN, "switched off"
+    CHECKSUM = _TOKEN, "checksum"
+    NOT_IN_FORCE = _TOKEN, "unknown, expired or removed"
     FETCH_SITE = _CROSS_SITE, "Sec-Fetch-Site"
     ORIGIN = _CROSS_SITE, "Origin"
     NO_FORM_TOKEN = _FORM, "no token"
     FORM_TOKEN = _FORM, "token too old, or another identity's"
+
+
+_ISSUERS = "ACCESS_ISSUER, WORKLOAD_ISSUERS"
+#: The settings to look at; `{}` is what the names of the issuer's own begin with. A form has none.
+LOOK_AT: Mapping[Reason, str] = {
+    Reason.ABSENT: "ACCESS_HEADER, ACCESS_COOKIE",
+    Reason.AMBIGUOUS: "ACCESS_COOKIE",
+    Reason.MALFORMED: "ACCESS_HEADER, ACCESS_COOKIE",
+    Reason.ALGORITHM: "{}ALGORITHMS",
+    Reason.HEADER: "{}ISSUER",
+    Reason.NO_KID: "{}JWKS_URL",
+    Reason.UNKNOWN_KID: "{}JWKS_URL",
+    Reason.SIGNATURE: "{}JWKS_URL",
+    Reason.ISSUER: _ISSUERS,
+    Reason.AUDIENCE: "{}AUDIENCE",
+    Reason.MISSING_CLAIM: "{}ISSUER, {}AUDIENCE",
+    Reason.TIME: "{}ISSUER",
+    Reason.EXPIRED: "ACCESS_LEEWAY",
+    Reason.NOT_YET: "ACCESS_LEEWAY",
+    Reason.EMAIL_VERIFIED: "ACCESS_ISSUER",
+    Reason.CLASSIFICATION: _ISSUERS,
+    Reason.SUBJECT: "ACCESS_ISSUER",
+    Reason.RESERVED: "WORKLOAD_ISSUERS",
+    Reason.TWO_ISSUERS: _ISSUERS,
+    Reason.REQUIRED_CLAIM: "{}REQUIRE",
+    Reason.TEMPLATE: "{}SUBJECT",
+    Reason.TOKENS_OFF: "SERVICE_TOKENS",
+    Reason.CHECKSUM: "SERVICE_TOKENS",
+    Reason.NOT_IN_FORCE: "SERVICE_TOKENS",
+    Reason.FETCH_SITE: "PUBLIC_ORIGIN",
+    Reason.ORIGIN: "PUBLIC_ORIGIN",
+}
+
+
+def look_at(reason: Reason, group: str) -> str:
+    """The names of the settings that a reason may lie in; empty where it lies in none."""
+    return LOOK_AT.get(reason, "").replace("{}", group)
 
 
 class Refusals:
@@ -68,10 +113,13 @@ class Refusals:
         with self._lock:
             return MappingProxyType(dict(self._totals))
 
-    def note(self, reason: Reason, request_id: str, unverified: Callable[[], str] = str) -> None:
+    def note(
+        self, reason: Reason, request_id: str, unverified: Callable[[], str] = str, group: str = ""
+    ) -> None:
         """Counts a refusal, and logs the first of its reason in each window.
 
         `unverified` makes the text of what the request says of itself, see `facts`; only a line asks for it.
+        `group` is that of `look_at`.
         """
         now = self._clock()
         with self._lock:
@@ -83,10 +131,12 @@ class Refusals:
             self._told[reason] = (now, total)
         what, why = reason.value
         left_out = total - told - 1
+        settings = look_at(reason, group)
         log.info(
-            "%s refused: %s; request %s; unlogged since the last such line: %d; unverified: %s",
+            "%s refused: %s;%s request %s; unlogged since the last such line: %d; unverified: %s",
             what,
             why,
+            f" look at {settings};" if settings else "",
             request_id,
             left_out,
             unverified() or "nothing",

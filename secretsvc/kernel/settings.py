@@ -23,6 +23,7 @@ from sqlalchemy.exc import ArgumentError
 
 from secretsvc.kernel.addresses import Network, networks
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.grammar import is_slug
 from secretsvc.kernel.origins import Origin, parse_origin
 from secretsvc.kernel.subjects import email_subject
 from secretsvc.kernel.throttle import Throttle
@@ -55,13 +56,12 @@ class Setting(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
         self.variable = name.upper()
-        self.ini = self.ini or f"secretsvc.{name}"
 
     @overload
     def __get__(self, instance: None, owner: type) -> Setting[T]: ...
     @overload
-    def __get__(self, instance: Settings, owner: type) -> T: ...
-    def __get__(self, instance: Settings | None, owner: type) -> Setting[T] | T:
+    def __get__(self, instance: Sources, owner: type) -> T: ...
+    def __get__(self, instance: Sources | None, owner: type) -> Setting[T] | T:
         if instance is None:
             return self
         value: T = self._read(instance)
@@ -69,19 +69,20 @@ class Setting(Generic[T]):
             instance.__dict__[self.name] = value
         return value
 
-    def _read(self, instance: Settings) -> T:
-        raw = instance.environ.get(self.variable)
+    def _read(self, instance: Sources) -> T:
+        variable = instance.variable_prefix + self.variable
+        raw = instance.environ.get(variable)
         if raw is None:
-            raw = instance.ini.get(self.ini or "")
+            raw = instance.ini.get(self.ini or instance.ini_prefix + self.name)
         if raw is None:
             if self.default is REQUIRED:
-                instance.complain(f"setting {self.variable} is missing")
+                instance.complain(f"setting {variable} is missing")
                 raise ServerMisconfigured()
             return self.default
         try:
             return self.parse(raw)
         except ValueError:
-            instance.complain(f"setting {self.variable} is malformed")
+            instance.complain(f"setting {variable} is malformed")
             raise ServerMisconfigured() from None
 
 
@@ -135,6 +136,21 @@ def words(raw: str) -> tuple[str, ...]:
     if not parts:
         raise ValueError
     return parts
+
+
+def slugs(raw: str) -> tuple[str, ...]:
+    """Comma-separated slugs, in order; may be empty."""
+    names = tuple(part.strip() for part in raw.split(",") if part.strip())
+    if not all(map(is_slug, names)):
+        raise ValueError
+    return names
+
+
+def switch(raw: str) -> bool:
+    """`on` or `off`."""
+    if raw.strip() not in ("on", "off"):
+        raise ValueError
+    return raw.strip() == "on"
 
 
 def algorithms(raw: str) -> tuple[str, ...]:
@@ -208,45 +224,18 @@ def rate(raw: str) -> limits.RateLimitItem | None:
     return items[0]
 
 
-class Settings:
-    """What `contract.md` section 1 lists, by name. Its representation shows no value."""
+class Sources:
+    """Where a group of settings is read from. Its representation shows no value."""
 
-    database_url = Setting(database_url, ini="sqlalchemy.url")
-    key_provider = Setting(required_text, "environment")
-    master_key = Setting(master_key)
-    master_key_old: Setting[bytes | None] = Setting(optional_master_key, None)
-    master_key_file: Setting[Path | None] = Setting(file_path, None)
-    master_key_old_file: Setting[Path | None] = Setting(file_path, None)
-    bootstrap_admins: Setting[frozenset[str]] = Setting(emails, frozenset(), fresh=True)
-    access_issuer = Setting(required_text)
-    access_audience = Setting(words)
-    access_jwks_url = Setting(key_url)
-    access_algorithms: Setting[tuple[str, ...]] = Setting(algorithms, ("RS256", "ES256"))
-    access_leeway = Setting(integer(0, 60), 30)
-    access_jwks_cooldown = Setting(integer(0, 86_400), 30)
-    access_header = Setting(header_name, "Proxy-Access-Jwt-Assertion")
-    access_cookie = Setting(header_name, "Proxy_Authorization")
-    edge_cache_header = Setting(header_name, "Edge-CDN-Cache-Control")
-    public_origin: Setting[Origin | None] = Setting(origin, None)
-    secret_max_bytes = Setting(integer(1, 2**40), 65_536)
-    # A full replace is one atomic batch, which both databases must be able to take.
-    env_max_secrets = Setting(integer(1, 10_000), 500)
-    plaintext_max_bytes = Setting(integer(1, 2**40), 134_217_728)
-    body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
-    rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
-    rate_limit_storage = Setting(required_text, "memory://")
-    denial_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("60/minute"))
-    last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
-    operations_listen: Setting[str | None] = Setting(listen_address, None)
-    drain_seconds = Setting(integer(0, 86_400), 30)
-    trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())
+    #: What stands before the name of each, in a variable and in the ini.
+    variable_prefix, ini_prefix = "", "secretsvc."
 
     def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:
         self.ini, self.environ = ini, environ
         self._complaints = Throttle()
 
     def __repr__(self) -> str:
-        return "<Settings>"
+        return f"<{type(self).__name__}>"
 
     def complain(self, text: str) -> None:
         """Logs what is wrong with a setting, at most once a minute, however many requests need it."""
@@ -266,3 +255,39 @@ class Settings:
                 except ServerMisconfigured:
                     bad.add(name)
         return frozenset(bad)
+
+
+class Settings(Sources):
+    """What `contract.md` section 1 lists, by name."""
+
+    database_url = Setting(database_url, ini="sqlalchemy.url")
+    key_provider = Setting(required_text, "environment")
+    master_key = Setting(master_key)
+    master_key_old: Setting[bytes | None] = Setting(optional_master_key, None)
+    master_key_file: Setting[Path | None] = Setting(file_path, None)
+    master_key_old_file: Setting[Path | None] = Setting(file_path, None)
+    bootstrap_admins: Setting[frozenset[str]] = Setting(emails, frozenset(), fresh=True)
+    access_issuer = Setting(required_text)
+    access_audience = Setting(words)
+    access_jwks_url = Setting(key_url)
+    access_algorithms: Setting[tuple[str, ...]] = Setting(algorithms, ("RS256", "ES256"))
+    access_leeway = Setting(integer(0, 60), 30)
+    access_jwks_cooldown = Setting(integer(0, 86_400), 30)
+    access_header = Setting(header_name, "Proxy-Access-Jwt-Assertion")
+    access_cookie = Setting(header_name, "Proxy_Authorization")
+    service_tokens: Setting[bool] = Setting(switch, False)
+    workload_issuers: Setting[tuple[str, ...]] = Setting(slugs, ())
+    edge_cache_header = Setting(header_name, "Edge-CDN-Cache-Control")
+    public_origin: Setting[Origin | None] = Setting(origin, None)
+    secret_max_bytes = Setting(integer(1, 2**40), 65_536)
+    # A full replace is one atomic batch, which both databases must be able to take.
+    env_max_secrets = Setting(integer(1, 10_000), 500)
+    plaintext_max_bytes = Setting(integer(1, 2**40), 134_217_728)
+    body_max_bytes = Setting(integer(1, 2**40), 1_048_576)
+    rate_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("6000/minute"))
+    rate_limit_storage = Setting(required_text, "memory://")
+    denial_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("60/minute"))
+    last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
+    operations_listen: Setting[str | None] = Setting(listen_address, None)
+    drain_seconds = Setting(integer(0, 86_400), 30)
+    trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())

@@ -23,14 +23,14 @@ KEYS_PAUSE = 1.0
 class Watch:
     """The threads beside those that serve; `server` is a `Server` whose application has a registry.
 
-    Without an address there is only the one that fetches the access proxy's keys before they are needed.
+    Without an address there is only the one that fetches the issuers' keys before they are needed.
     """
 
     def __init__(self, server: Any, registry: Any, address: str | None) -> None:
         """Raises OSError where the address cannot be bound."""
         self._server, self._registry = server, registry
         self._keys = Look(
-            "access keys", lambda: registry.authenticator.keys.prepare(), None, pause=KEYS_PAUSE
+            "access keys", lambda: registry.authenticator.prepare_keys(), None, pause=KEYS_PAUSE
         )
         self.readiness = Readiness(registry, lambda: server.is_stopping)
         self.listener: OperationsListener | None = None

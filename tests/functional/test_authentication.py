@@ -103,11 +103,47 @@ def test_a_header_that_is_present_is_the_only_source(service, header):
     assert whose(service, {HEADER: header, "Cookie": f"Proxy_Authorization={good}"}) == 401
 
 
-@pytest.mark.parametrize("header", ["Authorization", "X-Access-Jwt-Assertion", "Cf-Access-Jwt-Assertion"])
+@pytest.mark.parametrize(
+    "header", ["X-Access-Jwt-Assertion", "Cf-Access-Jwt-Assertion", "Proxy-Authorization"]
+)
 def test_no_other_header_is_a_source(service, header):
     token = service.issuer.sign("ada@example.com")
     assert whose(service, {header: token}) == 401
     assert whose(service, {header: f"Bearer {token}"}) == 401
+
+
+def test_a_bearer_token_is_read_where_header_and_cookie_are_both_absent(service):
+    ada, bob = service.issuer.sign("ada@example.com"), service.issuer.sign("bob@example.com")
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        assert whose(service, {"Authorization": f"{scheme} {ada}"}) == "ada@example.com"
+    bearer = {"Authorization": f"Bearer {ada}"}
+    assert whose(service, {**bearer, HEADER: bob}) == "bob@example.com"
+    assert whose(service, {**bearer, "Cookie": f"Proxy_Authorization={bob}"}) == "bob@example.com"
+    assert whose(service, {**bearer, "Cookie": "theme=dark"}) == "ada@example.com"
+
+
+@pytest.mark.parametrize("present", [{HEADER: ""}, {HEADER: "x"}, {"Cookie": "Proxy_Authorization="}])
+def test_a_bad_header_or_cookie_is_not_made_good_by_a_bearer_token(service, present):
+    ada = service.issuer.sign("ada@example.com")
+    assert whose(service, {**present, "Authorization": f"Bearer {ada}"}) == 401
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "Basic {}", "Bearer  {}", "Bearer Bearer {}", "Bearer\t{}", "Bearer ", ""]
+)
+def test_an_authorization_of_another_form_is_none(service, text):
+    assert whose(service, {"Authorization": text.format(service.issuer.sign("ada@example.com"))}) == 401
+
+
+def test_a_bearer_token_opens_pages_too(service):
+    bearer = {"Authorization": f"Bearer {service.issuer.sign('ada@example.com')}"}
+    assert call(service.app, "GET", "/", bearer).status == 200
+    assert call(service.app, "GET", "/").status == 401
+
+
+def test_the_cross_site_rule_holds_for_bearer_tokens_too(service, admin):
+    bearer = {"Authorization": f"Bearer {admin.token}", "Sec-Fetch-Site": "cross-site"}
+    assert call(service.app, "DELETE", f"{API}/projects/shop", bearer).status == 403
 
 
 def test_the_header_may_carry_its_token_behind_one_bearer(service):

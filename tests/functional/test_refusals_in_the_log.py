@@ -35,7 +35,7 @@ def test_a_refused_assertion_is_told_with_its_request_and_no_claim_that_names_an
     refused = ask(service, token)
     (line,) = told()
     assert line.startswith(
-        f"assertion refused: expired; request {refused.headers['x-request-id']};"
+        f"assertion refused: expired; look at ACCESS_LEEWAY; request {refused.headers['x-request-id']};"
         ' unlogged since the last such line: 0; unverified: kid="rsa-1"'
         ' claims="iss, aud, type, iat, exp, sub, email, nbf, country, jti, name, custom"'
         f' iss="{service.issuer.issuer}" aud="{service.issuer.audience}" exp=1000000000 nbf='
@@ -85,9 +85,9 @@ def test_a_request_of_another_site_is_told_with_what_the_browser_said(service, a
     reveal = f"{API}/projects/shop/environments/prod/secrets/KEY"
     ask(service, admin.token, "GET", reveal, Sec_Fetch_Site="same-site")
     first, second = told()
-    assert first.startswith("cross-site request refused: Sec-Fetch-Site; request ")
+    assert first.startswith("cross-site request refused: Sec-Fetch-Site; look at PUBLIC_ORIGIN; request ")
     assert first.endswith('site="cross-site\\u{a}" origin="https://evil.example.com"')
-    assert second.startswith("cross-site request refused: Origin; request ")
+    assert second.startswith("cross-site request refused: Origin; look at PUBLIC_ORIGIN; request ")
     assert second.endswith('origin="gopher://\\u{22}x"')
     totals = service.app.registry.refusals.totals()
     assert (totals[Reason.FETCH_SITE], totals[Reason.ORIGIN]) == (2, 1)

@@ -42,6 +42,7 @@ MALFORMED = [
     ("ACCESS_JWKS_COOLDOWN", "", READ),
     ("ACCESS_HEADER", "marker: x", READ),
     ("ACCESS_COOKIE", "", READ),
+    ("WORKLOAD_ISSUERS", "Marker marker", READ),
     ("EDGE_CACHE_HEADER", "marker: x", SECRET),
     ("PUBLIC_ORIGIN", "marker", SECRET),
     ("PUBLIC_ORIGIN", "marker", WRITE),

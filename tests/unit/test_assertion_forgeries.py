@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,11 +12,27 @@ from cryptography.hazmat.primitives import hashes, hmac
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwks_server import KeyServer
-from scene import LEEWAY, NOW, Scene
+from neighbours import EQUAL_KEYS, EQUAL_KIDS, NAMES, OWN, street
+from scene import LEEWAY, NOW, Scene, lone_scene
 from tokens import ABSENT, base64url, ec_key, encode, jwk, rsa_key, signature
 
 from secretsvc.authentication.assertions import Verifier
 from secretsvc.kernel.errors import Unauthenticated
+
+# Alone, and each of three beside the others.
+SCENES = [("alone", OWN), *((name, alike) for name in NAMES for alike in (EQUAL_KIDS, EQUAL_KEYS))]
+
+
+@pytest.fixture(scope="module", params=SCENES, ids=" ".join)
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    name, alike = request.param
+    if name == "alone":
+        with lone_scene(tmp_path_factory.mktemp("issuer")) as made:
+            yield made
+        return
+    with street(tmp_path_factory.mktemp("street"), alike) as found:
+        yield found.scene(name)
+
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
@@ -200,7 +217,7 @@ def test_a_non_canonical_last_character_is_refused(scene: Scene) -> None:
         pytest.param({"b64": True, "crit": ["b64"]}, id="b64 true and critical"),
         pytest.param({"b64": True}, id="b64 true"),
         pytest.param({"zip": "DEF"}, id="zip"),
-        pytest.param({"typ": "at+jwt"}, id="another type"),
+        pytest.param({"typ": "dpop+jwt"}, id="another type"),
         pytest.param({"typ": 1}, id="type as number"),
         pytest.param({"typ": None}, id="null type"),
         pytest.param({"cty": "JWT"}, id="nested"),

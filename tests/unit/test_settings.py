@@ -40,6 +40,8 @@ DEFAULTS = {
     "operations_listen": None,
     "drain_seconds": 30,
     "trusted_proxies": (),
+    "service_tokens": False,
+    "workload_issuers": (),
 }
 REQUIRED = {"database_url", "master_key", "access_issuer", "access_audience", "access_jwks_url"}
 
@@ -111,6 +113,10 @@ PARSED = [
     ("OPERATIONS_LISTEN", " [::1]:9000\n", "[::1]:9000"),
     ("OPERATIONS_LISTEN", "unix:/run/secretsvc/operations", "unix:/run/secretsvc/operations"),
     ("DRAIN_SECONDS", "0", 0),
+    ("SERVICE_TOKENS", "on", True),
+    ("SERVICE_TOKENS", " off\n", False),
+    ("WORKLOAD_ISSUERS", " ", ()),
+    ("WORKLOAD_ISSUERS", "github, gitlab-ci ,", ("github", "gitlab-ci")),
     ("TRUSTED_PROXIES", " ", ()),
     ("TRUSTED_PROXIES", "10.0.0.0/8,::1 ,", (ip_network("10.0.0.0/8"), ip_network("::1"))),
 ]
@@ -166,6 +172,8 @@ MALFORMED = [
     ],
     *[("DRAIN_SECONDS", raw) for raw in ("", "-1", "1.5", "soon")],
     *[("LAST_SEEN_RESOLUTION", raw) for raw in ("", "-1", str(2**53))],
+    *[("SERVICE_TOKENS", raw) for raw in ("", "On", "true", "1", "yes")],
+    *[("WORKLOAD_ISSUERS", raw) for raw in ("GitHub", "a_b", "a b", "-a", "a;b", "x" * 65)],
     *[("TRUSTED_PROXIES", raw) for raw in ("x", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0-10.0.0.9", "*", "1")],
 ]
 

@@ -6,12 +6,14 @@ caller who is then denied must still be found by whoever wants to grant somethin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, or_, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.rules import recording as audit
+from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.authorization.rules.snapshot import (
     KnownIdentity,
     Standing,
@@ -23,11 +25,12 @@ from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, HeldGrant, Role, ScopeType
-from secretsvc.kernel.errors import Internal, NoAdminsConfigured
+from secretsvc.kernel.errors import Internal, NoAdminsConfigured, Unauthenticated
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Settings
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
+from secretsvc.tables.service_tokens import service_token
 
 
 def is_listed(settings: Settings, principal: Principal) -> bool:
@@ -41,18 +44,27 @@ def with_listing(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]:
 
 
 class Admission:
-    """Admits principals over the connection of a request, under one set of settings."""
+    """Admits whoever is proven over the connection of a request, under one set of settings."""
 
     def __init__(self, session: Session, settings: Settings) -> None:
         self.session, self.settings = session, settings
 
-    def admit(self, principal: Principal, now: int, request_id: str) -> tuple[Actor, GrantSnapshot]:
+    def admit(
+        self,
+        proven: Principal | ServiceToken,
+        now: int,
+        request_id: str,
+        found: Callable[[Principal | None], Principal],
+    ) -> tuple[Actor, GrantSnapshot]:
         """Steps 2 and 3 of each request; `now` in epoch milliseconds.
 
-        Raises `NoAdminsConfigured`. A principal that is known and was seen recently costs one statement.
+        `found` judges whom a service token is of, before anything is written. Raises `NoAdminsConfigured`. A
+        principal that is known and was seen recently costs one statement.
         """
+        standing = self._standing(proven, now)
+        token = proven if isinstance(proven, ServiceToken) else None
+        principal = proven if isinstance(proven, Principal) else found(standing.principal)
         listed = is_listed(self.settings, principal)
-        standing = self._standing(principal, now)
         if not standing.admin_exists and not self.settings.bootstrap_admins:
             raise NoAdminsConfigured()
         if self._is_due(standing, listed, now):
@@ -60,23 +72,25 @@ class Admission:
             self.session.restart()
             with write_transaction(self.session.engine) as connection:
                 self._settle(connection, principal, standing.identity, listed, now, request_id)
-            standing = self._standing(principal, now)
+                self._touch_token(connection, token, now)
+            standing = self._standing(proven, now)
         known = standing.identity
         if known is None:
-            raise Internal()
+            # Nothing removes an identity, but a token may just have been.
+            raise Internal() if token is None else Unauthenticated()
         grants = (*standing.grants, ADMIN_EVERYWHERE) if listed else standing.grants
         actor = Actor(known.id, principal.kind.value, principal.subject)
         return actor, GrantSnapshot(grants, known.disabled)
 
-    def _standing(self, principal: Principal, now: int) -> Standing:
+    def _standing(self, proven: Principal | ServiceToken, now: int) -> Standing:
         try:
-            return load_standing(self.session.connection(Mode.ONCE), principal, now)
+            return load_standing(self.session.connection(Mode.ONCE), proven, now)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
         # The server was restarted; the pool has let go of its connections, so a second try has a new one.
         self.session.restart()
-        return load_standing(self.session.connection(Mode.ONCE), principal, now)
+        return load_standing(self.session.connection(Mode.ONCE), proven, now)
 
     def _is_due(self, standing: Standing, listed: bool, now: int) -> bool:
         known = standing.identity
@@ -124,6 +138,16 @@ class Admission:
         stale = identity.c.last_seen_at <= now - self.settings.last_seen_resolution
         connection.execute(
             update(identity).where(identity.c.id == identity_id, stale).values(last_seen_at=now)
+        )
+
+    def _touch_token(self, connection: Connection, token: ServiceToken | None, now: int) -> None:
+        """Writes `last_used_at` by the rule of `last_seen_at` (contract 6.4)."""
+        if token is None:
+            return
+        row = service_token.c
+        stale = or_(row.last_used_at.is_(None), row.last_used_at <= now - self.settings.last_seen_resolution)
+        connection.execute(
+            update(service_token).where(row.digest == token.digest, stale).values(last_used_at=now)
         )
 
     def _bootstrap(

@@ -14,8 +14,10 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     cast,
     exists,
+    func,
     join,
     literal,
     literal_column,
@@ -25,9 +27,10 @@ from sqlalchemy import (
     union_all,
 )
 
+from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.authorization.rules.locating import note_denial
 from secretsvc.db.prepared import Prepared
-from secretsvc.kernel.actors import Principal
+from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import (
     Address,
     HeldGrant,
@@ -44,6 +47,7 @@ from secretsvc.kernel.errors import Forbidden, NotFound
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
+from secretsvc.tables.service_tokens import service_token
 
 PROJECT_NOT_FOUND = "Project not found."
 ENVIRONMENT_NOT_FOUND = "Environment not found."
@@ -78,24 +82,36 @@ def usable_global_admin() -> ColumnElement[bool]:
     )
 
 
-def _snapshot_statement() -> Any:
+def _by_name() -> Select[Any]:
+    named = identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject")
+    return select(identity).where(*named)
+
+
+def _by_token() -> Select[Any]:
+    """The identity of a service token in force, last seen when either of them was (contract 6.4)."""
+    seen, used = identity.c.last_seen_at, func.coalesce(service_token.c.last_used_at, 0)
+    columns = [one for one in identity.c if one is not seen]
+    return (
+        select(*columns, case((used < seen, used), else_=seen).label("last_seen_at"))
+        .select_from(join(service_token, identity, identity.c.id == service_token.c.identity_id))
+        .where(service_token.c.digest == bindparam("digest"), service_token.c.expires_at > _now)
+    )
+
+
+def _snapshot_statement(caller: Select[Any]) -> Any:
     """Three index scans in one statement: the identity, its own live grants, those of its groups.
 
     One `LEFT JOIN … OR …` would read every grant that there is.
     """
-    me = (
-        select(identity)
-        .where(identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject"))
-        .cte("me")
-    )
+    me = caller.cte("me")
     who = select(
         literal("identity").label("part"),
         me.c.id,
         _none(grant.c.group_id).label("group_id"),
         me.c.display_name.label("role"),
-        _none(grant.c.scope_type).label("scope_type"),
+        me.c.kind.label("scope_type"),
         _none(grant.c.project_id).label("project_id"),
-        _none(project.c.slug).label("project"),
+        me.c.subject.label("project"),
         _none(grant.c.environment_id).label("environment_id"),
         _none(environment.c.slug).label("environment"),
         me.c.last_seen_at.label("at"),
@@ -136,7 +152,8 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
     return select(*columns).select_from(source).where(holder == my_id, is_live())
 
 
-_SNAPSHOT = Prepared(_snapshot_statement())
+_SNAPSHOT = Prepared(_snapshot_statement(_by_name()))
+_SNAPSHOT_BY_TOKEN = Prepared(_snapshot_statement(_by_token()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +169,12 @@ class KnownIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one statement tells of a principal: its row, its live grants, and whether any admin exists."""
+    """What one statement tells of a principal: its row, its live grants, and whether any admin exists.
 
+    Nobody's, where a service token is not in force.
+    """
+
+    principal: Principal | None
     identity: KnownIdentity | None
     grants: tuple[HeldGrant, ...]
     admin_exists: bool
@@ -172,18 +193,25 @@ def has_own_global_admin(grants: Iterable[HeldGrant]) -> bool:
     )
 
 
-def load_standing(connection: Connection, principal: Principal, now: int) -> Standing:
+def load_standing(connection: Connection, proven: Principal | ServiceToken, now: int) -> Standing:
     """Loads a principal's standing as of `now` in epoch milliseconds, in one statement."""
-    parameters = {"kind": principal.kind.value, "subject": principal.subject, "now": now}
+    principal: Principal | None = None
+    if isinstance(proven, ServiceToken):
+        rows = _SNAPSHOT_BY_TOKEN.rows(connection, {"digest": proven.digest, "now": now})
+    else:
+        principal = proven
+        parameters = {"kind": principal.kind.value, "subject": principal.subject, "now": now}
+        rows = _SNAPSHOT.rows(connection, parameters)
     known, admin_exists, grants = None, False, []
-    for row in _SNAPSHOT.rows(connection, parameters):
+    for row in rows:
         if row.part == "grant":
             grants.append(_held_grant(row))
         elif row.part == "admins":
             admin_exists = bool(row.disabled)
         else:
+            principal = Principal(Kind(row.scope_type), row.project)
             known = KnownIdentity(row.id, row.role, row.disabled, row.created_at, row.at)
-    return Standing(known, tuple(grants), admin_exists)
+    return Standing(principal, known, tuple(grants), admin_exists)
 
 
 def _held_grant(row: Any) -> HeldGrant:

@@ -1,0 +1,157 @@
+"""The issuers whose tokens are taken, and to which of them a token belongs (contract 6.1, 6.3)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from secretsvc.authentication.assertions import PROXY_GROUP, Refused, Verified, token_parts
+from secretsvc.authentication.jose import segment_object
+from secretsvc.authentication.remembering import CAPACITY
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.refusals import Reason
+
+log = logging.getLogger(__name__)
+
+# What only the access proxy's assertions have to name their bearer by.
+_PROXY_NAMES = ("email", "common_name")
+
+
+class Verifying(Protocol):
+    """Whatever judges the tokens of one issuer."""
+
+    def verify(self, token: str, now: float) -> Verified:
+        """As `Verifier.verify`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Issuer:
+    """One issuer by its pairs of `iss` and `aud`, as far as they are known, and what judges its tokens.
+
+    `group` is what the names of its settings begin with. Without a verifier it is misconfigured.
+    """
+
+    group: str
+    name: str | None
+    audiences: frozenset[str] | None
+    verifier: Verifying | None
+
+    def fits(self, issuer: str, audiences: frozenset[str]) -> bool:
+        """Whether a token of such a pair is its own."""
+        return self.may_fit(issuer, audiences) and None not in (self.name, self.audiences)
+
+    def may_fit(self, issuer: str, audiences: frozenset[str]) -> bool:
+        """Whether it is, as far as one knows."""
+        known = self.audiences is None or not self.audiences.isdisjoint(audiences)
+        return known and self.name in (None, issuer)
+
+
+def without_doubles(issuers: Sequence[Issuer]) -> list[Issuer]:
+    """The issuers, the access proxy's first, each without its verifier where a pair of it is another's too.
+
+    The proxy keeps its own: what is set beside it must not lock people out.
+    """
+    pairs = Counter((one.name, audience) for one in issuers for audience in one.audiences or ())
+    clashing = [any(pairs[one.name, audience] > 1 for audience in one.audiences or ()) for one in issuers]
+    return [
+        Issuer(one.group, one.name, one.audiences, None) if index and clashes else one
+        for index, (one, clashes) in enumerate(zip(issuers, clashing, strict=True))
+    ]
+
+
+class Issuers:
+    """Judges each token by the one issuer to which its `iss` and `aud` assign it.
+
+    To be assigned proves nothing: the issuer's own verifier begins from the start. To which one a genuine
+    token was assigned is remembered, by its digest alone.
+    """
+
+    def __init__(self, issuers: Sequence[Issuer], capacity: int = CAPACITY) -> None:
+        self._issuers, self._capacity = without_doubles(issuers), capacity
+        for before, after in zip(issuers, self._issuers, strict=True):
+            if before.verifier is not after.verifier:
+                log.error(
+                    "another issuer has a pair of settings %sISSUER and %sAUDIENCE too",
+                    before.group,
+                    before.group,
+                )
+        # Guards the assignments.
+        self._lock = threading.Lock()
+        self._assigned: OrderedDict[bytes, Issuer] = OrderedDict()
+
+    def verify(self, token: str, now: float) -> Verified:
+        """As `Verifier.verify`. Raises `ServerMisconfigured` for a token of an issuer that is."""
+        digest = hashlib.sha256(token.encode()).digest()
+        known = self._recall(digest)
+        found = known or self.assigned(token)
+        if found.verifier is None:
+            raise ServerMisconfigured()
+        try:
+            verified = found.verifier.verify(token, now)
+        except Refused as refusal:
+            refusal.group = found.group
+            raise
+        if known is None:
+            self._remember(digest, found)
+        return verified
+
+    def assigned(self, token: str) -> Issuer:
+        """The issuer that a token claims to be of. Raises `Refused` where that is none, or two."""
+        if len(self._issuers) == 1:
+            return self._issuers[0]
+        try:
+            claims = segment_object(token_parts(token)[1])
+        except (ValueError, RecursionError):
+            raise Refused(Reason.MALFORMED) from None
+        issuer, audiences = claims.get("iss"), _audiences(claims)
+        if not isinstance(issuer, str):
+            raise Refused(Reason.ISSUER)
+        fitting = [one for one in self._issuers if one.fits(issuer, audiences)]
+        if not fitting:
+            return self._unassigned(issuer, audiences)
+        return self._only(fitting, claims)
+
+    def _unassigned(self, issuer: str, audiences: frozenset[str]) -> Issuer:
+        for one in self._issuers:
+            # It may be that of an issuer of which one does not know the pair.
+            if one.verifier is None and one.may_fit(issuer, audiences):
+                return one
+        of_it = [one for one in self._issuers if one.name == issuer]
+        if not of_it:
+            raise Refused(Reason.ISSUER)
+        raise Refused(Reason.AUDIENCE, of_it[0].group if len(of_it) == 1 else PROXY_GROUP)
+
+    def _only(self, fitting: list[Issuer], claims: Mapping[str, Any]) -> Issuer:
+        sound = [one for one in fitting if one.verifier is not None]
+        if not sound or len(fitting) == 1:
+            return fitting[0]
+        if sound == self._issuers[:1]:
+            # The others are misconfigured, for its pair is theirs: it keeps what can only be its own.
+            own = any(name in claims for name in _PROXY_NAMES)
+            return sound[0] if own else next(one for one in fitting if one.verifier is None)
+        raise Refused(Reason.TWO_ISSUERS)
+
+    def _recall(self, digest: bytes) -> Issuer | None:
+        with self._lock:
+            found = self._assigned.get(digest)
+            if found is not None:
+                self._assigned.move_to_end(digest)
+            return found
+
+    def _remember(self, digest: bytes, issuer: Issuer) -> None:
+        with self._lock:
+            self._assigned[digest] = issuer
+            if len(self._assigned) > self._capacity:
+                self._assigned.popitem(last=False)
+
+
+def _audiences(claims: Mapping[str, Any]) -> frozenset[str]:
+    found = claims.get("aud")
+    members = found if isinstance(found, list) else [found]
+    return frozenset(one for one in members if isinstance(one, str))

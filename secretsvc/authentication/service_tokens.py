@@ -1,0 +1,58 @@
+"""Service tokens: what they look like, and how one is told from a guess (contract 6.4)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import zlib
+from dataclasses import dataclass
+
+PREFIX = "ssv_"
+PREFIX_LENGTH = len(PREFIX) + 4
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_BODY, _CHECKSUM, _BYTES = 43, 6, 32
+_FORM = re.compile(rf"{PREFIX}([0-9A-Za-z]{{{_BODY}}})([0-9A-Za-z]{{{_CHECKSUM}}})")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceToken:
+    """A token of the right form, by the SHA-256 that is stored of it; whose it is, the database knows."""
+
+    digest: bytes
+
+
+def is_service_token(token: str) -> bool:
+    """Whether it is meant to be one, whatever else is wrong with it."""
+    return token.startswith(PREFIX)
+
+
+def new_token() -> str:
+    """A token that nobody has."""
+    body = _base62(int.from_bytes(secrets.token_bytes(_BYTES), "big"), _BODY)
+    return PREFIX + body + _checksum(body)
+
+
+def prefix_of(token: str) -> str:
+    """By what a token is known to those who must not have it."""
+    return token[:PREFIX_LENGTH]
+
+
+def digest_of(token: str) -> bytes:
+    """What is stored of a token: its SHA-256. Raises ValueError for a wrong form or checksum."""
+    found = _FORM.fullmatch(token)
+    if found is None or found[2] != _checksum(found[1]):
+        raise ValueError
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _checksum(body: str) -> str:
+    return _base62(zlib.crc32(body.encode()), _CHECKSUM)
+
+
+def _base62(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, len(_ALPHABET))
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))

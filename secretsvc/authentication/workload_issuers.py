@@ -1,0 +1,117 @@
+"""What verifies the tokens of each issuer that the settings name (contract 6.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from secretsvc.authentication.assertions import (
+    ACCESS_TOKEN,
+    JWT,
+    PROXY_GROUP,
+    Keys,
+    Refused,
+    Verifier,
+    classify_assertion,
+)
+from secretsvc.authentication.issuers import Issuer, Verifying
+from secretsvc.authentication.jwks import KeyCache
+from secretsvc.authentication.key_source import Credentials
+from secretsvc.kernel.actors import Kind, Principal
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.subjects import exact_subject
+from secretsvc.kernel.workloads import Workload, workloads
+
+T = TypeVar("T")
+Judge = Callable[[Verifier, KeyCache], Verifying]
+
+
+def classify_workload(workload: Workload, claims: dict[str, Any]) -> Principal:
+    """Whom the claims of a workload's token name. Raises `Refused`."""
+    if not all(required.holds(claims) for required in workload.require):
+        raise Refused(Reason.REQUIRED_CLAIM)
+    try:
+        return Principal(Kind.SERVICE, exact_subject(workload.prefix + workload.subject.fill(claims)))
+    except ValueError:
+        raise Refused(Reason.TEMPLATE) from None
+
+
+def proxy_verifier(settings: Settings, keys: Keys) -> Verifier:
+    """The access proxy's. Raises `ServerMisconfigured`."""
+    reserved = tuple(one.prefix for one in workloads(settings))
+    return Verifier(
+        keys,
+        settings.access_issuer,
+        settings.access_audience,
+        settings.access_algorithms,
+        settings.access_leeway,
+        partial(classify_assertion, reserved=reserved),
+    )
+
+
+def workload_verifier(settings: Settings, workload: Workload, keys: Keys) -> Verifier:
+    """A workload issuer's. Raises `ServerMisconfigured`."""
+    # What its tokens will need must be readable now.
+    _ = workload.require, workload.subject
+    return Verifier(
+        keys,
+        workload.issuer,
+        workload.audience,
+        workload.algorithms,
+        settings.access_leeway,
+        partial(classify_workload, workload),
+        types=(JWT, ACCESS_TOKEN),
+    )
+
+
+def workload_keys(settings: Settings, workload: Workload) -> KeyCache:
+    """The cache of its keys. Raises `ServerMisconfigured`."""
+    return KeyCache(
+        workload.jwks_url,
+        workload.algorithms,
+        settings.access_jwks_cooldown,
+        credentials=Credentials(workload.ca_file, workload.token_file),
+        whose=f"the workload issuer {workload.name}",
+    )
+
+
+def issuers(settings: Settings, proxy_keys: KeyCache, judge: Judge) -> list[Issuer]:
+    """The access proxy and each workload issuer, with what `judge` makes of a verifier and its keys.
+
+    Raises `ServerMisconfigured` for what is wrong with the access proxy, or with `WORKLOAD_ISSUERS` itself.
+    """
+    proxy = judge(proxy_verifier(settings, proxy_keys), proxy_keys)
+    found = [Issuer(PROXY_GROUP, settings.access_issuer, frozenset(settings.access_audience), proxy)]
+    named = workloads(settings)
+    times = Counter(one.variable_prefix for one in named)
+    for one in named:
+        verifier = None
+        if times[one.variable_prefix] == 1:
+            verifier = _unless_misconfigured(partial(_judged, settings, one, judge))
+        else:
+            settings.complain(f"setting WORKLOAD_ISSUERS names {one.name} twice")
+        found.append(_issuer(one, verifier))
+    return found
+
+
+def _judged(settings: Settings, workload: Workload, judge: Judge) -> Verifying:
+    keys = workload_keys(settings, workload)
+    return judge(workload_verifier(settings, workload, keys), keys)
+
+
+def _issuer(workload: Workload, verifier: Verifying | None) -> Issuer:
+    """By what is known of its pairs."""
+    audiences = _unless_misconfigured(lambda: frozenset(workload.audience))
+    name = _unless_misconfigured(lambda: workload.issuer)
+    return Issuer(workload.variable_prefix, name, audiences, verifier)
+
+
+def _unless_misconfigured(make: Callable[[], T]) -> T | None:
+    try:
+        return make()
+    except ServerMisconfigured:
+        return None
