@@ -15,6 +15,7 @@ PACKAGES = (
     "authorization",
     "projects",
     "identity",
+    "tokens",
     "access",
     "groups",
     "secrets",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from secretsvc.authorization import tweens
@@ -14,3 +17,13 @@ class StoppedClock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = now_ms()
         monkeypatch.setattr(tweens, "now_ms", lambda: self.now)
+
+
+@contextmanager
+def stopped(at: int | None = None) -> Iterator[int]:
+    """Stands still at a time, or at the present, which it gives."""
+    with pytest.MonkeyPatch.context() as patch:
+        clock = StoppedClock(patch)
+        if at is not None:
+            clock.now = at
+        yield clock.now

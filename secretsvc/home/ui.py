@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from secretsvc.access.rules.grants import SOON_MS
@@ -12,6 +13,8 @@ from secretsvc.kernel.authorization import Role, administered
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.keyring.domain import key_ring
 from secretsvc.projects.ui import project_list
+from secretsvc.tokens.domain import SOON_MS as TOKENS_SOON_MS
+from secretsvc.tokens.domain import EndingToken, ending_tokens
 from secretsvc.web.errors import STATUS
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
@@ -49,15 +52,26 @@ def _waiting(call: Any) -> dict[str, Any] | None:
         "unknown": count_denied_in_vain(call, call.now - LATELY),
         "expiring": expiring[:SHOWN],
         "more": len(expiring) > SHOWN,
+        "tokens": [],
+        "more_tokens": False,
         "ring": None,
         "no_ring": False,
     }
     if call.snapshot.global_role is Role.ADMIN:
+        tokens = _ending_tokens(call)
+        waiting |= {"tokens": tokens[:SHOWN], "more_tokens": len(tokens) > SHOWN}
         try:
             waiting["ring"] = key_ring(call)
         except ServerMisconfigured:
             waiting["no_ring"] = True
     return waiting
+
+
+def _ending_tokens(call: Any) -> list[EndingToken]:
+    with suppress(ServerMisconfigured):
+        if call.settings.service_tokens:
+            return ending_tokens(call, TOKENS_SOON_MS, SHOWN + 1)
+    return []
 
 
 def includeme(config: Any) -> None:

@@ -97,7 +97,7 @@ def document(registry: Any, version: str) -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": MOUNTS[API].rstrip("/")}],
-        "security": [{"assertionHeader": []}, {"assertionCookie": []}],
+        "security": [{"assertionHeader": []}, {"assertionCookie": []}, {"bearerToken": []}],
         "paths": paths,
         "components": {
             "schemas": {"Error": ERROR},
@@ -106,6 +106,7 @@ def document(registry: Any, version: str) -> dict[str, Any]:
             "securitySchemes": {
                 "assertionHeader": {"type": "apiKey", "in": "header", "name": settings.access_header},
                 "assertionCookie": {"type": "apiKey", "in": "cookie", "name": settings.access_cookie},
+                "bearerToken": BEARER,
             },
         },
     }
@@ -170,7 +171,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 def _success(operation: Operation) -> dict[str, Any]:
     headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
-    if operation.status == 201:
+    if operation.status == 201 and operation.located:
         headers["Location"] = {"required": True, "schema": {"type": "string"}}
     if operation.tagged:
         headers["ETag"] = {"required": True, "schema": {"type": "string", "pattern": '^"[0-9]+"$'}}
@@ -206,6 +207,11 @@ def _error(status: int) -> dict[str, Any]:
     }
 
 
+BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A workload issuer's token or a service token, where header and cookie are both absent",
+}
 ERROR = {
     "type": "object",
     "properties": {

@@ -61,6 +61,8 @@ class Operation:
     #: What can be asked next with what a creation answered: operation id -> parameter -> field.
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     media: tuple[str, ...] = ("application/json",)
+    #: Whether the answer to a creation says where it is.
+    located: bool = True
     #: Whether answers carry an `ETag`.
     tagged: bool = False
     #: Whether `If-Match` is evaluated.

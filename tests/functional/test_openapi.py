@@ -109,13 +109,27 @@ def test_operation_ids_are_unique_and_every_operation_has_a_summary(document):
     assert all(operation["summary"] and operation["description"] for operation in found)
 
 
-def test_three_operations_are_public_beside_the_health_and_all_others_take_header_or_cookie(document):
+def test_the_document_holds_service_tokens_where_they_are_switched_on(make_service):
+    document = make_service(SERVICE_TOKENS="on").nobody().get("/openapi.json").json
+    more = {name for name, _ in operations(document)} - set(SPECIFIED)
+    assert more == {
+        "GET /identities/{id}/tokens",
+        "POST /identities/{id}/tokens",
+        "DELETE /identities/{id}/tokens/{tokenId}",
+    }
+    validate(document)
+    created = document["paths"]["/identities/{id}/tokens"]["post"]["responses"]["201"]
+    assert "Location" not in created["headers"]
+
+
+def test_three_operations_are_public_and_all_others_take_header_cookie_or_bearer_token(document):
     public = {name for name, operation in operations(document) if operation.get("security") == []}
     assert public == {"GET /health", "GET /openapi.json", "GET /docs"}
-    assert document["security"] == [{"assertionHeader": []}, {"assertionCookie": []}]
+    assert document["security"] == [{"assertionHeader": []}, {"assertionCookie": []}, {"bearerToken": []}]
     schemes = document["components"]["securitySchemes"]
     assert schemes["assertionHeader"]["name"] == "Proxy-Access-Jwt-Assertion"
     assert schemes["assertionCookie"]["name"] == "Proxy_Authorization"
+    assert (schemes["bearerToken"]["type"], schemes["bearerToken"]["scheme"]) == ("http", "bearer")
 
 
 def test_the_security_schemes_bear_the_deployment_s_names(make_service):

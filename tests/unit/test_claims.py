@@ -43,7 +43,7 @@ def test_a_template_is_filled_with_claims_and_claims_of_objects(template: str, f
     ["", " ", "text", "{}", "{a", "a}", "{{a}}", "{a}}", "{a}{b}", "{a/}", "{/a}", "{a//b}", "x{a}{b}y"],
 )
 def test_a_template_that_is_empty_or_ambiguous_is_malformed(template: str) -> None:
-    with pytest.raises(ValueError, match="^$"):
+    with pytest.raises(ValueError, match=r"^$"):
         subject_template(template)
 
 
@@ -51,13 +51,13 @@ def test_a_template_that_is_empty_or_ambiguous_is_malformed(template: str) -> No
     "claim", ["absent", "yes", "number", "groups", "k8s", "nothing", "empty", "sub/x", "k8s/absent"]
 )
 def test_a_claim_that_is_no_text_fills_nothing(claim: str) -> None:
-    with pytest.raises(ValueError, match="^$"):
+    with pytest.raises(ValueError, match=r"^$"):
         subject_template(f"{{{claim}}}").fill(CLAIMS)
 
 
 @pytest.mark.parametrize("char", ["\x00", "\n", "\x1f", "\x7f", "\x85"])
 def test_a_claim_with_a_control_character_fills_nothing(char: str) -> None:
-    with pytest.raises(ValueError, match="^$"):
+    with pytest.raises(ValueError, match=r"^$"):
         subject_template("{sub}").fill({"sub": f"a{char}b"})
 
 
@@ -73,7 +73,7 @@ def test_a_claim_with_a_control_character_fills_nothing(char: str) -> None:
     ],
 )
 def test_a_claim_may_not_hold_the_text_that_follows_it(template: str, claims: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="^$"):
+    with pytest.raises(ValueError, match=r"^$"):
         subject_template(template).fill(claims)
 
 
@@ -137,5 +137,5 @@ def test_required_claims_do_not_hold_for_anything_else(text: str) -> None:
     "text", ["", " ", ",", "sub", "sub=", "=x", "a=b,", "a=b,,c=d", "*,a=b", "**", "a//b=c"]
 )
 def test_requirements_that_say_nothing_are_malformed(text: str) -> None:
-    with pytest.raises(ValueError, match="^$"):
+    with pytest.raises(ValueError, match=r"^$"):
         requirements(text)

@@ -1,0 +1,72 @@
+"""The API of service tokens, which is there where `SERVICE_TOKENS` is on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.tokens import domain, schemas
+from secretsvc.tokens.resources import Token, Tokens
+
+
+def create_token(context: Tokens, request: Any) -> Any:
+    """`POST /identities/{id}/tokens`."""
+    _ = request.call.settings.service_tokens
+    return domain.create_token(request.call, context.identity_id, **request.body_values)
+
+
+def list_tokens(context: Tokens, request: Any) -> Any:
+    """`GET /identities/{id}/tokens`."""
+    _ = request.call.settings.service_tokens
+    return {"items": domain.list_tokens(request.call, context.identity_id)}
+
+
+def delete_token(context: Token, request: Any) -> Any:
+    """`DELETE /identities/{id}/tokens/{tokenId}`."""
+    _ = request.call.settings.service_tokens
+    return domain.delete_token(request.call, context.identity_id, context.id)
+
+
+def includeme(config: Any) -> None:
+    """Declares the operations, unless they are switched off: then there is nothing there.
+
+    Where the setting is malformed each of them says so.
+    """
+    with suppress(ServerMisconfigured):
+        if not config.registry.service_settings.service_tokens:
+            return
+    config.include(".resources")
+    config.add_api_view(
+        create_token,
+        context=Tokens,
+        method="POST",
+        operation_id="createToken",
+        errors=(409,),
+        summary="Make a service token; no other answer has it",
+        role=Role.ADMIN,
+        reveals=True,
+        body=schemas.CreateTokenBody(),
+        status=201,
+        located=False,
+        response=schemas.CreatedToken(),
+    )
+    config.add_api_view(
+        list_tokens,
+        context=Tokens,
+        operation_id="listTokens",
+        summary="List the service tokens of an identity",
+        role=Role.ADMIN,
+        response=schemas.TokenList(),
+    )
+    config.add_api_view(
+        delete_token,
+        context=Token,
+        method="DELETE",
+        operation_id="deleteToken",
+        summary="Remove a service token",
+        role=Role.ADMIN,
+        status=204,
+        response=None,
+    )

@@ -1,0 +1,152 @@
+"""Use cases of service tokens. All are for global admins (contract 6.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, delete, insert, select
+
+from secretsvc.audit.rules.recording import record
+from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of
+from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.kernel.actors import Kind
+from secretsvc.kernel.authorization import GLOBAL, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
+from secretsvc.kernel.ids import new_id
+from secretsvc.tables.identities import identity
+from secretsvc.tables.service_tokens import service_token
+
+DAY_MS = 86_400_000
+LONGEST_MS = 366 * DAY_MS
+#: Tokens that end sooner than this, in milliseconds, wait for somebody to exchange them.
+SOON_MS = 14 * DAY_MS
+TOKEN_NOT_FOUND = "Service token not found."  # noqa: S105 - a message
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A service token as clients see it; times in epoch milliseconds, `created_by` an id or "system"."""
+
+    id: UUID
+    name: str
+    prefix: str
+    created_at: int
+    created_by: UUID | str
+    expires_at: int
+    last_used_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedToken(Token):
+    """One that was just made, with the token itself: it is not to be had again."""
+
+    token: str
+
+    def __repr__(self) -> str:
+        return f"<CreatedToken {self.id}>"
+
+
+@dataclass(frozen=True, slots=True)
+class EndingToken:
+    """A token in force that ends; `subject` is its identity's."""
+
+    subject: str
+    name: str
+    prefix: str
+    expires_at: int
+
+
+def create_token(call: Call, identity_id: UUID, name: str, expires_at: int) -> CreatedToken:
+    """A new token of a service identity, in force until `expires_at`, epoch milliseconds.
+
+    Raises `NotFound`, `Conflict` for a person, and `ValidationFailed` for an end that is past or over
+    366 days ahead.
+    """
+    assert_can(call, Role.ADMIN, GLOBAL)
+    if not call.now < expires_at <= call.now + LONGEST_MS:
+        problem = "Must be later than now and at most 366 days ahead."
+        raise ValidationFailed(issues=(Issue("expires_at", problem),))
+    holder = _service(call, identity_id)
+    token = new_token()
+    row = {
+        "id": new_id(),
+        "name": name,
+        "prefix": prefix_of(token),
+        "created_at": call.now,
+        "created_by": call.actor.identity_id,
+        "expires_at": expires_at,
+        "last_used_at": None,
+    }
+    call.connection.execute(
+        insert(service_token), {**row, "identity_id": holder.id, "digest": digest_of(token)}
+    )
+    created = CreatedToken(**_presented(row), token=token)
+    record(call, "token.create", detail=_detail(holder.id, created))
+    return created
+
+
+def list_tokens(call: Call, identity_id: UUID) -> list[Token]:
+    """The tokens of an identity, the first first, expired ones too. Raises `NotFound`."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    holder = find_identity(call, identity_id)
+    own = service_token.c.identity_id == holder.id
+    statement = select(*_COLUMNS).where(own).order_by(service_token.c.id)
+    return [_token(row) for row in call.connection.execute(statement)]
+
+
+def delete_token(call: Call, identity_id: UUID, token_id: UUID) -> None:
+    """Removes a token, which is refused from the next request on. Raises `NotFound`."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    holder = find_identity(call, identity_id)
+    named = service_token.c.id == token_id, service_token.c.identity_id == holder.id
+    row = call.connection.execute(delete(service_token).where(*named).returning(*_COLUMNS)).first()
+    if row is None:
+        raise NotFound(TOKEN_NOT_FOUND)
+    record(call, "token.delete", detail=_detail(holder.id, _token(row)))
+
+
+def ending_tokens(call: Call, within: int, limit: int) -> list[EndingToken]:
+    """The tokens in force that end in the next `within` milliseconds, the first to end first."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    row = service_token.c
+    statement = (
+        select(identity.c.subject, row.name, row.prefix, row.expires_at)
+        .join(identity, identity.c.id == row.identity_id)
+        .where(row.expires_at > call.now, row.expires_at <= call.now + within)
+        .order_by(row.expires_at, row.id)
+        .limit(limit)
+    )
+    return [EndingToken(*found) for found in call.connection.execute(statement)]
+
+
+_COLUMNS = [service_token.c[one.name] for one in fields(Token)]
+
+
+def _service(call: Call, identity_id: UUID) -> Identity:
+    holder = find_identity(call, identity_id)
+    if holder.kind != Kind.SERVICE:
+        raise Conflict("A person has no service tokens.")
+    return holder
+
+
+def _token(row: Row[Any]) -> Token:
+    return Token(**_presented(dict(row._mapping)))
+
+
+def _presented(columns: dict[str, Any]) -> dict[str, Any]:
+    created_by = columns["created_by"]
+    return {**columns, "created_by": created_by if created_by is not None else "system"}
+
+
+def _detail(identity_id: UUID, token: Token) -> dict[str, Any]:
+    return {
+        "identity_id": identity_id,
+        "token_id": token.id,
+        "name": token.name,
+        "prefix": token.prefix,
+        "expires_at": token.expires_at,
+    }
