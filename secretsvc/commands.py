@@ -1,4 +1,4 @@
-"""The `secretsvc-server` console script: key ring chores for operators, by the same use cases as the API.
+"""The `secretsvc-server` console script: chores for operators, by the same use cases as the API.
 
 Each subcommand takes the ini file, as Pyramid's own scripts do, and acts as the system.
 """
@@ -14,6 +14,7 @@ import click
 from pyramid.paster import get_appsettings, setup_logging
 
 import secretsvc
+from secretsvc.authentication.explaining import explain
 from secretsvc.db.engine import read_transaction, write_transaction
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
@@ -21,9 +22,12 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import generate_master_key
 from secretsvc.kernel.errors import SecretsvcError
+from secretsvc.kernel.settings import Settings
 from secretsvc.keyring import domain
 from secretsvc.web.headers import new_request_id
 
+#: More than a token has: what is longer is refused as such.
+LONGEST_TOKEN = 65_536
 INI = click.argument("ini", type=click.Path(exists=True, dir_okay=False))
 
 
@@ -120,6 +124,27 @@ def adopt(ini: str) -> None:
         return
     again = "adopted again, after it was retired" if done.was_retired else "adopted"
     click.echo(f"Master key {done.kid} is {again}. The newest before it: {done.before or 'none'}.")
+
+
+@main.command("explain-token")
+@INI
+def explain_token(ini: str) -> None:
+    """Tell whose the token on standard input would be, or which check it fails. Exit 1 if it would not do.
+
+    It asks neither the network nor the database, and never prints the token. The signature is checked where
+    the keys are in a file.
+
+    \b
+    Example:
+      secretsvc-server explain-token production.ini < token
+    """
+    setup_logging(ini)
+    with _failing_plainly():
+        text = sys.stdin.buffer.read(LONGEST_TOKEN).decode("ascii", "replace")
+        found = explain(Settings(get_appsettings(ini)), text, now_ms() / 1000)
+    for line in found.lines:
+        click.echo(line)
+    sys.exit(0 if found.good else 1)
 
 
 def _registry(ini: str) -> Any:

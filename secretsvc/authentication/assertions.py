@@ -67,7 +67,7 @@ def read_assertion(environ: Mapping[str, Any], header: str, cookie: str) -> str:
     """
     variable = f"HTTP_{header.upper().replace('-', '_')}"
     if variable in environ:
-        values = {_without_scheme(environ[variable])}
+        values = {without_scheme(environ[variable])}
     else:
         values = _cookie_values(environ.get("HTTP_COOKIE", ""), cookie) or _bearer_values(environ)
     # Two cookies of one name that differ: a sibling domain may have planted either.
@@ -78,7 +78,8 @@ def read_assertion(environ: Mapping[str, Any], header: str, cookie: str) -> str:
     return values.pop()
 
 
-def _without_scheme(text: str) -> str:
+def without_scheme(text: str) -> str:
+    """A token less the one `Bearer ` that it may stand behind, in any case."""
     return text[len(_BEARER) :] if text[: len(_BEARER)].lower() == _BEARER else text
 
 
@@ -90,7 +91,7 @@ def _cookie_values(text: str, name: str) -> set[str]:
 def _bearer_values(environ: Mapping[str, Any]) -> set[str]:
     """Without the scheme there is none: other schemes are not for us."""
     text = environ.get("HTTP_AUTHORIZATION", "")
-    token = _without_scheme(text)
+    token = without_scheme(text)
     return set() if token == text else {token}
 
 

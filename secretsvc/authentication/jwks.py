@@ -97,6 +97,11 @@ class KeyCache:
         return self._generation
 
     @property
+    def is_local(self) -> bool:
+        """Whether the keys are in a file."""
+        return self._source.local
+
+    @property
     def age(self) -> float | None:
         """Seconds since the source was last seen to have the set in use; None without a set."""
         held = self._held
