@@ -121,6 +121,11 @@ def _let_go(app: Any) -> None:
 applications = Applications()
 
 
+def _is_whole(name: str) -> bool:
+    """Whether it is a key of the ini as it is; those of workload issuers have dots too."""
+    return "." in name and not name.startswith("WORKLOAD.")
+
+
 class Service:
     """An application over one database, and what tests arrange in it behind its back."""
 
@@ -135,7 +140,7 @@ class Service:
             **settings,
         }
         self.settings = {
-            name.lower() if "." in name else f"secretsvc.{name.lower()}": value
+            name.lower() if _is_whole(name) else f"secretsvc.{name.lower()}": value
             for name, value in values.items()
             if value is not None
         }

@@ -197,3 +197,30 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
         with recorded(service.engine) as statements:
             browser.open(path)
         assert len(statements) == expected, (subject, path)
+
+
+@pytest.fixture
+def with_tokens(make_service):
+    """A service with tokens that end in so many days, by name."""
+    service = make_service(SERVICE_TOKENS="on")
+    admin = arrange(service)
+    path = f"/identities/{service.identity_id('deploy.robot', 'service')}/tokens"
+    for name, days in (("later", 15), ("second", 13), ("first", 1)):
+        admin.post(path, {"name": name, "expires_at": now_ms() + days * DAY}, 201)
+    return service
+
+
+def test_service_tokens_that_end_within_14_days_wait_the_first_first(with_tokens):
+    told = waiting(Browser(with_tokens).open("/"))
+    assert told.startswith("Service tokens that end within 14 days: first (ssv_")
+    assert told.index("first (ssv_") < told.index("second (ssv_")
+    assert "of deploy.robot until" in told
+    assert "later" not in told
+
+
+def test_service_tokens_wait_for_global_admins_alone_and_only_while_they_are_on(with_tokens):
+    with_tokens.grant(ADA, "admin", "shop")
+    assert "Service tokens" not in waiting(Browser(with_tokens, ADA).open("/"))
+    for value in ("off", "malformed"):
+        other = with_tokens.restarted(SERVICE_TOKENS=value)
+        assert "Service tokens" not in waiting(Browser(other).open("/"))
