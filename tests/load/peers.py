@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from processes import Deployment
-from service import Service
+from service import Client, Service
 
 IN_PROCESSES = bool(os.environ.get("SECRETSVC_RACE_PROCESSES"))
 
@@ -46,10 +46,14 @@ class Peers:
 
     def request(self, index: int, subject: str, method: str, path: str, json_body: Any = None) -> Reply:
         """A request of a person to service 0 or 1."""
+        return self.bearing(index, self.service.issuer.sign(subject), method, path, json_body)
+
+    def bearing(self, index: int, token: str, method: str, path: str, json_body: Any = None) -> Reply:
+        """A request with any token."""
         if self._deployment is None:
-            answer = self._applications[index].user(subject).request(method, path, json_body)
+            answer = Client(self._applications[index].app, token).request(method, path, json_body)
             return Reply(answer.status_int, answer.body)
-        client = self._deployment.client(index, self.service.issuer.sign(subject))
+        client = self._deployment.client(index, token)
         try:
             found = client.request(method, path, json_body)
         finally:

@@ -1,0 +1,107 @@
+"""What ends a machine's access holds from the next request, whichever service received it (contract 6.4).
+
+SECRETSVC_REVOCATION_ROUNDS says how often; SECRETSVC_RACE_PROCESSES makes the two services processes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from load.peers import Peers, peers_of
+from service import ADMIN, Maker, arrange
+from tokens import TestIssuer
+
+from secretsvc.kernel.clock import now_ms
+
+ROUNDS = int(os.environ.get("SECRETSVC_REVOCATION_ROUNDS", "100"))
+VALUE = "/projects/shop/environments/prod/secrets/KEY"
+LIFE_MS = 120
+DAY_MS = 86_400_000
+
+
+@pytest.fixture(scope="module")
+def ci(tmp_path_factory: pytest.TempPathFactory) -> TestIssuer:
+    return TestIssuer(tmp_path_factory.mktemp("ci"), "https://ci.example.com", "secrets")
+
+
+@pytest.fixture
+def peers(make_service: Maker, tmp_path: Path, ci: TestIssuer) -> Iterator[Peers]:
+    entry = ci.workload_environment("ci")
+    dotted = {name.replace("WORKLOAD_CI_", "WORKLOAD.CI."): value for name, value in entry.items()}
+    common = {"SERVICE_TOKENS": "on", "WORKLOAD_ISSUERS": "ci"}
+    service = make_service(**common, **dotted)
+    admin = arrange(service)
+    admin.post(VALUE.replace("/KEY", ":batch"), {"mode": "merge", "set": {"KEY": "value"}})
+    for subject in ("deploy.robot", "ci:job-1"):
+        service.grant(service.identity_id(subject, "service"), "reader", "shop/prod")
+    with peers_of(service, tmp_path, **common, **entry) as made:
+        yield made
+
+
+def robot(peers: Peers) -> str:
+    return f"/identities/{peers.service.identity_id('deploy.robot', 'service')}"
+
+
+def token_made(peers: Peers, index: int, expires_at: int) -> dict[str, Any]:
+    body = {"name": "ci", "expires_at": expires_at}
+    return peers.expect(201, index, ADMIN, "POST", f"{robot(peers)}/tokens", body).json
+
+
+def reads(peers: Peers, token: str, turn: int) -> list[int]:
+    """The statuses at both, the one first that did not receive the change, or the other."""
+    order = (0, 1) if turn % 4 < 2 else (1, 0)
+    return [peers.bearing(index, token, "GET", VALUE).status for index in order]
+
+
+def test_a_removed_token_is_refused_from_the_next_request(peers: Peers) -> None:
+    for turn in range(ROUNDS):
+        made = token_made(peers, turn % 2, now_ms() + DAY_MS)
+        assert reads(peers, made["token"], turn) == [200, 200], turn
+        path = f"{robot(peers)}/tokens/{made['id']}"
+        peers.expect(204, (turn + 1) % 2, ADMIN, "DELETE", path)
+        assert reads(peers, made["token"], turn) == [401, 401], turn
+
+
+def test_a_token_is_refused_from_the_moment_it_expires(peers: Peers) -> None:
+    seen = 0
+    for turn in range(max(3, ROUNDS // 5)):
+        expires_at = now_ms() + LIFE_MS
+        token = token_made(peers, turn % 2, expires_at)["token"]
+        while now_ms() < expires_at:
+            status = peers.bearing(turn % 2, token, "GET", VALUE).status
+            # An answer that came later may be of either kind.
+            if now_ms() < expires_at:
+                assert status == 200
+                seen += 1
+        assert reads(peers, token, turn) == [401, 401]
+    assert seen, "no token lived long enough to be seen"
+
+
+def test_a_disabled_identitys_token_may_nothing_from_the_next_request(peers: Peers) -> None:
+    token = token_made(peers, 0, now_ms() + DAY_MS)["token"]
+    for turn in range(max(3, ROUNDS // 5)):
+        peers.expect(200, turn % 2, ADMIN, "PATCH", robot(peers), {"disabled": False})
+        assert reads(peers, token, turn) == [200, 200]
+        peers.expect(200, (turn + 1) % 2, ADMIN, "PATCH", robot(peers), {"disabled": True})
+        assert reads(peers, token, turn) == [404, 404]
+        found = peers.bearing(turn % 2, token, "GET", "/whoami")
+        assert (found.status, found.json["identity"]["disabled"]) == (200, True)
+
+
+def test_a_machine_that_lost_its_grant_is_refused_from_the_next_request(peers: Peers, ci: TestIssuer) -> None:
+    token, who = ci.workload(), str(peers.service.identity_id("ci:job-1", "service"))
+    scope = {"scope_type": "environment", "project": "shop", "environment": "prod", "role": "reader"}
+    for turn in range(max(3, ROUNDS // 5)):
+        (mine,) = [
+            one
+            for one in peers.expect(200, 0, ADMIN, "GET", "/grants").json["items"]
+            if one["identity_id"] == who
+        ]
+        assert reads(peers, token, turn) == [200, 200]
+        peers.expect(204, turn % 2, ADMIN, "DELETE", f"/grants/{mine['id']}")
+        assert reads(peers, token, turn) == [404, 404]
+        peers.expect(201, (turn + 1) % 2, ADMIN, "POST", "/grants", {**scope, "identity_id": who})
