@@ -39,9 +39,11 @@ def test_the_first_of_a_reason_is_told_and_the_next_window_says_how_many_were_no
     clock.advance(WINDOW - 5)
     refusals.note(Reason.EXPIRED, "request-5")
     assert caplog.messages == [
-        "assertion refused: expired; look at ACCESS_LEEWAY; request request-0; unlogged since the last such line: 0;"
+        "assertion refused: expired; look at ACCESS_LEEWAY; request request-0;"
+        " unlogged since the last such line: 0;"
         ' unverified: kid="k"',
-        "assertion refused: expired; look at ACCESS_LEEWAY; request request-5; unlogged since the last such line: 4;"
+        "assertion refused: expired; look at ACCESS_LEEWAY; request request-5;"
+        " unlogged since the last such line: 4;"
         " unverified: nothing",
     ]
     assert {record.levelno for record in caplog.records} == {logging.INFO}
