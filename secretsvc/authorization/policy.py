@@ -12,7 +12,7 @@ from typing import Any
 from pyramid.httpexceptions import HTTPForbidden
 from pyramid.security import Allowed, Denied
 
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can, assert_sees
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, assert_sees
 from secretsvc.kernel.authorization import (
     Address,
     GrantSnapshot,

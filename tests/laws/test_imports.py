@@ -16,7 +16,7 @@ PACKAGE = ROOT / "secretsvc"
 DOORS = sorted(PACKAGE.glob("*/__init__.py"))
 #: Unlawful each by itself.
 PLANTED = {
-    "secretsvc.audit.rules.recording": "from secretsvc.authorization.rules.snapshot import assert_can",
+    "secretsvc.audit.rules.recording": "from secretsvc.authorization.rules.asserting import assert_can",
     "secretsvc.authorization.rules.last_admin": "from secretsvc.projects.rules import find_project",
     "secretsvc.authentication.jose": "from secretsvc.authorization.rules.snapshot import is_live",
     "secretsvc.tables.projects": "from secretsvc.authorization.rules.snapshot import is_live",
@@ -34,7 +34,7 @@ PLANTED = {
     "secretsvc.kernel.clock": "import pyramid",
     "secretsvc.db.session": "from secretsvc.tables.identities import identity",
     "secretsvc.web.views": "from secretsvc.db.engine import Mode",
-    "secretsvc.web.pages": "from secretsvc.authorization.rules.snapshot import assert_can",
+    "secretsvc.web.pages": "from secretsvc.authorization.rules.asserting import assert_can",
     "secretsvc.web.forms": "from zope.sqlalchemy import mark_changed",
     "secretsvc.devproxy.page": "from secretsvc.authentication.assertions import Verifier",
     "secretsvc.service": "from secretsvc.secrets.rules.rows import open_value",

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, select
 
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call

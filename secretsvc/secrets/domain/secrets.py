@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, select
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import (
