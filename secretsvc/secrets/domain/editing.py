@@ -17,6 +17,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.bounds import check_edits, check_values
 from secretsvc.secrets.rules.formats import read_env
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
@@ -31,7 +32,7 @@ from secretsvc.secrets.rules.rows import (
     secrets_inside,
     versions_beside,
 )
-from secretsvc.secrets.rules.writing import Written, check_edits, check_values, write
+from secretsvc.secrets.rules.writing import Written, write
 from secretsvc.tables.identities import identity
 
 SYSTEM_NAME = "system"

@@ -16,7 +16,7 @@ from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.formats import write_env
@@ -57,7 +57,7 @@ def text_page(_context: Environment, request: Any) -> Any:
 
 def load_text(context: Environment, request: Any) -> Any:
     """Every value, to be edited."""
-    exported = domain.export_secrets(request.call, context.address, "reveal")
+    exported = reading.export_secrets(request.call, context.address, "reveal")
     return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
 
 
@@ -79,7 +79,7 @@ def write_import(call: Call, at: Address, form: Form, **options: Any) -> Written
         "mode": form["mode"],
         "content": unix_lines(form["file"] or form["content"]),
     }
-    return domain.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
+    return writing.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
 
 
 def write_text(call: Call, at: Address, form: Form, **options: Any) -> Written:
