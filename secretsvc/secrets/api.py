@@ -82,6 +82,12 @@ def _expecting(request: Any) -> dict[str, Any]:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    _declare_reads(config)
+    _declare_reads_of_one(config)
+    _declare_writes(config)
+
+
+def _declare_reads(config: Any) -> None:
     config.add_api_view(
         list_secrets,
         context=Secrets,
@@ -91,6 +97,22 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.SecretList(),
     )
+    config.add_api_view(
+        export_secrets,
+        context=Secrets,
+        name=":export",
+        operation_id="exportSecrets",
+        tagged=True,
+        media=("application/json", "text/plain"),
+        summary="Read every value",
+        role=Role.READER,
+        query=schemas.ExportQuery(),
+        response=schemas.Export(),
+        reveals=True,
+    )
+
+
+def _declare_reads_of_one(config: Any) -> None:
     for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
         config.add_api_view(
             reveal_secret,
@@ -105,19 +127,6 @@ def includeme(config: Any) -> None:
             reads_at_once=True,
         )
     config.add_api_view(
-        export_secrets,
-        context=Secrets,
-        name=":export",
-        operation_id="exportSecrets",
-        tagged=True,
-        media=("application/json", "text/plain"),
-        summary="Read every value",
-        role=Role.READER,
-        query=schemas.ExportQuery(),
-        response=schemas.Export(),
-        reveals=True,
-    )
-    config.add_api_view(
         list_versions,
         context=Secret,
         name="versions",
@@ -126,7 +135,6 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.VersionList(),
     )
-    _declare_writes(config)
 
 
 def _declare_writes(config: Any) -> None:

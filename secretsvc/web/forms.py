@@ -18,7 +18,7 @@ from secretsvc.web.query import once, parse_urlencoded
 from secretsvc.web.schema import validate
 
 #: The field that carries the token.
-TOKEN = "csrf"  # noqa: S105 - a field's name
+CSRF_FIELD = "csrf"
 DAY_MS = 86_400_000
 # An environment's editor sends a few fields for each of its secrets.
 MAX_FIELDS = 10_000

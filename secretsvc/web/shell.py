@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, administered, decide, sees
-from secretsvc.web.forms import TOKEN, form_token, shown
+from secretsvc.web.forms import CSRF_FIELD, form_token, shown
 from secretsvc.web.query import parse_query
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
@@ -68,7 +68,7 @@ def macros(name: str) -> Any:
 class Shell:
     """What a template may ask, as `ui`."""
 
-    token_field = TOKEN
+    token_field = CSRF_FIELD
     mask = MASK
     shown = staticmethod(shown)
 
