@@ -151,7 +151,7 @@ def add_tab(
 
 
 def see_other(path: str, done: str | None = None) -> RelativeResponse:
-    """Leads on to a page after a form was carried out; `done` is a word of the shell's `DONE`."""
+    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`."""
     return RelativeResponse(status=303, location=f"{path}?done={done}" if done else path)
 
 
@@ -241,6 +241,7 @@ def includeme(config: Any) -> None:
     config.registry.navigation = []
     config.registry.tabs = defaultdict(list)
     config.include("pyramid_chameleon")
+    config.include(".shell")
     config.add_directive("add_page", add_page)
     config.add_directive("add_form", add_form)
     config.add_directive("add_navigation", add_navigation)

@@ -156,6 +156,7 @@ def includeme(config: Any) -> None:
     page = {"context": Grants, "template": "secretsvc.access:templates/grants.pt", "role": ADMIN_SOMEWHERE}
     config.add_page(grants_page, **page)
     config.add_form(create_grant, redraw=grants_page, **page)
+    config.add_done("granted", "Granted.")
     page["context"] = Access
     config.add_form(remove_listed_grant, name="remove-grant", redraw=grants_page, **page)
     config.add_page(

@@ -24,7 +24,7 @@ from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import REFUSALS, see_other
-from secretsvc.web.schema import KEY_GRAMMAR, validate
+from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
 
 TEMPLATES = "secretsvc.secrets:templates"
@@ -103,7 +103,7 @@ def read_edits(form: Form) -> Edits:
     blank = set()
     for row, key in _new_keys(form):
         if not is_secret_key(key):
-            issues.append(Issue(f"new.{row}.key", KEY_GRAMMAR))
+            issues.append(Issue(f"new.{row}.key", schemas.KEY_GRAMMAR))
         elif key in values:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
@@ -223,6 +223,7 @@ def includeme(config: Any) -> None:
     config.add_form(load_text, name="text", template=f"{TEMPLATES}/text.pt", **page)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
+    config.add_done("written", "Written.")
     for name, act in (("apply", apply), ("again", again)):
         redraw, written = _bound(redrawn, WRITE), reviewed | {"context": Secret}
         config.add_form(_bound(act, WRITE), name=f"{WRITE.name}-{name}", redraw=redraw, **written)

@@ -161,6 +161,8 @@ def includeme(config: Any) -> None:
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)
     config.add_form(export, context=Environment, name="export", role=Role.READER)
+    config.add_done("renamed", "Renamed.")
+    config.add_done("rolled-back", "Written again as a new version.")
     page = {"context": Secret, "template": f"{templates}/secret.pt"}
     config.add_page(secret, role=Role.READER, **page)
     revealed = f"{templates}/revealed.pt"
