@@ -32,12 +32,15 @@ from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
-_now: ColumnElement[int] = bindparam("now", type_=BigInteger)
+_NOW: ColumnElement[int] = bindparam("now", type_=BigInteger)
 
 
-def is_live(now: ColumnElement[int] = _now) -> ColumnElement[bool]:
-    """The condition that a grant is not expired: `is_expired` of kernel/authorization.py, in SQL."""
-    return or_(grant.c.expires_at.is_(None), grant.c.expires_at > now)
+def is_live() -> ColumnElement[bool]:
+    """The condition that a grant is not expired: `is_expired` of kernel/authorization.py, in SQL.
+
+    Its parameter is `now`.
+    """
+    return or_(grant.c.expires_at.is_(None), grant.c.expires_at > _NOW)
 
 
 def usable_global_admin() -> ColumnElement[bool]:
@@ -68,7 +71,7 @@ def _snapshot_statement() -> Any:
     One `LEFT JOIN … OR …` would read every grant that there is.
     """
     me = (
-        select(identity)
+        select(identity.c.id, identity.c.disabled, identity.c.last_seen_at)
         .where(identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject"))
         .cte("me")
     )
@@ -76,14 +79,13 @@ def _snapshot_statement() -> Any:
         literal("identity").label("part"),
         me.c.id,
         _none(grant.c.group_id).label("group_id"),
-        me.c.display_name.label("role"),
+        _none(grant.c.role).label("role"),
         _none(grant.c.scope_type).label("scope_type"),
         _none(grant.c.project_id).label("project_id"),
         _none(project.c.slug).label("project"),
         _none(grant.c.environment_id).label("environment_id"),
         _none(environment.c.slug).label("environment"),
         me.c.last_seen_at.label("at"),
-        me.c.created_at,
         me.c.disabled,
     )
     blank = [_none(column) for column in list(who.selected_columns)[1:-1]]
@@ -114,7 +116,6 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
         grant.c.environment_id,
         environment.c.slug,
         grant.c.expires_at,
-        _none(me.c.created_at),
         _none(me.c.disabled),
     )
     return select(*columns).select_from(source).where(holder == my_id, is_live())
@@ -125,12 +126,10 @@ _SNAPSHOT = Prepared(_snapshot_statement())
 
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
-    """The identity row of the caller; times in epoch milliseconds."""
+    """What a request asks of its caller's identity row; `last_seen_at` in epoch milliseconds."""
 
     id: UUID
-    display_name: str | None
     disabled: bool
-    created_at: int
     last_seen_at: int
 
 
@@ -166,7 +165,7 @@ def load_standing(connection: Connection, principal: Principal, now: int) -> Sta
         elif row.part == "admins":
             admin_exists = bool(row.disabled)
         else:
-            known = KnownIdentity(row.id, row.role, row.disabled, row.created_at, row.at)
+            known = KnownIdentity(row.id, row.disabled, row.at)
     return Standing(known, tuple(grants), admin_exists)
 
 
