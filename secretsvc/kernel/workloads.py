@@ -22,7 +22,7 @@ class Workload(Sources):
 
     issuer = Setting(required_text)
     jwks_url = Setting(key_url)
-    audience = Setting(words)
+    audience = Setting(comma_separated)
     algorithms: Setting[tuple[str, ...]] = Setting(algorithms, ("RS256", "ES256"))
     subject: Setting[SubjectTemplate] = Setting(subject_template, subject_template("{sub}"))
     require: Setting[tuple[Requirement, ...]] = Setting(requirements)

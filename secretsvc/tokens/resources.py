@@ -31,5 +31,5 @@ class Tokens(_OfIdentity):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Identity, "tokens", Tokens)

@@ -19,7 +19,7 @@ class Token(Body):
     name = required(NAME)
     prefix = required(Text(minimum=8, maximum=8))
     created_at = required(Integer())
-    created_by = required(Identifier(words=("system",)))
+    created_by = required(Identifier(literals=("system",)))
     expires_at = required(Integer())
     last_used_at = required(Integer(nullable=True))
 
