@@ -1,4 +1,4 @@
-"""Identities: everyone who ever came with a valid assertion."""
+"""Identities: everyone who ever came with a valid assertion, or was announced."""
 
 from typing import Any
 

@@ -141,13 +141,13 @@ _SNAPSHOT = Prepared(_snapshot_statement())
 
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
-    """The identity row of the caller; times in epoch milliseconds."""
+    """The identity row of the caller; times in epoch milliseconds, `last_seen_at` None before the first visit."""
 
     id: UUID
     display_name: str | None
     disabled: bool
     created_at: int
-    last_seen_at: int
+    last_seen_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
