@@ -1,7 +1,7 @@
 """The access matrix: every route of the API, who asks, and what the specification says of each pair.
 
 Nothing here looks at the code: `verdict` is written from the specification ("Authorization resolution")
-and contract 3.10, 4.1, 4.2, 4.7 and 5.10.
+and contract 3.10, 4.1, 4.2, 4.7, 5.9, 5.10 and 5.12.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ PROD_GRANT = {"scope_type": "environment", "project": "{project}", "environment"
 GLOBAL_GRANT = {"scope_type": "global", "role": "writer"}
 WHOM = {"identity_id": "{identity}"}
 NEW = {"slug": "brand-new", "name": "New"}
+NEWCOMER = {"kind": "user", "subject": "newcomer@example.com"}
 SET = {"mode": "merge", "set": {"NEW_KEY": "x"}}
 FILE = {"format": "env", "content": "NEW_KEY=x", "mode": "merge", "dry_run": False}
 ANY_GRANT = {"gate": True, "covered": True, "status": 204}
@@ -110,6 +111,7 @@ ROUTES = [
     Route("openapi", "GET", "/openapi.json", PUBLIC),
     Route("docs", "GET", "/docs", PUBLIC),
     Route("whoAmI", "GET", "/whoami", IDENTITY),
+    Route("search", "GET", "/search?q=prod", IDENTITY),
 
     Route("listProjects", "GET", "/projects", IDENTITY),
     Route("createProject", "POST", "/projects", WRITER, "global", 201, NEW, "project.create"),
@@ -133,6 +135,7 @@ ROUTES = [
     Route("listSecretVersions", "GET", ENV + "/secrets/KEY/versions", READER, "shop/prod"),
 
     Route("listIdentities", "GET", "/identities", SOMEWHERE),
+    Route("createIdentity", "POST", "/identities", SOMEWHERE, "global", 201, NEWCOMER, "identity.create"),
     Route("updateIdentity", "PATCH", "/identities/{identity}", ADMIN, "global", 200, {"display_name": "X"}, "identity.update"),
     Route("getEffectivePermissions", "GET", "/identities/{identity}/effective-permissions", SOMEWHERE),
     Route("listUnknownIdentities", "GET", "/access/unknown-identities", SOMEWHERE),

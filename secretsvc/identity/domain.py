@@ -53,7 +53,8 @@ def list_identities(call: Call, window: Window, containing: str = "") -> Page[Id
 def announce_identity(call: Call, kind: str, subject: str, display_name: str | None = None) -> Identity:
     """An identity before its first visit, so that it can be granted something (contract 5.12).
 
-    The subject is in the normal form of its kind (`kernel.subjects`). Raises `Conflict` for one that is there.
+    The subject is in the normal form of its kind, as in `kernel.subjects`. Raises `Conflict` for one that is
+    there.
     """
     assert_admin_somewhere(call)
     announced = Identity(new_id(), kind, subject, display_name, False, call.now, None)

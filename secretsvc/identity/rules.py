@@ -16,7 +16,7 @@ IDENTITY_NOT_FOUND = "Identity not found."
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An identity; times in epoch milliseconds, `last_seen_at` None before the first visit."""
+    """An identity; times in epoch milliseconds, `last_seen_at` None until the first visit."""
 
     id: UUID
     kind: str

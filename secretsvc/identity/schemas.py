@@ -8,21 +8,21 @@ import colander
 
 from secretsvc.kernel.subjects import MAX_LENGTH, email_subject, exact_subject
 from secretsvc.web.schema import (
-    NAME,
     CURSOR,
+    NAME,
     Body,
     Boolean,
     Choice,
     Identifier,
     Integer,
     Items,
-    JsonSchema,
     Text,
     Type,
     Variants,
     optional,
     required,
 )
+from secretsvc.web.types import JsonSchema
 
 
 class PersonSubject(Type):

@@ -12,11 +12,14 @@ from guarding import adopted, kid_of
 from rotation import fill, rotated
 from service import arrange
 from sqlalchemy import inspect, text
+from sqlalchemy.exc import IntegrityError
 
 from alembic import command
-from secretsvc.audit.models import REFUSALS, denial_tally
+from secretsvc.audit.models import REFUSALS, audit_record, denial_tally
 from secretsvc.db.base import Base
 from secretsvc.db.engine import make_engine, write_transaction
+from secretsvc.tables.grants import grant, group_member
+from secretsvc.tables.identities import identity
 
 
 @pytest.fixture
@@ -95,6 +98,33 @@ def test_denials_that_are_in_the_log_are_counted(config, engine, service, admin)
     command.downgrade(config, "0001")
     command.upgrade(config, "head")
     assert sorted(map(str, service.rows(denial_tally))) == before
+
+
+def test_who_was_announced_and_not_seen_is_seen_when_announced_below(config, engine, service):
+    admin = arrange(service)
+    made = admin.post("/identities", {"kind": "user", "subject": "ada@example.com"}, 201).json
+    body = {"scope_type": "project", "project": "shop", "role": "reader", "identity_id": made["id"]}
+    admin.post("/grants", body, 201)
+    group = admin.post("/groups", {"slug": "crew", "name": "Crew"}, 201).json["id"]
+    admin.post(f"/groups/{group}/members", {"identity_id": made["id"]}, 201)
+    kept = (grant, group_member, audit_record)
+    before = [service.rows(table) for table in kept]
+    [root, _] = service.rows(identity)
+    command.downgrade(config, "0003")
+    for row in service.rows(identity):
+        seen = root["last_seen_at"] if row["id"] == root["id"] else made["created_at"]
+        assert row["last_seen_at"] == seen
+    with pytest.raises(IntegrityError):
+        service.execute("UPDATE identity SET last_seen_at = NULL")
+    assert [service.rows(table) for table in kept] == before
+    command.upgrade(config, "head")
+    assert [row["last_seen_at"] for row in service.rows(identity)] == [
+        root["last_seen_at"],
+        made["created_at"],
+    ]
+    assert [service.rows(table) for table in kept] == before
+    admin.post("/identities", {"kind": "service", "subject": "deploy"}, 201)
+    service.user("ada@example.com").get("/projects/shop")
 
 
 def test_the_keys_that_sealed_what_is_there_are_adopted_in_the_order_of_their_newest_envelopes(

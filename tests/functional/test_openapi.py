@@ -12,12 +12,13 @@ from service import arrange
 
 from secretsvc.web.openapi import endpoints
 
-#: Written from the specification and contract 5.10 alone.
+#: Written from the specification and contract 5.9, 5.10 and 5.12 alone.
 SPECIFIED = (
     "GET /health",
     "GET /whoami",
     "GET /openapi.json",
     "GET /docs",
+    "GET /search",
     "GET /projects",
     "POST /projects",
     "GET /projects/{project}",
@@ -37,6 +38,7 @@ SPECIFIED = (
     "GET /projects/{project}/environments/{env}/secrets/{key}:reveal",
     "GET /projects/{project}/environments/{env}/secrets/{key}/versions",
     "GET /identities",
+    "POST /identities",
     "PATCH /identities/{id}",
     "GET /identities/{id}/effective-permissions",
     "GET /grants",

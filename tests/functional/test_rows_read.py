@@ -97,11 +97,11 @@ def writes(vault):
     }
 
 
-def crowd(service):
-    """Another environment of 5,000 secrets: a table of a few hundred is read whole by whoever plans well."""
-    service.execute("""INSERT INTO secret (environment_id, key, version, deleted, created_at, updated_at)
-        WITH RECURSIVE step (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM step WHERE number < 5000)
-        SELECT id, 'K' || number, 1, false, 1, 1 FROM environment CROSS JOIN step WHERE slug = 'dev'""")
+def crowd(service, places="dev", count=5000):
+    """So many secrets in other environments: a table of a few hundred is read whole by whoever plans well."""
+    service.execute(f"""INSERT INTO secret (environment_id, key, version, deleted, created_at, updated_at)
+        WITH RECURSIVE step (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM step WHERE number < {count})
+        SELECT id, 'K' || number, 1, false, 1, 1 FROM environment CROSS JOIN step WHERE slug LIKE '{places}'""")  # noqa: S608
     service.execute("ANALYZE")
 
 
@@ -117,6 +117,18 @@ def test_a_write_looks_only_at_the_secrets_that_it_names(vault, service):
             if "count(" not in statement.text:
                 too_much = excess(service, statement, "secret", "(environment_id=? AND key=?)", named)
                 assert too_much == [], (name, statement.text)
+
+
+def test_a_search_reads_only_the_secrets_that_the_caller_sees(vault, service):
+    vault.batch(set={f"K{number}": "x" for number in range(200)})
+    arrange(service, "depot", *(f"e-{number}" for number in range(30)))
+    crowd(service, "e-%", 300)
+    service.grant("ada@example.com", "reader", "shop/prod")
+    for text in ("K1", "absent"):
+        with executed(service.engine, "secret") as statements:
+            service.user("ada@example.com").get(f"/search?q={text}")
+        [statement] = statements
+        assert excess(service, statement, "secret", "(environment_id=?)", 200) == []
 
 
 def test_a_write_counts_the_secrets_only_where_they_become_more(vault, service):

@@ -141,6 +141,33 @@ def test_the_lists_take_as_many_statements_for_many_as_for_one(service, role):
     assert taken[0] == taken[1] == [2, 2, 3, 2]
 
 
+@pytest.mark.parametrize("role", [None, "reader"])
+def test_a_search_takes_the_snapshot_and_one_more_whatever_is_there(service, role):
+    arrange(service, "depot", "prod")
+    vault = Vault(arrange(service, "shop", "prod", "dev"))
+    vault.batch(set={f"KEY_{number}": "x" for number in range(300)})
+    client = service.user("ada@example.com")
+    if role:
+        service.grant("ada@example.com", role, "shop/dev")
+    client.get("/whoami")
+    taken = []
+    # Seen, invisible and absent.
+    for text in ("shop", "depot", "prod", "KEY", "absent"):
+        with recorded(service.engine) as statements:
+            client.get(f"/search?q={text}")
+        taken.append(statements)
+    assert len(taken[0]) == 2
+    assert all(statements == taken[0] for statements in taken)
+
+
+def test_an_announcement_takes_the_snapshot_and_two_more(service):
+    admin = arrange(service)
+    for body in ({"kind": "user", "subject": "ada@example.com"}, {"kind": "service", "subject": "deploy"}):
+        with recorded(service.engine) as statements:
+            admin.post("/identities", body, 201)
+        assert len(statements) == 3, statements
+
+
 def test_a_hidden_and_an_absent_environment_take_the_same_statements(vault, service):
     stranger = Vault(service.user("ada@example.com"))
     absent = Vault(stranger.client, vault.base.replace("prod", "nowhere"))

@@ -141,7 +141,7 @@ _SNAPSHOT = Prepared(_snapshot_statement())
 
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
-    """The identity row of the caller; times in epoch milliseconds, `last_seen_at` None before the first visit."""
+    """The identity row of the caller; times in epoch milliseconds, the last None until the first visit."""
 
     id: UUID
     display_name: str | None

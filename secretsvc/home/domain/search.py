@@ -36,10 +36,14 @@ def search(call: Call, text: str, limit: int) -> list[Found]:
     project, environment and key, so that the first `limit` of them are the first of all. Letters of ASCII
     alone have a case.
     """
-    found = call.connection.execute(_statement(call, text, limit)).all()
-    # Here, because neither database sorts a union by code point without being told so in words of its own.
-    found.sort(key=lambda row: (row.kind, row.project, row.environment or "", row.key or ""))
-    return [Found(KINDS[row.kind], row.project, row.environment, row.key, row.name) for row in found]
+    rows = call.connection.execute(_statement(call, text, limit))
+    found = [Found(KINDS[row.kind], row.project, row.environment, row.key, row.name) for row in rows]
+    # A union has no order, whatever that of its parts.
+    return sorted(found, key=_place)
+
+
+def _place(one: Found) -> tuple[int, str, str, str]:
+    return KINDS.index(one.kind), one.project, one.environment or "", one.key or ""
 
 
 def _statement(call: Call, text: str, limit: int) -> Any:
