@@ -42,3 +42,6 @@ def test_a_search_takes_one_statement(service, admin, scope):
     with call_of(service, ADA) as call, recorded(service.engine) as statements:
         search(call, "o", 100)
     assert len(statements) == 1
+    if service.engine.name == "postgresql":
+        # The server of the suite sorts by code point anyway; most others pass over hyphens.
+        assert statements[0].count('slug COLLATE "C" AS') == 5

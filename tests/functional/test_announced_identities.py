@@ -6,7 +6,6 @@ import json
 
 import pytest
 from obstacles import at_once
-from pages import Browser
 from service import ADMIN, Client
 from shapes import IDENTITY, paths
 from stopped_clock import StoppedClock
@@ -286,26 +285,3 @@ def test_a_disabled_announced_admin_is_not(bare):
     boss.patch(f"/identities/{bare.heir['identity_id']}", {"disabled": True})
     assert boss.delete(f"/grants/{bare.boss}", 409).json["code"] == "LAST_ADMIN"
     boss.patch(f"/identities/{bare.identity_id('boss@example.com')}", {"disabled": True}, 409)
-
-
-def test_the_pages_show_who_was_announced(service, admin):
-    path = f"/identities/{announce(admin).json['id']}"
-    group = admin.post("/groups", {"slug": "crew", "name": "Crew"}, 201).json["id"]
-    admin.post(f"/groups/{group}/members", {"identity_id": path.rpartition("/")[2]}, 201)
-    browser = Browser(service)
-    for page in ("/identities", path, f"/groups/{group}"):
-        text = browser.open(page).html.main.text
-        assert ADA in text
-        assert "not yet" in text
-
-
-def test_the_grant_form_suggests_who_was_announced_last_first_and_takes_the_name(service, admin, monkeypatch):
-    clock = StoppedClock(monkeypatch)
-    service.user("early@example.com").get("/whoami")
-    clock.now += 5_000
-    announce(admin)
-    clock.now += 5_000
-    service.user("late@example.com").get("/whoami")
-    page = Browser(service).open("/grants")
-    suggested = [one["value"] for one in page.html.find("datalist").find_all("option")]
-    assert [one for one in suggested if one != ADMIN] == ["late@example.com", ADA, "early@example.com"]

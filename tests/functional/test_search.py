@@ -139,7 +139,6 @@ def test_a_name_is_null_for_a_secret_and_what_is_shown_otherwise(names, admin):
 
 def test_it_is_sorted_by_kind_project_environment_and_key_by_code_point(service):
     admin = service.user()
-    # By the rules of most languages `x-b` stands between `xa` and `xc`, and `_` before all letters.
     for slug in ("xc", "x-b", "xa", "x0"):
         admin.post("/projects", {"slug": slug, "name": "Findable"}, 201)
         for place in ("ec", "e-b", "ea"):
