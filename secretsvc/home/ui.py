@@ -12,7 +12,7 @@ from secretsvc.kernel.authorization import Role, administered
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.keyring.domain import key_ring
 from secretsvc.projects.ui import project_list
-from secretsvc.web.errors import STATUS
+from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import validate
@@ -33,7 +33,7 @@ def home(_context: Root, request: Any) -> Any:
         found = search(request.call, **validate(schemas.SearchQuery(), {"text": text}))
     except ValidationFailed as error:
         request.form.refuse(error)
-        request.response.status_int = STATUS[error.code]
+        request.response.status_int = status_of(request, error)
         text = ""
     if text:
         return {"found": found, "waiting": None}

@@ -6,9 +6,9 @@ from typing import Any
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.secrets import schemas
+from secretsvc.secrets.directives import written
 from secretsvc.secrets.domain import secrets as domain
 from secretsvc.secrets.resources import Secret, Secrets
-from secretsvc.secrets.rules.formats import encode_env
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 
 
@@ -31,10 +31,7 @@ def export_secrets(context: Secrets, request: Any) -> Any:
     _tag(request, exported.rev)
     if query["format"] == "json":
         return exported
-    response = request.response
-    response.content_type, response.charset = "text/plain", "utf-8"
-    response.body = encode_env(exported.secrets)
-    return response
+    return written(request, query["format"], exported.secrets)
 
 
 def list_versions(context: Secret, request: Any) -> Any:
@@ -49,12 +46,12 @@ def batch_secrets(context: Secrets, request: Any) -> Any:
 
 def import_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:import`."""
-    body = _expecting(request)
-    written = domain.import_secrets(request.call, context.address, **body)
+    body = request.registry.formats.take(_expecting(request))
+    done = domain.import_secrets(request.call, context.address, **body)
     if not body["dry_run"]:
-        return written
-    changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
-    return {"rev": written.rev, "dry_run": True, "changes": changes}
+        return done
+    changes = [{"key": change.key, "kind": change.kind} for change in done.changes]
+    return {"rev": done.rev, "dry_run": True, "changes": changes}
 
 
 def rename_secret(context: Secrets, request: Any) -> Any:
@@ -82,6 +79,7 @@ def _expecting(request: Any) -> dict[str, Any]:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    formats = config.registry.formats
     config.add_api_view(
         list_secrets,
         context=Secrets,
@@ -110,10 +108,10 @@ def includeme(config: Any) -> None:
         name=":export",
         operation_id="exportSecrets",
         tagged=True,
-        media=("application/json", "text/plain"),
+        media=formats.media,
         summary="Read every value",
         role=Role.READER,
-        query=schemas.ExportQuery(),
+        query=schemas.ExportQuery(formats.writers),
         response=schemas.Export(),
         reveals=True,
     )
@@ -132,7 +130,13 @@ def includeme(config: Any) -> None:
 def _declare_writes(config: Any) -> None:
     for operation_id, name, view, summary, body in (
         ("batchSecrets", ":batch", batch_secrets, "Set and remove secrets at once", schemas.BatchBody()),
-        ("importSecrets", ":import", import_secrets, "Write what a file holds", schemas.ImportBody()),
+        (
+            "importSecrets",
+            ":import",
+            import_secrets,
+            "Write what a file holds",
+            schemas.ImportBody(config.registry.formats.readers),
+        ),
         ("renameSecret", ":rename", rename_secret, "Rename a secret", schemas.RenameBody()),
         ("rollbackSecret", ":rollback", rollback_secret, "Write an older version", schemas.RollbackBody()),
     ):

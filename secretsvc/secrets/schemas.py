@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from secretsvc.web.schema import (
     DESCRIPTION,
     Body,
@@ -33,9 +35,12 @@ class RevealQuery(Body):
 
 
 class ExportQuery(Body):
-    """`GET …/secrets:export`."""
+    """`GET …/secrets:export`; `formats` are the names of those that can be written."""
 
-    format = optional(Choice("json", "env"), missing="json")
+    def __init__(self, formats: Collection[str]) -> None:
+        super().__init__()
+        self.children.insert(0, optional(Choice.of(formats), name="format", missing="json"))
+
     reason = optional(READ_REASON, missing="export")
 
 
@@ -51,9 +56,12 @@ class BatchBody(Body):
 
 
 class ImportBody(Body):
-    """`POST …/secrets:import`."""
+    """`POST …/secrets:import`; `formats` are the names of those that can be read."""
 
-    format = required(Choice("env", "json"))
+    def __init__(self, formats: Collection[str]) -> None:
+        super().__init__()
+        self.children.insert(0, required(Choice.of(formats), name="format"))
+
     content = required(SecretValue())
     mode = required(MODE)
     dry_run = optional(Boolean(), missing=False)

@@ -23,6 +23,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
+from secretsvc.web.declaring import declare
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import NOTHING, validate
 from secretsvc.web.tree import API, MOUNTS, Node, Root
@@ -81,6 +82,7 @@ def add_api_view(config: Any, view: Any, *, context: Any, name: str = "", **decl
     context = config.maybe_dotted(context)
     operation = Operation(**declared)
     _check_described(operation)
+    declare(config, "operation", operation.operation_id)
     if name.startswith(":"):
         config.registry.tree.verbs[context].add(name[1:])
     if operation.reveals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser
-from pyramid.exceptions import ConfigurationConflictError
+from pyramid.exceptions import ConfigurationError
 
 PROD = "/projects/shop/environments/prod"
 
@@ -91,7 +91,7 @@ def test_two_entries_of_one_path_conflict(make_service, tmp_path, monkeypatch):
         "    config.add_navigation('B', '/same')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigurationConflictError):
+    with pytest.raises(ConfigurationError, match="there are two of navigation /same: take one out"):
         make_service(**{"PYRAMID.INCLUDES": "rival"})
 
 

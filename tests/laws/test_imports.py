@@ -23,7 +23,7 @@ PLANTED = {
     "secretsvc.projects.rules": "def later():\n    from secretsvc.projects import domain",
     "secretsvc.secrets.rules.known": "from ..domain import editing",
     "secretsvc.secrets.rules.planning": "import secretsvc.secrets.domain.editing",
-    "secretsvc.access.rules.grants": "from secretsvc.web.errors import STATUS",
+    "secretsvc.access.rules.grants": "from secretsvc.web.errors import translate",
     "secretsvc.projects.domain": "from pyramid.response import Response",
     "secretsvc.identity.domain": "import colander",
     "secretsvc.projects.schemas": "from secretsvc.projects.rules import Project",

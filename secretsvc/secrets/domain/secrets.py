@@ -20,7 +20,7 @@ from secretsvc.kernel.errors import (
 )
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.rules.formats import READERS
+from secretsvc.secrets.rules.formats import Reader
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.rows import (
@@ -176,7 +176,7 @@ def import_secrets(
     call: Call,
     at: Address,
     *,
-    format: str,
+    read: Reader,
     content: str,
     mode: str,
     dry_run: bool = False,
@@ -185,7 +185,7 @@ def import_secrets(
 ) -> Written:
     """Writes what a file holds; a dry run only tells what it would do (specification, "Secrets" 5)."""
     assert_can(call, Role.WRITER, at)
-    values = READERS[format](content, call.settings.env_max_secrets)
+    values = read(content, call.settings.env_max_secrets)
     check_values(call, values)
     return write(
         call,

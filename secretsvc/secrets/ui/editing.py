@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
@@ -41,9 +40,12 @@ class Draft:
     handed_on: Callable[[Form], dict[str, str]]
 
 
-def import_page(_context: Environment, _request: Any) -> Any:
+def import_page(_context: Environment, request: Any) -> Any:
     """Room for a file's text."""
-    return {}
+    labels = request.registry.formats.labels
+    formats = [(name, labels[name]) for name in request.registry.formats.readers]
+    accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
+    return {"formats": formats, "accepted": ",".join(accepted)}
 
 
 def text_page(_context: Environment, request: Any) -> Any:
@@ -61,30 +63,32 @@ def load_text(context: Environment, request: Any) -> Any:
     return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
 
 
-def write_edits(call: Call, at: Address, form: Form, **options: Any) -> Written:
+def write_edits(request: Any, at: Address, form: Form, **options: Any) -> Written:
     """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
-    limit = call.settings.env_max_secrets
+    limit = request.call.settings.env_max_secrets
     if len(rows_of(form)) > limit:
         raise PayloadTooLarge(
             f"An environment holds at most {limit} secrets.",
             hint=f"Of the rows for new ones this page has kept the first {limit}.",
         )
-    return editing_domain.edit_secrets(call, at, read_edits(form), **options)
+    return editing_domain.edit_secrets(request.call, at, read_edits(form), **options)
 
 
-def write_import(call: Call, at: Address, form: Form, **options: Any) -> Written:
+def write_import(request: Any, at: Address, form: Form, **options: Any) -> Written:
     """A file's text."""
     body = {
         "format": form["format"],
         "mode": form["mode"],
         "content": unix_lines(form["file"] or form["content"]),
     }
-    return domain.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
+    formats = request.registry.formats
+    read = formats.take(validate(schemas.ImportBody(formats.readers), body))
+    return domain.import_secrets(request.call, at, **read | options)
 
 
-def write_text(call: Call, at: Address, form: Form, **options: Any) -> Written:
+def write_text(request: Any, at: Address, form: Form, **options: Any) -> Written:
     """The environment's own text."""
-    return editing_domain.rewrite_as_text(call, at, unix_lines(form["content"]), **options)
+    return editing_domain.rewrite_as_text(request.call, at, unix_lines(form["content"]), **options)
 
 
 def read_edits(form: Form) -> Edits:
@@ -162,7 +166,7 @@ def review(draft: Draft, context: Environment, request: Any) -> Any:
     """What a draft would do, if it were applied at the revision that it was drawn from."""
     form = request.form
     rev = revision_of(form)
-    planned = draft.write(request.call, context.address, form, dry_run=True, expected_rev=rev)
+    planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
     mine = _kinds(planned)
     return _reviewed(draft, form, planned.rev, mine) if mine else see_other(context.path(PAGES), "unchanged")
 
@@ -172,7 +176,7 @@ def apply(draft: Draft, context: Environment, request: Any) -> Any:
     form = request.form
     read = form.read(schemas.ApplyForm(), "rev", "reason")
     expected, reason = read["rev"], read.get("reason")
-    written = draft.write(request.call, context.address, form, expected_rev=expected, reason=reason)
+    written = draft.write(request, context.address, form, expected_rev=expected, reason=reason)
     return see_other(context.path(PAGES), "written" if _kinds(written) else "unchanged")
 
 
@@ -184,7 +188,7 @@ def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
     rev, theirs = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
     try:
         # Against the present state, so that what applying it again would do is known.
-        planned = draft.write(request.call, context.address, form, dry_run=True)
+        planned = draft.write(request, context.address, form, dry_run=True)
     except REFUSALS as error:
         # It does not go with theirs at all, and can only be typed anew.
         form.refuse(error)

@@ -1,0 +1,53 @@
+"""The example plugin as an installed distribution, and databases that have its branch."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from alembic.config import Config
+
+SOURCE = Path(__file__).parent / "plugin"
+ROOT = SOURCE.parent.parent
+#: What a start without a key or an access proxy has to be told, so that nothing but the plugin is amiss.
+INI = """
+[app:main]
+use = egg:secretsvc
+pyramid.includes = {package}
+sqlalchemy.url = sqlite://
+
+[alembic]
+script_location = {root}/alembic
+"""
+
+
+def install(source: Path, folder: Path) -> Path:
+    """Installs a distribution into a folder of its own, with its metadata, as pip does; asks no registry."""
+    copy, target = folder / "source", folder / "installed"
+    # Building leaves files beside the sources.
+    shutil.copytree(source, copy)
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index")
+    options = ("--no-deps", "--no-build-isolation", "--target", str(target))
+    subprocess.run([*pip, *options, str(copy)], check=True, capture_output=True, text=True)
+    return target
+
+
+def alembic_config(folder: Path, package: str, url: str | None = None) -> Config:
+    """Alembic's, of an ini file that includes a package."""
+    ini = folder / "plugin.ini"
+    ini.write_text(INI.format(package=package, root=ROOT))
+    config = Config(ini)
+    config.attributes["url"] = url
+    return config
+
+
+def lines_of(folder: Path) -> int:
+    """How many lines its files have."""
+    return sum(len(path.read_text("utf-8").splitlines()) for path in _files(folder))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc")
