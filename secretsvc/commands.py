@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from pyramid.exceptions import ConfigurationError
 from pyramid.paster import get_appsettings, setup_logging
 
 import secretsvc
@@ -150,3 +151,5 @@ def _failing_plainly() -> Iterator[None]:
         yield
     except SecretsvcError as error:
         raise click.ClickException(f"{error.code}: {error.message}") from None
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None

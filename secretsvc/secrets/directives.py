@@ -71,7 +71,7 @@ def add_format(
         raise ConfigurationError(f"format {name!r} neither reads nor writes: give read=, write= or both")
     if not _MEDIA.fullmatch(media) or (media == JSON and name != "json"):
         raise ConfigurationError(
-            f"format {name!r} has the media type {media!r}: take one such as text/x-notes"
+            f"format {name!r} has the media type {media!r}: take one of its own, such as text/x-notes"
         )
     formats: Formats = config.registry.formats
 

@@ -32,8 +32,9 @@ def add_error(config: Any, error: type[SecretsvcError], status: int, advice: str
     error = config.maybe_dotted(error)
     code = getattr(error, "code", None)
     if not (isinstance(error, type) and issubclass(error, SecretsvcError)):
+        named = getattr(error, "__qualname__", error)
         raise ConfigurationError(
-            f"{error!r} is no error: derive it from {SecretsvcError.__module__}.SecretsvcError"
+            f"{named} is no error of secretsvc: derive it from secretsvc.kernel.errors.SecretsvcError"
         )
     if not isinstance(code, str) or not _CODE.fullmatch(code) or not hasattr(error, "default_message"):
         raise ConfigurationError(
