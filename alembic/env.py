@@ -1,5 +1,6 @@
 """Alembic's entry: the same settings and the same packages as the service, on either database."""
 
+from contextlib import ExitStack
 from logging.config import fileConfig
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def run(registry):
     ours = script.version_locations or [str(Path(script.dir, "versions"))]
     script.version_locations = [*ours, *(branch.location for branch in models.branches)]
     engine = make_engine(config.attributes.get("url") or registry.service_settings.database_url)
-    with engine.connect() as connection:
+    with ExitStack() as stack:
+        stack.callback(engine.dispose)
+        connection = stack.enter_context(engine.connect())
         writer = for_mode(connection, Mode.WRITE)
         if writer.dialect.name == "postgresql":
             # The limits of requests are not those of building an index.
@@ -51,7 +54,6 @@ def run(registry):
         )
         with context.begin_transaction():
             context.run_migrations()
-    engine.dispose()
 
 
 if config.config_file_name and not config.attributes.get("url"):

@@ -43,7 +43,7 @@ def migrate(url: str, revision: str = "head") -> None:
 
 
 @cache
-def _registered_tables() -> tuple[str, ...]:
+def registered_tables() -> tuple[str, ...]:
     """The tables of the application without plugins."""
     return tuple(secretsvc.assemble({}).registry.models.names)
 
@@ -105,7 +105,7 @@ class PostgresqlDatabases:
             # As a replica neither the append-only triggers nor foreign keys stand in the way.
             connection.execute("SET LOCAL session_replication_role = replica")
             connection.execute("SET LOCAL lock_timeout = '2s'")
-            for table in _registered_tables():
+            for table in registered_tables():
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
         return True
 

@@ -12,16 +12,6 @@ from alembic.config import Config
 
 SOURCE = Path(__file__).parent / "plugin"
 ROOT = SOURCE.parent.parent
-#: What a start without a key or an access proxy has to be told, so that nothing but the plugin is amiss.
-INI = """
-[app:main]
-use = egg:secretsvc
-pyramid.includes = {package}
-sqlalchemy.url = sqlite://
-
-[alembic]
-script_location = {root}/alembic
-"""
 
 
 def install(source: Path, folder: Path) -> Path:
@@ -36,9 +26,12 @@ def install(source: Path, folder: Path) -> Path:
 
 
 def alembic_config(folder: Path, package: str, url: str | None = None) -> Config:
-    """Alembic's, of an ini file that includes a package."""
+    """Alembic's, of `plugin.ini`, which is production.ini with a package included."""
     ini = folder / "plugin.ini"
-    ini.write_text(INI.format(package=package, root=ROOT))
+    production = (ROOT / "production.ini").read_text("utf-8")
+    section = "[app:main]\n"
+    included = production.replace(section, f"{section}pyramid.includes = {package}\n")
+    ini.write_text(included.replace("%(here)s/alembic", str(ROOT / "alembic")), "utf-8")
     config = Config(ini)
     config.attributes["url"] = url
     return config

@@ -7,27 +7,27 @@ from typing import Any
 from secretsvc.kernel.authorization import Role
 from secretsvc.secrets import schemas
 from secretsvc.secrets.directives import written
-from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 
 
 def list_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets`."""
-    listing = domain.list_secrets(request.call, context.address)
+    listing = reading.list_secrets(request.call, context.address)
     _tag(request, listing.rev)
     return listing
 
 
 def reveal_secret(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}`, in both spellings."""
-    return domain.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
+    return reading.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
 
 
 def export_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets:export`."""
     query = request.query_values
-    exported = domain.export_secrets(request.call, context.address, query["reason"])
+    exported = reading.export_secrets(request.call, context.address, query["reason"])
     _tag(request, exported.rev)
     if query["format"] == "json":
         return exported
@@ -36,18 +36,18 @@ def export_secrets(context: Secrets, request: Any) -> Any:
 
 def list_versions(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}/versions`."""
-    return domain.secret_versions(request.call, context.address, context.__name__)
+    return reading.secret_versions(request.call, context.address, context.__name__)
 
 
 def batch_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:batch`."""
-    return domain.batch_secrets(request.call, context.address, **_expecting(request))
+    return writing.batch_secrets(request.call, context.address, **_expecting(request))
 
 
 def import_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:import`."""
     body = request.registry.formats.take(_expecting(request))
-    done = domain.import_secrets(request.call, context.address, **body)
+    done = writing.import_secrets(request.call, context.address, **body)
     if not body["dry_run"]:
         return done
     changes = [{"key": change.key, "kind": change.kind} for change in done.changes]
@@ -58,13 +58,13 @@ def rename_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return domain.rename_secret(request.call, context.address, body["from"], body["to"])
+    return writing.rename_secret(request.call, context.address, body["from"], body["to"])
 
 
 def rollback_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rollback`."""
     refuse_precondition(request)
-    return domain.rollback_secret(request.call, context.address, **request.body_values)
+    return writing.rollback_secret(request.call, context.address, **request.body_values)
 
 
 def _tag(request: Any, rev: int) -> None:
@@ -79,6 +79,12 @@ def _expecting(request: Any) -> dict[str, Any]:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    _declare_reads(config)
+    _declare_reads_of_one(config)
+    _declare_writes(config)
+
+
+def _declare_reads(config: Any) -> None:
     formats = config.registry.formats
     config.add_api_view(
         list_secrets,
@@ -89,6 +95,22 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.SecretList(),
     )
+    config.add_api_view(
+        export_secrets,
+        context=Secrets,
+        name=":export",
+        operation_id="exportSecrets",
+        tagged=True,
+        media=formats.media,
+        summary="Read every value",
+        role=Role.READER,
+        query=schemas.ExportQuery(formats.writers),
+        response=schemas.Export(),
+        reveals=True,
+    )
+
+
+def _declare_reads_of_one(config: Any) -> None:
     for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
         config.add_api_view(
             reveal_secret,
@@ -103,19 +125,6 @@ def includeme(config: Any) -> None:
             reads_at_once=True,
         )
     config.add_api_view(
-        export_secrets,
-        context=Secrets,
-        name=":export",
-        operation_id="exportSecrets",
-        tagged=True,
-        media=formats.media,
-        summary="Read every value",
-        role=Role.READER,
-        query=schemas.ExportQuery(formats.writers),
-        response=schemas.Export(),
-        reveals=True,
-    )
-    config.add_api_view(
         list_versions,
         context=Secret,
         name="versions",
@@ -124,7 +133,6 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.VersionList(),
     )
-    _declare_writes(config)
 
 
 def _declare_writes(config: Any) -> None:

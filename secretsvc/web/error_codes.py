@@ -23,7 +23,7 @@ class ErrorCode(NamedTuple):
     advice: str
 
 
-def add_error(config: Any, error: type[SecretsvcError], status: int, advice: str = ADVICE) -> None:
+def add_error(config: Any, error: Any, status: int, advice: str = ADVICE) -> None:
     """Directive: an error, by its code: its status, and what a page tells whoever meets it to do next.
 
     Two of one code conflict. Raises `ConfigurationError` for what is no error with a code and a message, and

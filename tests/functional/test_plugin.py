@@ -96,7 +96,8 @@ def test_its_page_has_a_tab_a_form_and_an_action_in_the_audit_log(service, admin
     browser = Browser(service)
     page = browser.open("/projects/shop/environments/prod").click("Notes")
     page = submit(page, "/notes", text="Ask Rita.")
-    assert "Ask Rita." in words(page, "main ul")
+    assert "Ask Rita." in words(page)
+    assert "Noted." in words(page, "body")
     assert words(submit(page, "/notes", status=422, text=" ")).count("text")
     options = browser.open("/audit").html.select("#actions option")
     assert "acme_note.create" in [option["value"] for option in options]

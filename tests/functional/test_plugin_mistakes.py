@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
-from alembic.config import main as alembic
-from click.testing import CliRunner
+from alembic.util.exc import CommandError
 from plugins import alembic_config
 from pyramid.exceptions import ConfigurationError
 
 import secretsvc
-from secretsvc import commands
+from alembic import command
 
 USUAL = """
 import colander
@@ -45,7 +46,8 @@ class Mute(SecretsvcError):
 def view(context, request):
     return {}
 
-operation = dict(context=Environment, name="odd", operation_id="odd", summary="O", role="reader", response=Document())
+operation = dict(context=Environment, name="odd", operation_id="odd", role="reader", response=Document())
+operation["summary"] = "Odd"
 
 def includeme(config):
 """
@@ -122,7 +124,7 @@ WRONG = {
     ),
 }
 TWICE = {
-    "models of secretsvc.tables.projects": "config.add_models('secretsvc.tables.projects')",
+    "models secretsvc.tables.projects": "config.add_models('secretsvc.tables.projects')",
     "setting acme_limit": "config.add_setting('acme_limit', integer(1, 9))",
     "error ACME_FULL": "config.add_error(Full, 409)",
     "error CONFLICT": "config.add_error(Conflict, 409)",
@@ -132,6 +134,7 @@ TWICE = {
     "tree child odd of Project": "config.add_tree_child(Project, 'odd', Lost)",
     "navigation /odd": "config.add_navigation('Odd', '/odd')",
     "tab Odd of Project": "config.add_tab('Odd', context=Project, name='odd', role='reader')",
+    "done odd": "config.add_done('odd', 'Odd.')",
     "operation odd": OPERATION.format("{}"),
     "view Environment of odd": "config.add_page(view, context=Environment, name='odd', role='reader')",
 }
@@ -153,7 +156,7 @@ def start(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("body", [body for body, _ in WRONG.values()], ids=WRONG)
 def test_each_mistake_stops_the_start_with_one_line_that_says_what_to_do(start, body):
-    told = {body: line for body, line in WRONG.values()}[body]
+    told = dict(WRONG.values())[body]
     with pytest.raises(ConfigurationError) as caught:
         start(body)
     assert str(caught.value) == told
@@ -226,21 +229,35 @@ def tables(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", BRANCHES)
-def test_migrations_that_are_no_branch_stop_the_start_alembic_and_the_commands(
-    tables, tmp_path, capsys, wrong
-):
+def test_migrations_that_are_no_branch_stop_the_start_and_alembic(tables, tmp_path, wrong):
     migrations, told = BRANCHES[wrong]
     tables(migrations)
     with pytest.raises(ConfigurationError) as caught:
         secretsvc.configure({"pyramid.includes": "acme_tables"})
     assert str(caught.value) == told
+    with pytest.raises(CommandError) as failed:
+        command.upgrade(alembic_config(tmp_path, "acme_tables", "sqlite://"), "heads")
+    assert str(failed.value) == told
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [("alembic.config", ("-c", "{}", "upgrade", "heads")), ("secretsvc.commands", ("verify", "{}"))],
+    ids=["alembic", "secretsvc-server"],
+)
+def test_scripts_say_that_one_line_and_no_more(tables, tmp_path, script, arguments):
+    migrations, told = BRANCHES["two ends"]
+    tables(migrations)
     alembic_config(tmp_path, "acme_tables")
-    with pytest.raises(SystemExit):
-        alembic(["-c", str(tmp_path / "plugin.ini"), "upgrade", "heads"])
-    said = capsys.readouterr()
-    assert f"FAILED: {told}" in " ".join((said.out + said.err).split())
-    done = CliRunner().invoke(commands.main, ["verify", str(tmp_path / "plugin.ini")])
-    assert done.output == f"Error: {told}\n"
+    run = (sys.executable, "-W", "ignore", "-c", f"from {script} import main; main()")
+    given = [argument.format(tmp_path / "plugin.ini") for argument in arguments]
+    path = {"PYTHONPATH": str(tmp_path), "COLUMNS": "999"}
+    done = subprocess.run(
+        [*run, *given], env={**os.environ, **path}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    # Alembic logs it, too.
+    assert {told in line for line in (done.stdout + done.stderr).strip().splitlines()} == {True}
 
 
 @pytest.mark.parametrize(

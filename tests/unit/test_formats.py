@@ -281,7 +281,7 @@ def test_what_a_reader_made_is_held_to_what_an_environment_may_hold() -> None:
     with pytest.raises(ValidationFailed) as caught:
         read("", 9)
     assert [issue.path for issue in caught.value.issues] == [
-        "content.not a key",
+        "content",
         "content.NUMBER",
         "content.LONE",
     ]

@@ -4,7 +4,7 @@ from sqlalchemy import func, select
 
 from acme_notes.models import Note
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.ids import new_id

@@ -46,7 +46,7 @@ def notes_page(context, request):
 def add_by_form(context, request):
     body = request.form.read(NoteBody(), "text")
     domain.add_note(request.call, request.dbsession, context.address, body["text"])
-    return see_other(context.path(PAGES), "created")
+    return see_other(context.path(PAGES), "noted")
 
 
 def includeme(config):
