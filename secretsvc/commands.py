@@ -125,7 +125,10 @@ def adopt(ini: str) -> None:
 
 def _registry(ini: str) -> Any:
     setup_logging(ini)
-    return secretsvc.configure(get_appsettings(ini)).registry
+    try:
+        return secretsvc.configure(get_appsettings(ini)).registry
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @contextmanager
@@ -151,5 +154,3 @@ def _failing_plainly() -> Iterator[None]:
         yield
     except SecretsvcError as error:
         raise click.ClickException(f"{error.code}: {error.message}") from None
-    except ConfigurationError as error:
-        raise click.ClickException(str(error)) from None

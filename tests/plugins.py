@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from alembic.config import Config
@@ -37,10 +36,6 @@ def alembic_config(folder: Path, package: str, url: str | None = None) -> Config
     return config
 
 
-def lines_of(folder: Path) -> int:
-    """How many lines its files have."""
-    return sum(len(path.read_text("utf-8").splitlines()) for path in _files(folder))
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc")
+def files_of(folder: Path) -> list[Path]:
+    """The files of a distribution's sources."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc"]

@@ -9,7 +9,7 @@ import pytest
 from alembic.util.exc import CommandError
 from openapi_spec_validator import validate
 from pages import Browser, submit, words
-from plugins import SOURCE, alembic_config, install, lines_of
+from plugins import SOURCE, alembic_config, files_of, install
 from service import arrange
 from sqlalchemy import event, inspect, text
 from statements import recorded
@@ -69,7 +69,15 @@ def tables(url):
 def test_the_example_is_a_distribution_of_at_most_200_lines(installed):
     assert installed.metadata["Name"] == "acme-notes"
     assert any(str(file).endswith("notes.pt") for file in installed.files)
-    assert lines_of(SOURCE) <= 200
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in files_of(SOURCE)) <= 200
+
+
+def test_the_documentation_shows_the_very_files(here):
+    shown = (here / "docs" / "plugins.md").read_text("utf-8")
+    for path in files_of(SOURCE):
+        kind = {".py": "python", ".toml": "toml", ".pt": "html"}[path.suffix]
+        block = f"`{path.relative_to(SOURCE)}`\n\n```{kind}\n{path.read_text('utf-8')}```\n"
+        assert block in shown, path
 
 
 def test_its_operations_write_read_and_record(service, admin):
