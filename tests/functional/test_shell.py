@@ -104,10 +104,10 @@ def test_two_entries_of_one_path_word_or_label_conflict(make_service, tmp_path, 
 
 
 def test_a_word_of_another_package_cannot_be_taken(make_service, tmp_path, monkeypatch):
-    (tmp_path / "rival.py").write_text("def includeme(config):\n    config.add_done('granted', 'Mine.')\n")
+    (tmp_path / "rival_word.py").write_text("def includeme(config):\n    config.add_done('granted', 'Mine.')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigurationError, match="there are two of done granted: take one out"):
-        make_service(**{"PYRAMID.INCLUDES": "rival"})
+        make_service(**{"PYRAMID.INCLUDES": "rival_word"})
 
 
 def test_a_package_outside_says_what_its_forms_did_and_leads_on_from_errors(
