@@ -104,7 +104,9 @@ def test_two_entries_of_one_path_word_or_label_conflict(make_service, tmp_path, 
 
 
 def test_a_word_of_another_package_cannot_be_taken(make_service, tmp_path, monkeypatch):
-    (tmp_path / "rival_word.py").write_text("def includeme(config):\n    config.add_done('granted', 'Mine.')\n")
+    (tmp_path / "rival_word.py").write_text(
+        "def includeme(config):\n    config.add_done('granted', 'Mine.')\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigurationError, match="there are two of done granted: take one out"):
         make_service(**{"PYRAMID.INCLUDES": "rival_word"})

@@ -6,6 +6,7 @@ import io
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import islice
 from json import JSONDecodeError
 from typing import Any
 
@@ -117,13 +118,8 @@ def checked(read: Reader) -> Reader:
 
     def read_checked(content: str, limit: int) -> Mapping[str, str]:
         values = read(content, limit)
-        _refuse(
-            [
-                issue
-                for number, pair in enumerate(values.items(), 1)
-                if (issue := _member_issue(number, *pair, ()))
-            ]
-        )
+        issues = (_member_issue(number, *pair, ()) for number, pair in enumerate(values.items(), 1))
+        _refuse([*islice(filter(None, issues), MAX_ISSUES)])
         return values
 
     return read_checked
