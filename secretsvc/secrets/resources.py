@@ -23,5 +23,5 @@ class Secrets(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Environment, "secrets", Secrets)

@@ -174,7 +174,7 @@ class Version(Body):
     kid = required(KID)
     deleted = required(Boolean())
     created_at = required(Integer())
-    created_by = required(Identifier(words=("system",)))
+    created_by = required(Identifier(literals=("system",)))
 
 
 class VersionList(Body):

@@ -157,7 +157,7 @@ _check_parser()
 
 
 def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
-    """Each binding with the number of the line it starts on, found by its place in the text.
+    """Each binding with the number of the line it starts on, found by its position in the text.
 
     The parser's own count includes blank lines before a binding, and goes wrong after an error.
     """
