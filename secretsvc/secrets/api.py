@@ -7,15 +7,20 @@ from typing import Any
 from secretsvc.kernel.authorization import Role
 from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain.conditional import revision_if_known
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
+from secretsvc.web.conditional import not_modified, revisions_known, set_tag
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 
 
 def list_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets`."""
+    known = _known(context, request)
+    if known is not None:
+        return known
     listing = domain.list_secrets(request.call, context.address)
-    _tag(request, listing.rev)
+    set_tag(request, listing.rev)
     return listing
 
 
@@ -26,9 +31,12 @@ def reveal_secret(context: Secret, request: Any) -> Any:
 
 def export_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets:export`."""
+    known = _known(context, request)
+    if known is not None:
+        return known
     query = request.query_values
     exported = domain.export_secrets(request.call, context.address, query["reason"])
-    _tag(request, exported.rev)
+    set_tag(request, exported.rev)
     if query["format"] == "json":
         return exported
     response = request.response
@@ -70,8 +78,13 @@ def rollback_secret(context: Secrets, request: Any) -> Any:
     return domain.rollback_secret(request.call, context.address, **request.body_values)
 
 
-def _tag(request: Any, rev: int) -> None:
-    request.response.headers["ETag"] = f'"{rev}"'
+def _known(context: Secrets, request: Any) -> Any:
+    """The whole answer to a client that knows the revision, else None."""
+    is_known = revisions_known(request)
+    if is_known is None:
+        return None
+    rev = revision_if_known(request.call, context.address, is_known)
+    return None if rev is None else not_modified(request, rev)
 
 
 def _expecting(request: Any) -> dict[str, Any]:
