@@ -7,6 +7,7 @@ from secretsvc.web.schema import (
     DESCRIPTION,
     NAME,
     Body,
+    Boolean,
     Identifier,
     Integer,
     Items,
@@ -61,6 +62,7 @@ class Environment(Body):
     rev = required(Integer())
     created_at = required(Integer())
     updated_at = required(Integer())
+    protected = required(Boolean())
 
 
 class ProjectPage(Body):

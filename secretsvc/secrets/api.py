@@ -69,7 +69,7 @@ def rename_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return domain.rename_secret(request.call, context.address, body["from"], body["to"])
+    return domain.rename_secret(request.call, context.address, body["from"], body["to"], body.get("reason"))
 
 
 def rollback_secret(context: Secrets, request: Any) -> Any:

@@ -67,6 +67,7 @@ class RenameBody(Body):
     # `from` is a word of the language, so that the field's name is given as text.
     source = required(SecretKey(), name="from")
     to = required(SecretKey())
+    reason = optional(REASON)
 
 
 class RollbackBody(Body):

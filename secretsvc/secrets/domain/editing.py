@@ -200,7 +200,8 @@ def key_history(call: Call, at: Address, key: str) -> KeyHistory:
     sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
     error = None if row.deleted else problem_with(call, sealed)
     versions = _authored(call, OF_KEY, row.id, secret_key=key)
-    return KeyHistory(key, row.rev, row.description, row.version, row.deleted, error, versions[::-1])
+    description = None if row.deleted else row.description
+    return KeyHistory(key, row.rev, description, row.version, row.deleted, error, versions[::-1])
 
 
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:

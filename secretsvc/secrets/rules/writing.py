@@ -38,6 +38,7 @@ from secretsvc.secrets.rules.planning import (
     described_alone,
     growth_of,
 )
+from secretsvc.secrets.rules.revisions import record_revision, require_reason
 from secretsvc.secrets.rules.sealing import MAY_SEAL, Plain, doubt, seal
 from secretsvc.tables.projects import environment
 
@@ -91,12 +92,14 @@ def write(
     The planner is shown `keys`, deleted ones too; with `whole` also every other key that lives, without its
     description. The loser of a version race is tried once more against fresh state (specification,
     "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`,
-    `VersionConflict`.
+    `VersionConflict`, and `ValidationFailed` for a protected environment without a reason.
     """
     call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
         place = find_environment(call, at) if dry_run else lock_environment(call, at)
+        if not dry_run:
+            require_reason(place, reason)
         if expected_rev is not None and expected_rev != place.rev:
             raise PreconditionFailed()
         known = known_secrets(call, place.id, keys, whole=whole)
@@ -107,6 +110,7 @@ def write(
             _check_growth(call, place, changes)
             return _written(place.rev, changes, described)
         _apply(call, place, plan, changes, described, known)
+        record_revision(call, place, action, reason)
         written = _written(place.rev + 1, changes, described)
         _record(call, place, action, reason, written)
         return written
@@ -192,7 +196,8 @@ def _apply(
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         updates += [_described_row(plan, known[key]) for key in described]
         if updates:
-            update_many(call.connection, secret, updates)
+            # Of a key that is removed the description was not always read.
+            update_many(call.connection, secret, updates, kept=("description", "deleted"))
     except DBAPIError as error:
         if violation(error) is None:
             raise
@@ -255,13 +260,13 @@ def _version_row(
 
 def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, Any]:
     before = known[change.key]
+    # Whoever comes back was not there before.
     kept = before.description if change.kind == CHANGED else None
     return {
         "id": before.id,
         "version": change.version,
         "deleted": change.kind == REMOVED,
         "description": plan.descriptions.get(change.key, kept),
-        # Whoever comes back was not there before.
         "created_at": call.now if change.kind == ADDED else before.created_at,
         "updated_at": call.now,
     }
