@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.authorization import Address, Role
 from secretsvc.secrets import schemas
+from secretsvc.secrets.domain import copying
 from secretsvc.secrets.domain import secrets as domain
 from secretsvc.secrets.domain.conditional import revision_if_known
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
+from secretsvc.secrets.rules.writing import Written
 from secretsvc.web.conditional import not_modified, revisions_known, set_tag
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 
@@ -59,10 +61,7 @@ def import_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:import`."""
     body = _expecting(request)
     written = domain.import_secrets(request.call, context.address, **body)
-    if not body["dry_run"]:
-        return written
-    changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
-    return {"rev": written.rev, "dry_run": True, "changes": changes}
+    return _told(written, dry_run=body["dry_run"])
 
 
 def rename_secret(context: Secrets, request: Any) -> Any:
@@ -78,12 +77,42 @@ def rollback_secret(context: Secrets, request: Any) -> Any:
     return domain.rollback_secret(request.call, context.address, **request.body_values)
 
 
+def compare_secrets(context: Secrets, request: Any) -> Any:
+    """`GET …/secrets:compare`."""
+    return copying.compare_secrets(request.call, context.address, **request.query_values)
+
+
+def copy_secrets(context: Secrets, request: Any) -> Any:
+    """`POST …/secrets:copy`."""
+    refuse_precondition(request)
+    body = dict(request.body_values)
+    source = Address(**body.pop("from"))
+    written = copying.copy_secrets(request.call, context.address, source, **body)
+    return _told(written, dry_run=body["dry_run"])
+
+
+def restore_secrets(context: Secrets, request: Any) -> Any:
+    """`POST …/secrets:restore`."""
+    refuse_precondition(request)
+    body = request.body_values
+    written = copying.restore_secrets(request.call, context.address, **body)
+    return _told(written, dry_run=body["dry_run"])
+
+
+def _told(written: Written, *, dry_run: bool) -> Any:
+    """The outcome of a write; a dry run has made no versions."""
+    if not dry_run:
+        return written
+    changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
+    return {"rev": written.rev, "dry_run": True, "changes": changes}
+
+
 def _known(context: Secrets, request: Any) -> Any:
     """The whole answer to a client that knows the revision, else None."""
     is_known = revisions_known(request)
     if is_known is None:
         return None
-    rev = revision_if_known(request.call, context.address, is_known)
+    rev = revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
     return None if rev is None else not_modified(request, rev)
 
 
@@ -139,6 +168,16 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.VersionList(),
     )
+    config.add_api_view(
+        compare_secrets,
+        context=Secrets,
+        name=":compare",
+        operation_id="compareSecrets",
+        summary="Compare with another environment or revision, without values",
+        role=Role.READER,
+        query=schemas.CompareQuery(),
+        response=schemas.Comparison(),
+    )
     _declare_writes(config)
 
 
@@ -148,8 +187,11 @@ def _declare_writes(config: Any) -> None:
         ("importSecrets", ":import", import_secrets, "Write what a file holds", schemas.ImportBody()),
         ("renameSecret", ":rename", rename_secret, "Rename a secret", schemas.RenameBody()),
         ("rollbackSecret", ":rollback", rollback_secret, "Write an older version", schemas.RollbackBody()),
+        ("copySecrets", ":copy", copy_secrets, "Write what another environment holds", schemas.CopyBody()),
+        ("restoreSecrets", ":restore", restore_secrets, "Go back to a revision", schemas.RestoreBody()),
     ):
         expects_revision = name in (":batch", ":import")
+        may_fail = expects_revision or name in (":copy", ":restore")
         config.add_api_view(
             view,
             context=Secrets,
@@ -160,6 +202,6 @@ def _declare_writes(config: Any) -> None:
             role=Role.WRITER,
             body=body,
             response=schemas.WriteResult(),
-            errors=(409, 412) if expects_revision else (409,),
+            errors=(409, 412) if may_fail else (409,),
             expects_revision=expects_revision,
         )

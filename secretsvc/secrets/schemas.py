@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from secretsvc.web.schema import (
     DESCRIPTION,
+    REQUIRED,
     Body,
     Boolean,
     Choice,
@@ -15,6 +16,7 @@ from secretsvc.web.schema import (
     SecretKey,
     SecretMap,
     SecretValue,
+    Slug,
     Text,
     optional,
     required,
@@ -75,6 +77,44 @@ class RollbackBody(Body):
 
     key = required(SecretKey())
     to_version = required(Integer(minimum=1))
+    reason = optional(REASON)
+
+
+class CompareQuery(Body):
+    """`GET …/secrets:compare`."""
+
+    project = optional(Slug(), missing=None)
+    environment = optional(Slug(), missing=None)
+    rev = optional(IntegerText(), missing=None)
+    with_rev = optional(IntegerText(), missing=None)
+
+
+class CopySource(Body):
+    """Where a copy takes its values."""
+
+    project = required(Slug())
+    environment = required(Slug())
+
+
+class CopyBody(Body):
+    """`POST …/secrets:copy`."""
+
+    source = CopySource(name="from", missing_msg=REQUIRED)
+    keys = optional(ListOf(SecretKey(), minimum=1), missing=None)
+    mode = optional(MODE, missing="merge")
+    existing = optional(Choice("overwrite", "skip", "refuse"), missing="overwrite")
+    from_rev = optional(Integer(), missing=None)
+    dry_run = optional(Boolean(), missing=False)
+    expected_rev = optional(Integer(), missing=None)
+    reason = optional(REASON)
+
+
+class RestoreBody(Body):
+    """`POST …/secrets:restore`."""
+
+    to_rev = required(Integer())
+    dry_run = optional(Boolean(), missing=False)
+    expected_rev = optional(Integer(), missing=None)
     reason = optional(REASON)
 
 
@@ -149,6 +189,23 @@ class WriteResult(Body):
     rev = required(Integer())
     dry_run = optional(Boolean())
     changes = required(Items(Change()))
+
+
+class Compared(Body):
+    """How a key of two states differs."""
+
+    key = required(SecretKey())
+    kind = required(Choice("same", "differs", "here", "there", "unreadable"))
+    version = required(Integer(minimum=1, nullable=True))
+    with_version = required(Integer(minimum=1, nullable=True))
+
+
+class Comparison(Body):
+    """Two states beside each other."""
+
+    rev = required(Integer())
+    with_rev = required(Integer())
+    items = required(Items(Compared()))
 
 
 class Export(Body):

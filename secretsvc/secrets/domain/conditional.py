@@ -8,19 +8,26 @@ from secretsvc.authorization.rules.snapshot import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import find_environment
+from secretsvc.secrets.rules.revisions import require_revision
 
 
-def revision_if_known(call: Call, at: Address, is_known: Callable[[int], bool]) -> int | None:
+def revision_if_known(
+    call: Call, at: Address, is_known: Callable[[int], bool], rev: int | None = None
+) -> int | None:
     """The revision that a read would show, None where that is not known and the read has yet to be done.
 
-    One statement, which is a transaction by itself; nothing is opened, written or recorded. To be called
-    before anything else uses the connection. Raises `NotFound`.
+    That is `rev`, or else the present one. One statement, which is a transaction by itself; nothing is
+    opened, written or recorded. To be called before anything else uses the connection. Raises `NotFound`,
+    also for a later revision.
     """
     assert_can(call, Role.READER, at)
     call.reads_once = True
     place = find_environment(call, at)
-    if is_known(place.rev):
-        return place.rev
+    if rev is not None:
+        require_revision(place, rev)
+    shown = place.rev if rev is None else rev
+    if is_known(shown):
+        return shown
     call.reads_once = False
     call.restart()
     return None

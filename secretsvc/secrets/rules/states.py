@@ -79,7 +79,7 @@ def find_version(call: Call, at: Address, key: str, version: int) -> tuple[UUID,
     return project_id, Sealed(row.id, key, version, row.envelope, row.kid)
 
 
-def _at_revision(dialect_name: str) -> tuple[FromClause, ColumnElement[bool]]:
+def version_at_revision(dialect_name: str) -> tuple[FromClause, ColumnElement[bool]]:
     """What to join to `secret` for the version in force at the bound `rev`, and on what; no tombstones.
 
     SQLite has no LATERAL: there the index tells the number, by which the version is looked up.
@@ -111,7 +111,7 @@ def _first_created() -> ColumnElement[int]:
 
 
 def _each(dialect_name: str) -> Select[Any]:
-    version, is_in_force = _at_revision(dialect_name)
+    version, is_in_force = version_at_revision(dialect_name)
     return (
         select(
             secret.c.key,
@@ -129,7 +129,7 @@ def _each(dialect_name: str) -> Select[Any]:
 
 
 def _sized(dialect_name: str) -> Select[Any]:
-    version, is_in_force = _at_revision(dialect_name)
+    version, is_in_force = version_at_revision(dialect_name)
     size = (
         select(func.coalesce(func.sum(length_of(version.c.envelope, dialect_name)), 0))
         .select_from(secret)

@@ -81,7 +81,7 @@ def write(
     planner: Planner,
     *,
     action: str,
-    keys: Iterable[str],
+    keys: Iterable[str] | Callable[[], Iterable[str]],
     whole: bool = False,
     expected_rev: int | None = None,
     reason: str | None = None,
@@ -89,10 +89,10 @@ def write(
 ) -> Written:
     """Applies a plan to the environment.
 
-    The planner is shown `keys`, deleted ones too; with `whole` also every other key that lives, without its
-    description. The loser of a version race is tried once more against fresh state (specification,
-    "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`,
-    `VersionConflict`, and `ValidationFailed` for a protected environment without a reason.
+    The planner is shown `keys`, deleted ones too, or what a function finds under the lock; with `whole` also
+    every other key that lives, without its description. The loser of a version race is tried once more
+    (specification, "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`,
+    `PayloadTooLarge`, `VersionConflict`, and `ValidationFailed` where a reason is due.
     """
     call.only_reads = call.only_reads or dry_run
 
@@ -102,7 +102,7 @@ def write(
             require_reason(place, reason)
         if expected_rev is not None and expected_rev != place.rev:
             raise PreconditionFailed()
-        known = known_secrets(call, place.id, keys, whole=whole)
+        known = known_secrets(call, place.id, keys() if callable(keys) else keys, whole=whole)
         plan = planner(place, known)
         changes = changes_of(plan, known)
         described = described_alone(plan, known, changes)
@@ -112,7 +112,7 @@ def write(
         _apply(call, place, plan, changes, described, known)
         record_revision(call, place, action, reason)
         written = _written(place.rev + 1, changes, described)
-        _record(call, place, action, reason, written)
+        _record(call, place, action, reason, written, plan.detail)
         return written
 
     try:
@@ -125,12 +125,13 @@ def write(
         raise VersionConflict() from None
 
 
-def _record(call: Call, place: Environment, action: str, reason: str | None, written: Written) -> None:
-    detail: dict[str, Any] = {"rev": written.rev, "changes": written.changes}
+def _record(
+    call: Call, place: Environment, action: str, reason: str | None, written: Written, more: Mapping[str, Any]
+) -> None:
+    detail = {"rev": written.rev, "changes": written.changes, **more}
     if written.described:
         detail["described"] = written.described
-    where = {"project_id": place.project_id, "environment_id": place.id}
-    record(call, action, **where, reason=reason, detail=detail)
+    record(call, action, project_id=place.project_id, environment_id=place.id, reason=reason, detail=detail)
 
 
 def check_values(call: Call, values: Mapping[str, str]) -> None:

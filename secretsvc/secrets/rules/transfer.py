@@ -1,0 +1,67 @@
+"""What it takes to bring values of one state into an environment (contract 5.4 and 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict
+from secretsvc.projects.rules import Environment
+from secretsvc.secrets.rules.contents import Contents
+from secretsvc.secrets.rules.known import Known
+from secretsvc.secrets.rules.opening import Marks, open_differing
+from secretsvc.secrets.rules.planning import Plan
+from secretsvc.secrets.rules.writing import check_values
+
+OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
+
+
+def bring(
+    call: Call,
+    place: Environment,
+    known: Mapping[str, Known],
+    taken: Contents,
+    *,
+    existing: str = OVERWRITE,
+) -> Plan:
+    """The plan that writes the values of `taken` wherever the environment lacks them or has another.
+
+    All are opened, also those that turn out to be there already; what cannot be opened in the environment
+    itself counts as differing. Raises `Conflict` where something that differs must stay, `PayloadTooLarge`,
+    `DecryptFailed`, `UnknownKid`, `Unavailable`.
+    """
+    live = live_of(known, taken)
+    settled = live.keys() if existing == SKIP else same_versions(place, live, taken)
+    marks = Marks()
+    there = marks.read(call, place.id, [one for key, one in live.items() if key not in settled])
+    values = open_differing(call, taken.id, [*taken.entries.values()], settled, marks, there)
+    overwritten = sorted(values.keys() & live.keys())
+    if existing == REFUSE and overwritten:
+        count = len(overwritten)
+        raise Conflict(f"It would overwrite values that differ: that of {overwritten[0]}, one of {count}.")
+    check_values(call, values)
+    return Plan(values, descriptions=descriptions_of(place, known, taken, values))
+
+
+def live_of(known: Mapping[str, Known], taken: Contents) -> dict[str, Known]:
+    """Those of the keys that live in the environment, too."""
+    return {key: known[key] for key in taken.entries if key in known and not known[key].deleted}
+
+
+def same_versions(place: Environment, live: Mapping[str, Known], taken: Contents) -> set[str]:
+    """The keys that are there at the very version: equal, whether or not it can be opened."""
+    if taken.id != place.id:
+        return set()
+    return {key for key, one in live.items() if one.version == taken.entries[key].version}
+
+
+def descriptions_of(
+    place: Environment, known: Mapping[str, Known], taken: Contents, written: Collection[str]
+) -> dict[str, str | None]:
+    """The descriptions that go along with what is written.
+
+    Within one environment a key has the one that it has, or had when it was deleted (contract 5.6).
+    """
+    if taken.id == place.id:
+        return {key: known[key].description for key in written}
+    return {key: taken.entries[key].description for key in written}
