@@ -43,6 +43,7 @@ class World:
         for value in ("one", "two"):
             path = "/projects/shop/environments/prod/secrets:batch"
             root.post(path, {"mode": "merge", "set": {"KEY": value}})
+        root.post(path.replace("prod", "dev"), {"mode": "merge", "set": {"KEY": "other"}})
         crew = service.group("crew", "member@example.com")
         subject = "subject@example.com"
         self.names = {

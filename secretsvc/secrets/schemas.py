@@ -83,10 +83,10 @@ class RollbackBody(Body):
 class CompareQuery(Body):
     """`GET …/secrets:compare`."""
 
-    project = optional(Slug(), missing=None)
-    environment = optional(Slug(), missing=None)
-    rev = optional(IntegerText(), missing=None)
-    with_rev = optional(IntegerText(), missing=None)
+    project = optional(Slug())
+    environment = optional(Slug())
+    rev = optional(IntegerText())
+    with_rev = optional(IntegerText())
 
 
 class CopySource(Body):
@@ -100,10 +100,10 @@ class CopyBody(Body):
     """`POST …/secrets:copy`."""
 
     source = CopySource(name="from", missing_msg=REQUIRED)
-    keys = optional(ListOf(SecretKey(), minimum=1), missing=None)
+    keys = optional(ListOf(SecretKey(), minimum=1))
     mode = optional(MODE, missing="merge")
     existing = optional(Choice("overwrite", "skip", "refuse"), missing="overwrite")
-    from_rev = optional(Integer(), missing=None)
+    from_rev = optional(Integer())
     dry_run = optional(Boolean(), missing=False)
     expected_rev = optional(Integer(), missing=None)
     reason = optional(REASON)

@@ -12,7 +12,7 @@ from service import arrange
 
 from secretsvc.web.openapi import endpoints
 
-#: Written from the specification and contract 5.10 alone.
+#: Written from the specification and contract 5.3 to 5.5 and 5.10 alone.
 SPECIFIED = (
     "GET /health",
     "GET /whoami",
@@ -33,6 +33,9 @@ SPECIFIED = (
     "GET /projects/{project}/environments/{env}/secrets:export",
     "POST /projects/{project}/environments/{env}/secrets:rename",
     "POST /projects/{project}/environments/{env}/secrets:rollback",
+    "GET /projects/{project}/environments/{env}/secrets:compare",
+    "POST /projects/{project}/environments/{env}/secrets:copy",
+    "POST /projects/{project}/environments/{env}/secrets:restore",
     "GET /projects/{project}/environments/{env}/secrets/{key}",
     "GET /projects/{project}/environments/{env}/secrets/{key}:reveal",
     "GET /projects/{project}/environments/{env}/secrets/{key}/versions",

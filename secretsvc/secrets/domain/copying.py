@@ -16,7 +16,7 @@ from secretsvc.secrets.rules.contents import Contents, contents_of
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.opening import Marks
 from secretsvc.secrets.rules.planning import REMOVED, Plan
-from secretsvc.secrets.rules.transfer import OVERWRITE, bring, live_of, same_versions
+from secretsvc.secrets.rules.transfer import OVERWRITE, bring, live_of, replacing, same_versions
 from secretsvc.secrets.rules.writing import Written, write
 
 MERGE, REPLACE = "merge", "replace"
@@ -138,7 +138,6 @@ class _Copy:
     def plan(self, place: Environment, known: Mapping[str, Known]) -> Plan:
         """For `write`."""
         self.place, taken = place, self.taken
-        removals = known.keys() - taken.entries.keys() if self.mode == REPLACE else ()
         origin = {"project_id": taken.project_id, "environment_id": taken.id, "rev": taken.rev}
         try:
             plan = bring(self.call, place, known, taken, existing=self.existing)
@@ -146,7 +145,9 @@ class _Copy:
             # Without the lock it may have been deleted meanwhile, with its history.
             find_environment(self.call, self.source)
             raise
-        return replace(plan, removals=removals, detail={"from": origin})
+        if self.mode == REPLACE:
+            plan = replacing(self.call, plan, known, taken)
+        return replace(plan, detail={"from": origin})
 
     def record_export(self, written: Written) -> None:
         """What the copy is to the source: its values were read, and went there (contract 5.4)."""
@@ -193,11 +194,10 @@ def restore_secrets(
 
     def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
         (then,) = taken
-        removals = known.keys() - then.entries.keys()
         same = same_versions(place, live_of(known, then), then)
         moved = {key: one for key, one in then.entries.items() if key not in same}
         plan = bring(call, place, known, replace(then, entries=moved))
-        return replace(plan, removals=removals, detail={"to_rev": to_rev})
+        return replace(replacing(call, plan, known, then), detail={"to_rev": to_rev})
 
     return write(
         call,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict
@@ -11,7 +12,7 @@ from secretsvc.secrets.rules.contents import Contents
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.opening import Marks, open_differing
 from secretsvc.secrets.rules.planning import Plan
-from secretsvc.secrets.rules.writing import check_values
+from secretsvc.secrets.rules.writing import check_room, check_values
 
 OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
 
@@ -41,6 +42,13 @@ def bring(
         raise Conflict(f"It would overwrite values that differ: that of {overwritten[0]}, one of {count}.")
     check_values(call, values)
     return Plan(values, descriptions=descriptions_of(place, known, taken, values))
+
+
+def replacing(call: Call, plan: Plan, known: Mapping[str, Known], taken: Contents) -> Plan:
+    """The plan, which also removes whatever `taken` lacks. Raises `PayloadTooLarge`."""
+    if plan.values:
+        check_room(call, len(taken.entries))
+    return replace(plan, removals=known.keys() - taken.entries.keys())
 
 
 def live_of(known: Mapping[str, Known], taken: Contents) -> dict[str, Known]:

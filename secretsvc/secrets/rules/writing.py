@@ -141,7 +141,7 @@ def check_values(call: Call, values: Mapping[str, str]) -> None:
         # A character is one to four bytes: most values need no encoding to be judged.
         if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
             raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
-    _check_room(call, len(values))
+    check_room(call, len(values))
 
 
 def check_edits(
@@ -165,12 +165,12 @@ def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Writt
 
 def _check_growth(call: Call, place: Environment, changes: Iterable[Change]) -> None:
     """What `_advance` sees to where there is something to write."""
-    growth = growth_of(changes)
-    if growth > 0:
-        _check_room(call, count_live(call, place.id) + growth)
+    if (growth := growth_of(changes)) > 0:
+        check_room(call, count_live(call, place.id) + growth)
 
 
-def _check_room(call: Call, count: int) -> None:
+def check_room(call: Call, count: int) -> None:
+    """Refuses more secrets than an environment may hold. Raises `PayloadTooLarge`."""
     limit = call.settings.env_max_secrets
     if count > limit:
         raise PayloadTooLarge(f"An environment holds at most {limit} secrets.")
@@ -224,7 +224,7 @@ def _advance(call: Call, place: Environment, growth: int, *, seals: bool) -> Non
             doubt(call)
         raise LostRace
     if growth > 0:
-        _check_room(call, moved.live + growth)
+        check_room(call, moved.live + growth)
 
 
 def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Collection[Change]) -> dict[str, int]:
