@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import Issue
 from secretsvc.secrets import schemas
+from secretsvc.secrets.domain import history
 from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
 from secretsvc.web.precondition import expected_revision, refuse_precondition
@@ -14,20 +18,28 @@ from secretsvc.web.precondition import expected_revision, refuse_precondition
 
 def list_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets`."""
-    listing = domain.list_secrets(request.call, context.address)
+    call, at, rev = request.call, context.address, request.query_values.get("rev")
+    listing = domain.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
     _tag(request, listing.rev)
     return listing
 
 
 def reveal_secret(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}`, in both spellings."""
-    return domain.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
+    call, at, key, query = request.call, context.address, context.__name__, request.query_values
+    if "version" in query:
+        return history.reveal_version(call, at, key, **query)
+    return domain.reveal_secret(call, at, key, **query)
 
 
 def export_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets:export`."""
-    query = request.query_values
-    exported = domain.export_secrets(request.call, context.address, query["reason"])
+    call, at, query = request.call, context.address, request.query_values
+    reason, rev = query["reason"], query.get("rev")
+    if rev is None:
+        exported = domain.export_secrets(call, at, reason)
+    else:
+        exported = history.export_state(call, at, rev, reason)
     _tag(request, exported.rev)
     if query["format"] == "json":
         return exported
@@ -70,6 +82,14 @@ def rollback_secret(context: Secrets, request: Any) -> Any:
     return domain.rollback_secret(request.call, context.address, **request.body_values)
 
 
+def judged_reason(context: Secrets, request: Any, body: Mapping[str, Any]) -> tuple[Issue, ...]:
+    """What a refused body of a write lacks beside what its schema knows (contract 5.13)."""
+    reason = body.get("reason")
+    if body.get("dry_run") is True or not (reason is None or isinstance(reason, str)):
+        return ()
+    return missing_reason(request.call, context.address, reason)
+
+
 def _tag(request: Any, rev: int) -> None:
     request.response.headers["ETag"] = f'"{rev}"'
 
@@ -81,7 +101,7 @@ def _expecting(request: Any) -> dict[str, Any]:
 
 def includeme(config: Any) -> None:
     """Declares the operations."""
-    config.include(".resources")
+    config.include("secretsvc.secrets.resources")
     config.add_api_view(
         list_secrets,
         context=Secrets,
@@ -89,6 +109,7 @@ def includeme(config: Any) -> None:
         tagged=True,
         summary="List secrets without their values",
         role=Role.READER,
+        query=schemas.StateQuery(),
         response=schemas.SecretList(),
     )
     for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
@@ -149,4 +170,5 @@ def _declare_writes(config: Any) -> None:
             response=schemas.WriteResult(),
             errors=(409, 412) if expects_revision else (409,),
             expects_revision=expects_revision,
+            also_judged=judged_reason,
         )
