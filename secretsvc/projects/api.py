@@ -56,6 +56,11 @@ def get_environment(context: Environment, request: Any) -> Any:
     return domain.get_environment(request.call, context.address)
 
 
+def update_environment(context: Environment, request: Any) -> Any:
+    """`PATCH /projects/{project}/environments/{env}`."""
+    return domain.update_environment(request.call, context.address, request.body_values)
+
+
 def delete_environment(context: Environment, request: Any) -> Any:
     """`DELETE /projects/{project}/environments/{env}`."""
     return domain.delete_environment(request.call, context.address)
@@ -114,6 +119,7 @@ def _declare_projects(config: Any) -> None:
         context=Project,
         method="DELETE",
         operation_id="deleteProject",
+        errors=(409,),
         summary="Delete a project with all that it holds",
         role=Role.ADMIN,
         status=204,
@@ -151,10 +157,21 @@ def _declare_environments(config: Any) -> None:
         response=schemas.Environment(),
     )
     config.add_api_view(
+        update_environment,
+        context=Environment,
+        method="PATCH",
+        operation_id="updateEnvironment",
+        summary="Change an environment's name, description or protection",
+        role=Role.ADMIN,
+        body=schemas.UpdateEnvironmentBody(),
+        response=schemas.Environment(),
+    )
+    config.add_api_view(
         delete_environment,
         context=Environment,
         method="DELETE",
         operation_id="deleteEnvironment",
+        errors=(409,),
         summary="Delete an environment with its secrets and their history",
         role=Role.ADMIN,
         status=204,

@@ -40,6 +40,14 @@ class CreateEnvironmentBody(Body):
     description = optional(DESCRIPTION)
 
 
+class UpdateEnvironmentBody(Body):
+    """`PATCH /projects/{project}/environments/{env}`."""
+
+    name = optional(NAME)
+    description = optional(DESCRIPTION)
+    protected = optional(Boolean())
+
+
 class Project(Body):
     """A project."""
 

@@ -16,6 +16,10 @@ class Secret(Node):
     grammar_type = SecretKey()
 
 
+class Revisions(Node):
+    """`…/revisions`."""
+
+
 class Secrets(Node):
     """`…/secrets`."""
 
@@ -25,3 +29,4 @@ class Secrets(Node):
 def includeme(config: Any) -> None:
     """Hangs the nodes into the tree."""
     config.add_tree_child(Environment, "secrets", Secrets)
+    config.add_tree_child(Environment, "revisions", Revisions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secretsvc.web.schema import (
+    CURSOR,
     DESCRIPTION,
     REQUIRED,
     Body,
@@ -28,10 +29,17 @@ READ_REASON = Choice("reveal", "copy", "export", "run")
 KID = Text(minimum=16, maximum=16, nullable=True)
 
 
+class StateQuery(Body):
+    """`GET …/secrets`."""
+
+    rev = optional(IntegerText())
+
+
 class RevealQuery(Body):
     """`GET …/secrets/{key}`."""
 
     reason = optional(READ_REASON, missing="reveal")
+    version = optional(IntegerText(minimum=1))
 
 
 class ExportQuery(Body):
@@ -39,6 +47,21 @@ class ExportQuery(Body):
 
     format = optional(Choice("json", "env"), missing="json")
     reason = optional(READ_REASON, missing="export")
+    rev = optional(IntegerText())
+
+
+class RevisionQuery(Body):
+    """`GET …/revisions`."""
+
+    limit = optional(IntegerText(minimum=1, maximum=500), missing=50)
+    cursor = optional(IntegerText())
+
+
+class DeletedQuery(Body):
+    """`GET …/secrets:deleted`."""
+
+    limit = optional(IntegerText(minimum=1, maximum=500), missing=50)
+    cursor = optional(SecretKey())
 
 
 class BatchBody(Body):
@@ -213,3 +236,47 @@ class Export(Body):
 
     rev = required(Integer())
     secrets = required(SecretMap(SecretValue()))
+
+
+class MadeChange(Body):
+    """What a revision did to one key."""
+
+    key = required(SecretKey())
+    kind = required(Choice("added", "changed", "removed"))
+    version = required(Integer(minimum=1))
+
+
+class Revision(Body):
+    """What one write made of an environment."""
+
+    rev = required(Integer(minimum=1))
+    action = required(Text(minimum=1, maximum=64, nullable=True))
+    reason = required(REASON)
+    created_at = required(Integer())
+    created_by = required(Identifier(words=("system",)))
+    changes = required(Items(MadeChange()))
+
+
+class RevisionPage(Body):
+    """A page of revisions."""
+
+    rev = required(Integer())
+    items = required(Items(Revision()))
+    next_cursor = required(CURSOR)
+
+
+class DeletedSecret(Body):
+    """A key that was deleted."""
+
+    key = required(SecretKey())
+    version = required(Integer(minimum=1))
+    deleted_at = required(Integer())
+    deleted_by = required(Identifier(words=("system",)))
+
+
+class DeletedPage(Body):
+    """A page of deleted keys."""
+
+    rev = required(Integer())
+    items = required(Items(DeletedSecret()))
+    next_cursor = required(SecretKey(nullable=True))

@@ -59,10 +59,16 @@ def endpoints(registry: Any) -> list[Endpoint]:
         if operation is not None:
             path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            package, _, module = settings["callable"].__module__.rpartition(".")
-            wing = package.rpartition(".")[2] or module
+            wing = _wing(settings["callable"].__module__)
             found.append(Endpoint(path or "/", settings["context"], parameters, operation, wing))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
+
+
+def _wing(module: str) -> str:
+    """The package that declares an operation: in its `api`, a module or a folder, or another module."""
+    parts = module.split(".")
+    package = parts[: parts.index("api")] if "api" in parts else parts[:-1]
+    return (package or parts)[-1]
 
 
 def _below(name: str) -> str:

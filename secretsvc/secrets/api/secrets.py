@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import Issue
 from secretsvc.secrets import schemas
-from secretsvc.secrets.domain import copying
+from secretsvc.secrets.domain import history
 from secretsvc.secrets.domain import secrets as domain
 from secretsvc.secrets.domain.conditional import revision_if_known
+from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
 from secretsvc.secrets.rules.writing import Written
@@ -21,14 +24,18 @@ def list_secrets(context: Secrets, request: Any) -> Any:
     known = _known(context, request)
     if known is not None:
         return known
-    listing = domain.list_secrets(request.call, context.address)
+    call, at, rev = request.call, context.address, request.query_values.get("rev")
+    listing = domain.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
     set_tag(request, listing.rev)
     return listing
 
 
 def reveal_secret(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}`, in both spellings."""
-    return domain.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
+    call, at, key, query = request.call, context.address, context.__name__, request.query_values
+    if "version" in query:
+        return history.reveal_version(call, at, key, **query)
+    return domain.reveal_secret(call, at, key, **query)
 
 
 def export_secrets(context: Secrets, request: Any) -> Any:
@@ -36,8 +43,12 @@ def export_secrets(context: Secrets, request: Any) -> Any:
     known = _known(context, request)
     if known is not None:
         return known
-    query = request.query_values
-    exported = domain.export_secrets(request.call, context.address, query["reason"])
+    call, at, query = request.call, context.address, request.query_values
+    reason, rev = query["reason"], query.get("rev")
+    if rev is None:
+        exported = domain.export_secrets(call, at, reason)
+    else:
+        exported = history.export_state(call, at, rev, reason)
     set_tag(request, exported.rev)
     if query["format"] == "json":
         return exported
@@ -61,7 +72,7 @@ def import_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:import`."""
     body = _expecting(request)
     written = domain.import_secrets(request.call, context.address, **body)
-    return _told(written, dry_run=body["dry_run"])
+    return told(written, dry_run=body["dry_run"])
 
 
 def rename_secret(context: Secrets, request: Any) -> Any:
@@ -77,34 +88,20 @@ def rollback_secret(context: Secrets, request: Any) -> Any:
     return domain.rollback_secret(request.call, context.address, **request.body_values)
 
 
-def compare_secrets(context: Secrets, request: Any) -> Any:
-    """`GET …/secrets:compare`."""
-    return copying.compare_secrets(request.call, context.address, **request.query_values)
-
-
-def copy_secrets(context: Secrets, request: Any) -> Any:
-    """`POST …/secrets:copy`."""
-    refuse_precondition(request)
-    body = dict(request.body_values)
-    source = Address(**body.pop("from"))
-    written = copying.copy_secrets(request.call, context.address, source, **body)
-    return _told(written, dry_run=body["dry_run"])
-
-
-def restore_secrets(context: Secrets, request: Any) -> Any:
-    """`POST …/secrets:restore`."""
-    refuse_precondition(request)
-    body = request.body_values
-    written = copying.restore_secrets(request.call, context.address, **body)
-    return _told(written, dry_run=body["dry_run"])
-
-
-def _told(written: Written, *, dry_run: bool) -> Any:
+def told(written: Written, *, dry_run: bool) -> Any:
     """The outcome of a write; a dry run has made no versions."""
     if not dry_run:
         return written
     changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
     return {"rev": written.rev, "dry_run": True, "changes": changes}
+
+
+def judged_reason(context: Secrets, request: Any, body: Mapping[str, Any]) -> tuple[Issue, ...]:
+    """What a refused body of a write lacks beside what its schema knows (contract 5.13)."""
+    reason = body.get("reason")
+    if body.get("dry_run") is True or not (reason is None or isinstance(reason, str)):
+        return ()
+    return missing_reason(request.call, context.address, reason)
 
 
 def _known(context: Secrets, request: Any) -> Any:
@@ -123,7 +120,7 @@ def _expecting(request: Any) -> dict[str, Any]:
 
 def includeme(config: Any) -> None:
     """Declares the operations."""
-    config.include(".resources")
+    config.include("secretsvc.secrets.resources")
     config.add_api_view(
         list_secrets,
         context=Secrets,
@@ -131,6 +128,7 @@ def includeme(config: Any) -> None:
         tagged=True,
         summary="List secrets without their values",
         role=Role.READER,
+        query=schemas.StateQuery(),
         response=schemas.SecretList(),
     )
     for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
@@ -168,16 +166,6 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.VersionList(),
     )
-    config.add_api_view(
-        compare_secrets,
-        context=Secrets,
-        name=":compare",
-        operation_id="compareSecrets",
-        summary="Compare with another environment or revision, without values",
-        role=Role.READER,
-        query=schemas.CompareQuery(),
-        response=schemas.Comparison(),
-    )
     _declare_writes(config)
 
 
@@ -187,11 +175,8 @@ def _declare_writes(config: Any) -> None:
         ("importSecrets", ":import", import_secrets, "Write what a file holds", schemas.ImportBody()),
         ("renameSecret", ":rename", rename_secret, "Rename a secret", schemas.RenameBody()),
         ("rollbackSecret", ":rollback", rollback_secret, "Write an older version", schemas.RollbackBody()),
-        ("copySecrets", ":copy", copy_secrets, "Write what another environment holds", schemas.CopyBody()),
-        ("restoreSecrets", ":restore", restore_secrets, "Go back to a revision", schemas.RestoreBody()),
     ):
         expects_revision = name in (":batch", ":import")
-        may_fail = expects_revision or name in (":copy", ":restore")
         config.add_api_view(
             view,
             context=Secrets,
@@ -202,6 +187,7 @@ def _declare_writes(config: Any) -> None:
             role=Role.WRITER,
             body=body,
             response=schemas.WriteResult(),
-            errors=(409, 412) if may_fail else (409,),
+            errors=(409, 412) if expects_revision else (409,),
             expects_revision=expects_revision,
+            also_judged=judged_reason,
         )
