@@ -10,7 +10,7 @@ from secretsvc.kernel.errors import Conflict
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.rules.contents import Contents
 from secretsvc.secrets.rules.known import Known
-from secretsvc.secrets.rules.opening import Marks, open_differing
+from secretsvc.secrets.rules.opening import Like, drop_equal, open_kept
 from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.writing import check_room, check_values
 
@@ -33,9 +33,11 @@ def bring(
     """
     live = live_of(known, taken)
     settled = live.keys() if existing == SKIP else same_versions(place, live, taken)
-    marks = Marks()
-    there = marks.read(call, place.id, [one for key, one in live.items() if key not in settled])
-    values = open_differing(call, taken.id, [*taken.entries.values()], settled, marks, there)
+    values = open_kept(call, taken.id, taken.entries.values(), settled) if taken.entries else {}
+    there = [(live[key], taken.entries[key].size) for key in live.keys() - settled]
+    if there:
+        likes = [Like(one.id, one.key, one.version, size) for one, size in there]
+        drop_equal(call, place.id, likes, values)
     overwritten = sorted(values.keys() & live.keys())
     if existing == REFUSE and overwritten:
         count = len(overwritten)
