@@ -83,11 +83,12 @@ class Sheet:
 class KeyHistory:
     """A key with its versions, newest first; `error` says why its current value cannot be read, if so.
 
-    `rev` is the environment's, read before them.
+    `rev` and `protected` are the environment's, read before them.
     """
 
     key: str
     rev: int
+    protected: bool
     description: str | None
     version: int
     deleted: bool
@@ -201,7 +202,8 @@ def key_history(call: Call, at: Address, key: str) -> KeyHistory:
     error = None if row.deleted else problem_with(call, sealed)
     versions = _authored(call, OF_KEY, row.id, secret_key=key)
     description = None if row.deleted else row.description
-    return KeyHistory(key, row.rev, description, row.version, row.deleted, error, versions[::-1])
+    known = (key, row.rev, row.protected, description, row.version, row.deleted)
+    return KeyHistory(*known, error, versions[::-1])
 
 
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:

@@ -109,8 +109,8 @@ def _problem(
 def find_secret(call: Call, at: Address, key: str) -> Any:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
-    Columns: `project_id`, `id` and `rev` (of the environment), `secret_id`, `version`, `deleted`,
-    `description`, `envelope`, `kid`.
+    Columns: `project_id`, `id`, `rev` and `protected` (of the environment), `secret_id`, `version`,
+    `deleted`, `description`, `envelope`, `kid`.
     """
     row = environment_row(call, at, _SECRET, secret_key=key)
     if row.secret_id is None:
@@ -196,6 +196,7 @@ _SECRET = Prepared(
         environment.c.project_id,
         environment.c.id,
         environment.c.rev,
+        environment.c.protected,
         secret.c.id.label("secret_id"),
         secret.c.version,
         secret.c.deleted,

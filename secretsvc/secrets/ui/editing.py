@@ -177,8 +177,16 @@ def apply(draft: Draft, context: Environment, request: Any) -> Any:
 
 
 def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
-    """After a refusal: mine and theirs where the revision is stale, else the draft's own page again."""
+    """After a refusal: mine and theirs where the revision is stale, else the draft's own page again.
+
+    Where only the reason is missing, it is the page that asks for it: the review, but for a single secret.
+    """
     form = request.form
+    if draft is not WRITE and [issue.path for issue in form.error.issues] == ["reason"]:
+        try:
+            return review(draft, context, request)
+        except REFUSALS as error:
+            form.refuse(error)
     if not isinstance(form.error, PreconditionFailed):
         return again(draft, context, request)
     rev, theirs = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
@@ -207,7 +215,9 @@ def _kinds(written: Written) -> dict[str, str]:
 
 
 def _reviewed(draft: Draft, form: Form, rev: int, mine: Mapping[str, str]) -> dict[str, Any]:
-    return {"draft": draft, "mine": mine, "theirs": [], "rev": rev, "handed_on": draft.handed_on(form)}
+    stale = isinstance(form.error, PreconditionFailed)
+    known = {"draft": draft, "mine": mine, "theirs": [], "rev": rev, "stale": stale}
+    return known | {"handed_on": draft.handed_on(form)}
 
 
 def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:
