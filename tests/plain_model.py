@@ -147,5 +147,6 @@ imports = st.tuples(
 )
 renames = st.tuples(st.just("rename"), st.tuples(keys, keys))
 rollbacks = st.tuples(st.just("rollback"), st.tuples(keys, st.integers(1, 5)))
+writes = st.one_of(_batches(), _batches(), imports, renames, rollbacks)
 #: Sequences of writes, to be applied to the service and to a model.
-histories = st.lists(st.one_of(_batches(), _batches(), imports, renames, rollbacks), max_size=12)
+histories = st.lists(writes, max_size=12)

@@ -7,18 +7,21 @@ import time
 from itertools import product
 
 import pytest
+from matrix import ROUTES, fill, spelled
 from pages import Browser, submit
 from server import served
-from service import ADMIN, API, HEADER
+from service import ADMIN, API, HEADER, Client
 from sqlalchemy import event
 from statements import recorded
 from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, records, tamper
+from world import make_world
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.crypto import Compartment
 from secretsvc.web.headers import SECURITY_HEADERS
 
 PATHS = ("secrets", "secrets:export", "secrets:export?format=env")
+VARYING = {"X-Request-Id", "Content-Security-Policy"}
 both_reads = pytest.mark.parametrize("path", PATHS[:2])
 
 
@@ -230,6 +233,34 @@ def test_the_tag_does_not_speak_of_kid_and_readable(vault, service, path):
 def test_head_is_answered_304_too(vault, path):
     answer = vault.client.request("HEAD", f"{vault.base}/{path}", headers={"If-None-Match": 'W/"3"'})
     assert (answer.status_int, answer.headers["ETag"], answer.body) == (304, '"3"', b"")
+
+
+@both_reads
+def test_the_tag_of_an_older_revision_is_that_revision_s(vault, service, path):
+    assert ask(vault, f"{path}?rev=2", '"2"').headers["ETag"] == '"2"'
+    assert ask(vault, f"{path}?rev=2", '"3"', 200).headers["ETag"] == '"2"'
+    with recorded(service.engine) as statements:
+        ask(vault, f"{path}?rev=0", "*")
+    assert [one.split()[0] for one in statements] == ["WITH", "SELECT"]
+    assert ask(vault, f"{path}?rev=4", "*", 404).json["message"] == "Revision not found."
+
+
+def test_head_is_get_without_the_body_its_record_included_everywhere(issuer, database_url):
+    world = make_world(database_url, issuer)
+    admin, names = world.clients["global admin"], world.names
+    pages = ("/", "/audit", "/projects/shop", "/projects/shop/environments/prod", "/absent")
+    paths = [fill(path, names) for route, path in spelled(ROUTES) if route.method == "GET"]
+    for prefix, path in [*((API, path) for path in paths), *(("", page) for page in pages)]:
+        client, told = Client(world.service.app, admin.token, prefix), []
+        for method in ("GET", "HEAD"):
+            before = len(world.service.audit())
+            answer = client.request(method, path)
+            rows = [(row["action"], row["detail"]) for row in world.service.audit()[before:]]
+            headers = {name: value for name, value in answer.headers.items() if name not in VARYING}
+            told.append((answer.status_int, headers, rows))
+            assert (answer.body == b"") == (method == "HEAD"), path
+        assert told[0] == told[1], (prefix, path)
+    world.service.close()
 
 
 def test_other_reads_do_not_evaluate_the_header(vault):
