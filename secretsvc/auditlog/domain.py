@@ -12,12 +12,12 @@ from sqlalchemy import RowMapping, select
 from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
 from secretsvc.auditlog.rules.activity import Activity, count_activity
 from secretsvc.auditlog.rules.selection import AuditFilter, Places, places_of, take_rows
-from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
-from secretsvc.authorization.rules.snapshot import (
+from secretsvc.authorization.rules.asserting import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_admin_somewhere,
 )
+from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
 from secretsvc.kernel.authorization import Address, Role, decide, decide_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound

@@ -12,7 +12,7 @@ from typing import Any
 from pyramid.httpexceptions import HTTPForbidden
 from pyramid.security import Allowed, Denied
 
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can, assert_sees
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, assert_sees
 from secretsvc.kernel.authorization import (
     Address,
     GrantSnapshot,
@@ -23,6 +23,7 @@ from secretsvc.kernel.authorization import (
 )
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden
+from secretsvc.web.derivers import reads_option
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
 
 View = Callable[[Any, Any], Any]
@@ -83,6 +84,7 @@ def _refuse(call: Call, permission: str, at: Address) -> None:
     raise Forbidden()
 
 
+@reads_option("permission")
 def refusing_view(view: View, info: Any) -> View:
     """Around Pyramid's check of a view's permission: says in our errors that it failed."""
     permission = info.options.get("permission")
@@ -96,9 +98,6 @@ def refusing_view(view: View, info: Any) -> View:
             raise
 
     return wrapper
-
-
-refusing_view.options = ("permission",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def includeme(config: Any) -> None:

@@ -23,8 +23,8 @@ from secretsvc.access.rules.grants import (
 )
 from secretsvc.access.rules.holders import Holder, find_holder
 from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import keeping_an_admin
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import delete_one, insert_or_ignore, update_one
 from secretsvc.identity.rules import Identity, find_identity

@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import or_, select, update
 
 from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import keeping_an_admin_enabled
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import update_one
 from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity

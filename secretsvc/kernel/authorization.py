@@ -121,6 +121,14 @@ ADMIN_EVERYWHERE = HeldGrant(None, None, Role.ADMIN, ScopeType.GLOBAL)
 SYSTEM_GRANTS = GrantSnapshot((ADMIN_EVERYWHERE,))
 
 
+def is_expired(expires_at: int | None, now: int) -> bool:
+    """Whether a grant is expired: when `now >= expires_at`, in epoch milliseconds (contract 3.6).
+
+    Its form in SQL is `is_live` of authorization/rules/snapshot.py.
+    """
+    return expires_at is not None and now >= expires_at
+
+
 def greatest(roles: Iterable[Role]) -> Role | None:
     """The role of highest rank, None of none."""
     return max(roles, key=_RANKS.__getitem__, default=None)

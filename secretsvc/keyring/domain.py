@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.snapshot import (
+from secretsvc.authorization.rules.asserting import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_can,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.web.schema import Slug
 from secretsvc.web.tree import Node, Root
 
@@ -19,6 +19,7 @@ class Environment(SlugNode):
     """`…/environments/{env}`."""
 
     parameter = "env"
+    scope = ScopeType.ENVIRONMENT
 
     @property
     def address(self) -> Address:
@@ -37,6 +38,7 @@ class Project(SlugNode):
     """`/projects/{project}`."""
 
     parameter = "project"
+    scope = ScopeType.PROJECT
 
     @property
     def address(self) -> Address:

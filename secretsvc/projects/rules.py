@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, bindparam, func, or_, select, true
 
+from secretsvc.authorization.rules.asserting import confirm, not_found
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.authorization.rules.snapshot import confirm, not_found
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call

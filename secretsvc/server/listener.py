@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -41,6 +41,8 @@ class _Accepting:
     accepting: bool
     socket: socket.socket
     adj: Any
+    set_socket_options: Callable[[Any], None]
+    fix_addr: Callable[[Any], Any]
     _map: Any
     _has_waiting = False
 
@@ -83,8 +85,8 @@ class _Accepting:
             return True
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SENT_AHEAD)
-            self.set_socket_options(connection)  # type: ignore[attr-defined]  # of waitress's server
-        self.channel_class(self, connection, self.fix_addr(address), self.adj, self._map)  # type: ignore[attr-defined]
+            self.set_socket_options(connection)
+        self.channel_class(self, connection, self.fix_addr(address), self.adj, self._map)
         return True
 
 

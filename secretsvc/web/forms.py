@@ -18,9 +18,9 @@ from secretsvc.web.query import once, parse_urlencoded
 from secretsvc.web.schema import validate
 
 #: The field that carries the token.
-TOKEN = "csrf"  # noqa: S105 - a field's name
+CSRF_FIELD = "csrf"
 DAY_MS = 86_400_000
-# An environment's editor sends a few fields for each of its secrets.
+# A page that edits many things at once sends a few fields for each.
 MAX_FIELDS = 10_000
 #: How many issues a page shows.
 MAX_SHOWN = 100

@@ -146,9 +146,8 @@ def _requirement(endpoint: Endpoint) -> str:
     role = endpoint.operation.role
     if not isinstance(role, Role):
         return REQUIREMENTS.get(role, "Open to every identity; what it shows or does depends on its grants.")
-    scopes = {"env": "environment", "project": "project"}
-    names = [scopes[node.parameter] for node in endpoint.parameters if node.parameter in scopes]
-    where = f"at the {names[-1]}" if names else "at global scope"
+    scopes = [node.scope for node in endpoint.parameters if node.scope is not None]
+    where = f"at the {scopes[-1]}" if scopes else "at global scope"
     return f"Requires the role `{role}` {where}."
 
 

@@ -27,9 +27,10 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.kernel.refusals import Reason
+from secretsvc.web.derivers import reads_option
 from secretsvc.web.errors import STATUS
 from secretsvc.web.failures import expected
-from secretsvc.web.forms import TOKEN, Form, check_token, parse_form
+from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.query import parse_query
 from secretsvc.web.responses import RelativeResponse, drawing_view
@@ -150,7 +151,7 @@ def add_tab(
 
 
 def see_other(path: str, done: str | None = None) -> RelativeResponse:
-    """Leads on to a page after a form was carried out; `done` is a word of the shell's `DONE`."""
+    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`."""
     return RelativeResponse(status=303, location=f"{path}?done={done}" if done else path)
 
 
@@ -163,6 +164,7 @@ def cursor_of(request: Any) -> UUID | None:
     return found
 
 
+@reads_option("page")
 def page_view(view: View, info: Any) -> View:
     """Declares the request, and refuses ill-formed path parameters and forms without an edge cache's name."""
     page: Page | None = info.options.get("page")
@@ -182,9 +184,6 @@ def page_view(view: View, info: Any) -> View:
         return view(context, request)
 
     return wrapper
-
-
-page_view.options = ("page",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def form_view(view: View, info: Any) -> View:
@@ -208,7 +207,7 @@ def form_view(view: View, info: Any) -> View:
 
 def _check_own(request: Any) -> None:
     """Passes for a form with a token of its identity. Raises `Forbidden`, which is noted."""
-    call, offered = request.call, request.form[TOKEN]
+    call, offered = request.call, request.form[CSRF_FIELD]
     try:
         check_token(call.ring, call.actor, call.now, offered)
     except Forbidden:
@@ -242,6 +241,7 @@ def includeme(config: Any) -> None:
     config.registry.navigation = []
     config.registry.tabs = defaultdict(list)
     config.include("pyramid_chameleon")
+    config.include(".shell")
     config.add_directive("add_page", add_page)
     config.add_directive("add_form", add_form)
     config.add_directive("add_navigation", add_navigation)

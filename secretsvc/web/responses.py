@@ -12,6 +12,8 @@ from typing import Any
 from pyramid.renderers import RendererHelper
 from pyramid.response import Response
 
+from secretsvc.web.derivers import reads_option
+
 
 class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own
     """A response whose `Location` stays relative: made absolute, it would repeat the client's `Host`."""
@@ -34,6 +36,7 @@ def drawn(response: Response) -> Response:
     return response.draw() if isinstance(response, Drawing) else response
 
 
+@reads_option("page")
 def drawing_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
     """View deriver: of what a page's view returns for its template it makes a `Drawing`."""
     template: RendererHelper | None = info.options["renderer"]
@@ -49,6 +52,3 @@ def drawing_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
         return Drawing(lambda: helper.render_view(request, result, view, context))
 
     return wrapper
-
-
-drawing_view.options = ("page",)  # type: ignore[attr-defined]  # as Pyramid wants it

@@ -11,9 +11,8 @@ from typing import Any
 import colander
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.web.containers import Items, ListOf, Nullable, SecretMap, invalid
+from secretsvc.web.containers import Items, ListOf, MapOf, Nullable, invalid
 from secretsvc.web.types import (
-    KEY_GRAMMAR,
     Anything,
     Boolean,
     Choice,
@@ -22,8 +21,6 @@ from secretsvc.web.types import (
     Integer,
     IntegerText,
     JsonSchema,
-    SecretKey,
-    SecretValue,
     Slug,
     Text,
     Type,
@@ -33,7 +30,6 @@ from secretsvc.web.types import (
 __all__ = [
     "CURSOR",
     "DESCRIPTION",
-    "KEY_GRAMMAR",
     "NAME",
     "NOTHING",
     "ROLE",
@@ -46,12 +42,11 @@ __all__ = [
     "Integer",
     "IntegerText",
     "Items",
+    "JsonSchema",
     "ListOf",
     "ListQuery",
+    "MapOf",
     "Nullable",
-    "SecretKey",
-    "SecretMap",
-    "SecretValue",
     "Slug",
     "Text",
     "Type",
@@ -157,8 +152,8 @@ def example_of(schema: Any) -> Any:
         return schema.choices[0]
     if isinstance(schema, ListOf):
         return [example_of(schema.item)]
-    if isinstance(schema, SecretMap):
-        return {SecretKey.example: example_of(schema.item)}
+    if isinstance(schema, MapOf):
+        return {example_of(schema.name): example_of(schema.item)}
     if isinstance(schema, colander.SchemaType):
         return getattr(schema, "example", None)
     return {

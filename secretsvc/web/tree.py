@@ -18,7 +18,7 @@ from pyramid.interfaces import ITraverser
 from pyramid.traversal import ResourceTreeTraverser
 from zope.interface import implementer
 
-from secretsvc.kernel.authorization import GLOBAL, Address
+from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
 from secretsvc.kernel.errors import Issue, NotFound
 from secretsvc.web.types import Anything, Identifier, Type, described
 
@@ -43,6 +43,8 @@ class Node:
     parameter: ClassVar[str | None] = None
     grammar_type: ClassVar[Type] = Anything()
     member: ClassVar[type[Node] | None] = None
+    #: Of a node whose own address is a scope.
+    scope: ClassVar[ScopeType | None] = None
     __parent__: Node | None
     __name__: str
 

@@ -23,6 +23,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
+from secretsvc.web.derivers import reads_option
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import NOTHING, validate
 from secretsvc.web.tree import API, MOUNTS, Node, Root
@@ -112,6 +113,7 @@ def _check_described(operation: Operation) -> None:
             raise ConfigurationError(f"{part} of the operation {operation.operation_id}: {error}") from None
 
 
+@reads_option("operation")
 def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
     """Declares the request, and refuses ill-formed path parameters and cross-site reads of values."""
     operation: Operation | None = info.options.get("operation")
@@ -134,9 +136,6 @@ def _before_values(request: Any) -> None:
     """Raises `Forbidden`, or `ServerMisconfigured` where the answer could not name its edge cache."""
     refuse_cross_site(request, "Values are not served to other sites.")
     _ = request.registry.service_settings.edge_cache_header
-
-
-declared_view.options = ("operation",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from secretsvc.access.rules.grants import (
     within_administered,
 )
 from secretsvc.access.rules.holders import GROUP, Holder, find_holder
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can, confirm
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, confirm
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, administered, decide
 from secretsvc.kernel.call import Call

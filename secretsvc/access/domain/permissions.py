@@ -9,7 +9,8 @@ from sqlalchemy import select
 
 from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain, source_of
 from secretsvc.authorization.rules.admission import is_listed, with_listing
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, load_standing
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide

@@ -22,7 +22,8 @@ from sqlalchemy import (
 
 from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_at, source_of
 from secretsvc.authorization.rules.admission import with_listing
-from secretsvc.authorization.rules.snapshot import assert_can, confirm, is_live
+from secretsvc.authorization.rules.asserting import assert_can, confirm
+from secretsvc.authorization.rules.snapshot import is_live
 from secretsvc.identity.rules import Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType

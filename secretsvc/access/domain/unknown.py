@@ -9,7 +9,8 @@ from sqlalchemy import BigInteger, cast, exists, func, select
 
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.narrowing import auditable_denials
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, is_live
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.snapshot import is_live
 from secretsvc.kernel.call import Call
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity

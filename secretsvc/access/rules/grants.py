@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, true,
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.asserting import confirm, not_found
 from secretsvc.authorization.rules.last_admin import keeping_an_admin
-from secretsvc.authorization.rules.snapshot import confirm, not_found
 from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered

@@ -120,6 +120,11 @@ def _environment_audit(node: Environment) -> str:
     return f"{PATH}?{urlencode({'project': at.project, 'environment': at.environment})}"
 
 
+def _requests_audit(request: Any, request_id: str) -> str:
+    # The index is by time: of all that was ever recorded, only the last minute is looked through.
+    return f"{PATH}?{urlencode({'request_id': request_id, 'since': request.call.now - 60_000})}"
+
+
 def includeme(config: Any) -> None:
     """Declares the page and the ways to it."""
     config.add_page(
@@ -132,3 +137,4 @@ def includeme(config: Any) -> None:
     config.add_navigation("Audit", PATH, role=ADMIN_SOMEWHERE, order=60)
     config.add_tab("Audit", context=Project, role=Role.ADMIN, elsewhere=_project_audit, order=45)
     config.add_tab("Audit", context=Environment, role=Role.ADMIN, elsewhere=_environment_audit, order=45)
+    config.add_error_link("Find it in the audit log", _requests_audit, role=ADMIN_SOMEWHERE)

@@ -1,10 +1,10 @@
-"""Access rules: the snapshot of grants in one statement, and the refusals that hide what is not visible."""
+"""The snapshot: what a principal is and holds, in one statement."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -25,35 +25,22 @@ from sqlalchemy import (
     union_all,
 )
 
-from secretsvc.authorization.rules.locating import note_denial
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.authorization import (
-    Address,
-    HeldGrant,
-    Role,
-    ScopeType,
-    administered,
-    decide,
-    decide_row,
-    sees,
-    sees_project,
-)
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Forbidden, NotFound
+from secretsvc.kernel.authorization import HeldGrant, Role, ScopeType
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
-PROJECT_NOT_FOUND = "Project not found."
-ENVIRONMENT_NOT_FOUND = "Environment not found."
-
-_now: ColumnElement[int] = bindparam("now", type_=BigInteger)
+_NOW: ColumnElement[int] = bindparam("now", type_=BigInteger)
 
 
-def is_live(now: ColumnElement[int] = _now) -> ColumnElement[bool]:
-    """A grant is expired when `now >= expires_at`, in epoch milliseconds (contract 3.6)."""
-    return or_(grant.c.expires_at.is_(None), grant.c.expires_at > now)
+def is_live() -> ColumnElement[bool]:
+    """The condition that a grant is not expired: `is_expired` of kernel/authorization.py, in SQL.
+
+    Its parameter is `now`.
+    """
+    return or_(grant.c.expires_at.is_(None), grant.c.expires_at > _NOW)
 
 
 def usable_global_admin() -> ColumnElement[bool]:
@@ -84,7 +71,7 @@ def _snapshot_statement() -> Any:
     One `LEFT JOIN … OR …` would read every grant that there is.
     """
     me = (
-        select(identity)
+        select(identity.c.id, identity.c.disabled, identity.c.last_seen_at)
         .where(identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject"))
         .cte("me")
     )
@@ -92,14 +79,13 @@ def _snapshot_statement() -> Any:
         literal("identity").label("part"),
         me.c.id,
         _none(grant.c.group_id).label("group_id"),
-        me.c.display_name.label("role"),
+        _none(grant.c.role).label("role"),
         _none(grant.c.scope_type).label("scope_type"),
         _none(grant.c.project_id).label("project_id"),
         _none(project.c.slug).label("project"),
         _none(grant.c.environment_id).label("environment_id"),
         _none(environment.c.slug).label("environment"),
         me.c.last_seen_at.label("at"),
-        me.c.created_at,
         me.c.disabled,
     )
     blank = [_none(column) for column in list(who.selected_columns)[1:-1]]
@@ -130,7 +116,6 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
         grant.c.environment_id,
         environment.c.slug,
         grant.c.expires_at,
-        _none(me.c.created_at),
         _none(me.c.disabled),
     )
     return select(*columns).select_from(source).where(holder == my_id, is_live())
@@ -141,12 +126,10 @@ _SNAPSHOT = Prepared(_snapshot_statement())
 
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
-    """The identity row of the caller; times in epoch milliseconds."""
+    """What a request asks of its caller's identity row; `last_seen_at` in epoch milliseconds."""
 
     id: UUID
-    display_name: str | None
     disabled: bool
-    created_at: int
     last_seen_at: int
 
 
@@ -182,7 +165,7 @@ def load_standing(connection: Connection, principal: Principal, now: int) -> Sta
         elif row.part == "admins":
             admin_exists = bool(row.disabled)
         else:
-            known = KnownIdentity(row.id, row.role, row.disabled, row.created_at, row.at)
+            known = KnownIdentity(row.id, row.disabled, row.at)
     return Standing(known, tuple(grants), admin_exists)
 
 
@@ -198,50 +181,3 @@ def _held_grant(row: Any) -> HeldGrant:
         row.environment,
         row.at,
     )
-
-
-def assert_can(call: Call, role: Role, at: Address) -> None:
-    """Passes when the caller holds the role at the address.
-
-    Raises `Forbidden` where the thing is visible and `NotFound` where it is not; both are noted as a
-    denial (specification, "Authorization resolution" 11; contract 3.10).
-    """
-    held = decide(call.snapshot, at)
-    if held is None or not held.implies(role):
-        _refuse(call, role, at)
-
-
-def assert_sees(call: Call, at: Address) -> None:
-    """Passes when the project at the address is visible to the caller (contract 4.1)."""
-    if not sees(call.snapshot, at):
-        _refuse(call, Role.READER, at)
-
-
-def assert_admin_somewhere(call: Call) -> None:
-    """Passes when the caller is an admin at any scope; a failure is `authz.global.admin` (contract 3.10)."""
-    if next(administered(call.snapshot), None) is None:
-        _refuse(call, Role.ADMIN, Address())
-
-
-def confirm(call: Call, project_id: UUID, environment_id: UUID | None = None) -> None:
-    """Passes when the rows that the slugs named are covered too. Raises `NotFound`.
-
-    Slugs can change hands between the snapshot and the load; see `decide_row`.
-    """
-    if decide_row(call.snapshot, project_id, environment_id) is None:
-        raise NotFound(PROJECT_NOT_FOUND if environment_id is None else ENVIRONMENT_NOT_FOUND)
-
-
-def not_found(call: Call, at: Address) -> NotFound:
-    """The answer for the absent and the invisible: it tells no more than what the caller sees anyway."""
-    inside = at.environment is not None and sees_project(call.snapshot, at.project or "")
-    return NotFound(ENVIRONMENT_NOT_FOUND if inside else PROJECT_NOT_FOUND)
-
-
-def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
-    """Notes the denial and raises. Absent and invisible take the same work (decision 0027)."""
-    visible = sees(call.snapshot, at)
-    exists_there = note_denial(call, f"authz.{at.scope_type}.{role}", at)
-    if visible and exists_there:
-        raise Forbidden()
-    raise not_found(call, at)

@@ -8,8 +8,7 @@ from typing import Any
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue
 from secretsvc.secrets import schemas
-from secretsvc.secrets.domain import history
-from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain import history, reading, writing
 from secretsvc.secrets.domain.conditional import revision_if_known
 from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
@@ -25,7 +24,7 @@ def list_secrets(context: Secrets, request: Any) -> Any:
     if known is not None:
         return known
     call, at, rev = request.call, context.address, request.query_values.get("rev")
-    listing = domain.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
+    listing = reading.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
     set_tag(request, listing.rev)
     return listing
 
@@ -35,7 +34,7 @@ def reveal_secret(context: Secret, request: Any) -> Any:
     call, at, key, query = request.call, context.address, context.__name__, request.query_values
     if "version" in query:
         return history.reveal_version(call, at, key, **query)
-    return domain.reveal_secret(call, at, key, **query)
+    return reading.reveal_secret(call, at, key, **query)
 
 
 def export_secrets(context: Secrets, request: Any) -> Any:
@@ -46,7 +45,7 @@ def export_secrets(context: Secrets, request: Any) -> Any:
     call, at, query = request.call, context.address, request.query_values
     reason, rev = query["reason"], query.get("rev")
     if rev is None:
-        exported = domain.export_secrets(call, at, reason)
+        exported = reading.export_secrets(call, at, reason)
     else:
         exported = history.export_state(call, at, rev, reason)
     set_tag(request, exported.rev)
@@ -60,18 +59,18 @@ def export_secrets(context: Secrets, request: Any) -> Any:
 
 def list_versions(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}/versions`."""
-    return domain.secret_versions(request.call, context.address, context.__name__)
+    return reading.secret_versions(request.call, context.address, context.__name__)
 
 
 def batch_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:batch`."""
-    return domain.batch_secrets(request.call, context.address, **_expecting(request))
+    return writing.batch_secrets(request.call, context.address, **_expecting(request))
 
 
 def import_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:import`."""
     body = _expecting(request)
-    written = domain.import_secrets(request.call, context.address, **body)
+    written = writing.import_secrets(request.call, context.address, **body)
     return told(written, dry_run=body["dry_run"])
 
 
@@ -79,13 +78,13 @@ def rename_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return domain.rename_secret(request.call, context.address, body["from"], body["to"], body.get("reason"))
+    return writing.rename_secret(request.call, context.address, body["from"], body["to"], body.get("reason"))
 
 
 def rollback_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rollback`."""
     refuse_precondition(request)
-    return domain.rollback_secret(request.call, context.address, **request.body_values)
+    return writing.rollback_secret(request.call, context.address, **request.body_values)
 
 
 def told(written: Written, *, dry_run: bool) -> Any:
@@ -121,6 +120,12 @@ def _expecting(request: Any) -> dict[str, Any]:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include("secretsvc.secrets.resources")
+    _declare_reads(config)
+    _declare_reads_of_one(config)
+    _declare_writes(config)
+
+
+def _declare_reads(config: Any) -> None:
     config.add_api_view(
         list_secrets,
         context=Secrets,
@@ -131,6 +136,22 @@ def includeme(config: Any) -> None:
         query=schemas.StateQuery(),
         response=schemas.SecretList(),
     )
+    config.add_api_view(
+        export_secrets,
+        context=Secrets,
+        name=":export",
+        operation_id="exportSecrets",
+        tagged=True,
+        media=("application/json", "text/plain"),
+        summary="Read every value",
+        role=Role.READER,
+        query=schemas.ExportQuery(),
+        response=schemas.Export(),
+        reveals=True,
+    )
+
+
+def _declare_reads_of_one(config: Any) -> None:
     for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
         config.add_api_view(
             reveal_secret,
@@ -145,19 +166,6 @@ def includeme(config: Any) -> None:
             reads_at_once=True,
         )
     config.add_api_view(
-        export_secrets,
-        context=Secrets,
-        name=":export",
-        operation_id="exportSecrets",
-        tagged=True,
-        media=("application/json", "text/plain"),
-        summary="Read every value",
-        role=Role.READER,
-        query=schemas.ExportQuery(),
-        response=schemas.Export(),
-        reveals=True,
-    )
-    config.add_api_view(
         list_versions,
         context=Secret,
         name="versions",
@@ -166,7 +174,6 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.VersionList(),
     )
-    _declare_writes(config)
 
 
 def _declare_writes(config: Any) -> None:

@@ -10,13 +10,14 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, select
 
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.bounds import check_edits, check_values
 from secretsvc.secrets.rules.formats import read_env
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
@@ -31,7 +32,7 @@ from secretsvc.secrets.rules.rows import (
     secrets_inside,
     versions_beside,
 )
-from secretsvc.secrets.rules.writing import Written, check_edits, check_values, write
+from secretsvc.secrets.rules.writing import Written, write
 from secretsvc.tables.identities import identity
 
 SYSTEM_NAME = "system"

@@ -11,12 +11,12 @@ from uuid import UUID
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import find_environment
-from secretsvc.secrets.domain.secrets import Exported, Listing, Value
+from secretsvc.secrets.domain.reading import Exported, Listing, Value
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
 from secretsvc.secrets.rules.rows import IS_CURRENT, listed, open_value, versions_beside

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, Text, and_, case, func, select, type_coerce
 
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.authorization.rules.snapshot import confirm, not_found
+from secretsvc.authorization.rules.asserting import confirm, not_found
 from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address

@@ -8,11 +8,11 @@ from dataclasses import replace
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict
 from secretsvc.projects.rules import Environment
+from secretsvc.secrets.rules.bounds import check_room, check_values
 from secretsvc.secrets.rules.contents import Contents
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.opening import Like, drop_equal, open_kept
 from secretsvc.secrets.rules.planning import Plan
-from secretsvc.secrets.rules.writing import check_room, check_values
 
 OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
 

@@ -18,16 +18,11 @@ from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Envelope
-from secretsvc.kernel.errors import (
-    Issue,
-    PayloadTooLarge,
-    PreconditionFailed,
-    ValidationFailed,
-    VersionConflict,
-)
+from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules.known import LIVE_COUNT, Known, count_live, known_secrets, secret_ids
+from secretsvc.secrets.rules.bounds import check_growth, check_room
+from secretsvc.secrets.rules.known import LIVE_COUNT, Known, known_secrets, secret_ids
 from secretsvc.secrets.rules.planning import (
     ADDED,
     CHANGED,
@@ -107,7 +102,7 @@ def write(
         changes = changes_of(plan, known)
         described = described_alone(plan, known, changes)
         if dry_run or not (changes or described):
-            _check_growth(call, place, changes)
+            check_growth(call, place.id, changes)
             return _written(place.rev, changes, described)
         _apply(call, place, plan, changes, described, known)
         record_revision(call, place, action, reason)
@@ -115,6 +110,10 @@ def write(
         _record(call, place, action, reason, written, plan.detail)
         return written
 
+    return _with_second_try(call, attempt)
+
+
+def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
     try:
         return attempt()
     except LostRace:
@@ -134,46 +133,8 @@ def _record(
     record(call, action, project_id=place.project_id, environment_id=place.id, reason=reason, detail=detail)
 
 
-def check_values(call: Call, values: Mapping[str, str]) -> None:
-    """Refuses what no environment may hold. Raises `PayloadTooLarge`."""
-    limit = call.settings.secret_max_bytes
-    for key, value in values.items():
-        # A character is one to four bytes: most values need no encoding to be judged.
-        if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
-            raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
-    check_room(call, len(values))
-
-
-def check_edits(
-    values: Mapping[str, str], descriptions: Mapping[str, str | None], removals: Collection[str]
-) -> None:
-    """Refuses a key that is both set and deleted, and a description of one that is not set.
-
-    Raises `ValidationFailed` (specification, "Secrets" 4).
-    """
-    both = sorted(values.keys() & {*removals})
-    stray = sorted(descriptions.keys() - values.keys())
-    issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
-    issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
-
-
 def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Written:
     return WrittenByHand(rev, changes, described) if described else Written(rev, changes)
-
-
-def _check_growth(call: Call, place: Environment, changes: Iterable[Change]) -> None:
-    """What `_advance` sees to where there is something to write."""
-    if (growth := growth_of(changes)) > 0:
-        check_room(call, count_live(call, place.id) + growth)
-
-
-def check_room(call: Call, count: int) -> None:
-    """Refuses more secrets than an environment may hold. Raises `PayloadTooLarge`."""
-    limit = call.settings.env_max_secrets
-    if count > limit:
-        raise PayloadTooLarge(f"An environment holds at most {limit} secrets.")
 
 
 def _apply(

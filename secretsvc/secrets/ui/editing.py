@@ -16,7 +16,7 @@ from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.formats import write_env
@@ -24,7 +24,7 @@ from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import REFUSALS, see_other
-from secretsvc.web.schema import KEY_GRAMMAR, validate
+from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
 
 TEMPLATES = "secretsvc.secrets:templates"
@@ -57,7 +57,7 @@ def text_page(_context: Environment, request: Any) -> Any:
 
 def load_text(context: Environment, request: Any) -> Any:
     """Every value, to be edited."""
-    exported = domain.export_secrets(request.call, context.address, "reveal")
+    exported = reading.export_secrets(request.call, context.address, "reveal")
     return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
 
 
@@ -79,7 +79,7 @@ def write_import(call: Call, at: Address, form: Form, **options: Any) -> Written
         "mode": form["mode"],
         "content": unix_lines(form["file"] or form["content"]),
     }
-    return domain.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
+    return writing.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
 
 
 def write_text(call: Call, at: Address, form: Form, **options: Any) -> Written:
@@ -103,7 +103,7 @@ def read_edits(form: Form) -> Edits:
     blank = set()
     for row, key in _new_keys(form):
         if not is_secret_key(key):
-            issues.append(Issue(f"new.{row}.key", KEY_GRAMMAR))
+            issues.append(Issue(f"new.{row}.key", schemas.KEY_GRAMMAR))
         elif key in values:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
@@ -233,6 +233,7 @@ def includeme(config: Any) -> None:
     config.add_form(load_text, name="text", template=f"{TEMPLATES}/text.pt", **page)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
+    config.add_done("written", "Written.")
     for name, act in (("apply", apply), ("again", again)):
         redraw, written = _bound(redrawn, WRITE), reviewed | {"context": Secret}
         config.add_form(_bound(act, WRITE), name=f"{WRITE.name}-{name}", redraw=redraw, **written)
