@@ -24,7 +24,18 @@ def filled(vault: Vault, count: int) -> Vault:
     return vault
 
 
-READS = {"secrets/K0": 3, "secrets/K0:reveal": 3, "secrets/K0/versions": 3, "secrets": 3, "secrets:export": 4}
+READS = {
+    "secrets/K0": 3,
+    "secrets/K0:reveal": 3,
+    "secrets/K0/versions": 3,
+    "secrets": 3,
+    "secrets:export": 4,
+    "secrets/K0?version=1": 3,
+    "secrets?rev=1": 3,
+    "secrets:export?rev=1": 4,
+    "revisions": 4,
+    "secrets:deleted": 3,
+}
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -116,11 +116,16 @@ def _use(scene: Scene, client: HttpClient, base: str) -> None:
     post("rollback", {"key": "GONE", "to_version": 1})
     post("rollback", {"key": "KEPT", "to_version": 1, "reason": "back"})
     _move(scene, client, base)
-    for path in ("/secrets", "/secrets/KEPT/versions", "/secrets/GONE/versions", "/secrets:compare?rev=1"):
+    post("batch", {"mode": "merge", "delete": ["GONE"]})
+    history = ("/revisions", "/secrets:deleted", "/secrets?rev=1", "/secrets?rev=2", "/secrets:compare?rev=1")
+    for path in ("/secrets", "/secrets/KEPT/versions", "/secrets/GONE/versions", *history):
         keep(client.expect(200, "GET", base + path))
     for path in ("/secrets/KEPT", "/secrets/RENAMED:reveal?reason=copy", "/secrets:export?reason=run"):
         assert canary.encode() in client.expect(200, "GET", base + path).body
-    assert canary.encode() in client.expect(200, "GET", f"{base}/secrets:export?format=env").body
+    for path in ("format=env", "rev=1", "rev=1&format=env"):
+        assert canary.encode() in client.expect(200, "GET", f"{base}/secrets:export?{path}").body
+    for path in ("/secrets/KEPT?version=1", "/secrets/GONE:reveal?version=1"):
+        assert canary.encode() in client.expect(200, "GET", base + path).body
 
 
 def _move(scene: Scene, client: HttpClient, base: str) -> None:
