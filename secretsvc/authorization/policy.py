@@ -46,7 +46,7 @@ class GrantPolicy:
     def permits(self, request: Any, context: Any, permission: str) -> Allowed | Denied:
         """Allowed or Denied: it raises nothing and records nothing.
 
-        Denied is also the answer to a permission that nobody knows, and where there is no caller or no place.
+        Denied is also the answer to a permission that nobody knows, and where there is no caller or no node.
         """
         call, at = getattr(request, "call", None), getattr(context, "address", None)
         if call is None or at is None or not _holds(call.snapshot, permission, at):

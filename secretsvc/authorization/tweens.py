@@ -50,13 +50,13 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
 
 def _mode(request: Any) -> Mode:
     if request.call.reads_once:
-        return Mode.ONCE
+        return Mode.AUTOCOMMIT
     if request.call.only_reads:
         return Mode.SNAPSHOT
     if request.method not in SAFE_METHODS:
         return Mode.WRITE
-    if request.operation.reads_at_once:
-        return Mode.ONCE
+    if request.operation.single_statement:
+        return Mode.AUTOCOMMIT
     return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
 
 

@@ -16,7 +16,7 @@ from secretsvc.authorization.rules.asserting import (
     PROJECT_NOT_FOUND,
     assert_can,
     assert_sees,
-    confirm,
+    recheck_by_id,
 )
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import delete_one, update_one
@@ -67,7 +67,7 @@ def update_project(call: Call, at: Address, changes: Mapping[str, Any]) -> Proje
     """Changes `name` and `description`; no changes are a no-op (contract 2)."""
     assert_can(call, Role.WRITER, at)
     found = find_project(call, at)
-    confirm(call, found.id)
+    recheck_by_id(call, found.id)
     if not changes:
         return found
     statement = update(project).where(project.c.id == found.id).values(**changes, updated_at=call.now)
@@ -85,7 +85,7 @@ def delete_project(call: Call, at: Address) -> None:
     """
     assert_can(call, Role.ADMIN, at)
     found = find_project(call, at)
-    confirm(call, found.id)
+    recheck_by_id(call, found.id)
     # Until the end nobody protects one of them.
     if any(call.connection.execute(_LOCK_INSIDE, {"project_id": found.id}).scalars().all()):
         raise Conflict(PROTECTED_INSIDE)
@@ -109,8 +109,8 @@ def environments_of(call: Call, projects: Iterable[Project]) -> dict[UUID, list[
     """
     ids = [one.id for one in projects]
     found: dict[UUID, list[Environment]] = {one: [] for one in ids}
-    for place in _environments(call, environment.c.project_id.in_(ids)):
-        found[place.project_id].append(place)
+    for one in _environments(call, environment.c.project_id.in_(ids)):
+        found[one.project_id].append(one)
     return found
 
 
@@ -120,7 +120,7 @@ def create_environment(
     """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
     assert_can(call, Role.WRITER, at)
     parent = find_project(call, at)
-    confirm(call, parent.id)
+    recheck_by_id(call, parent.id)
     created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
     _insert(call, environment, created)
     record(
@@ -200,8 +200,8 @@ def _insert(call: Call, table: Any, created: Project | Environment) -> None:
 
 
 def _confirm_sight(call: Call, found: Project) -> None:
-    """As `confirm`, for those who see a project by a grant on one of its environments."""
-    held = call.snapshot.live
+    """As `recheck_by_id`, for those who see a project by a grant on one of its environments."""
+    held = call.snapshot.effective_grants
     if not any(grant.scope_type is ScopeType.GLOBAL or grant.project_id == found.id for grant in held):
         raise NotFound(PROJECT_NOT_FOUND)
 

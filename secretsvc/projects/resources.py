@@ -56,7 +56,7 @@ class ShortEnvironments(Node):
     """`/p/{project}/e`: its members are the canonical nodes, so that no answer depends on the spelling."""
 
     def child(self, name: str) -> Node:
-        """The environment at its canonical place."""
+        """The environment at its canonical address."""
         root = next(node for node in self.lineage() if isinstance(node, Root))
         project = self.__parent__.__name__ if self.__parent__ else ""
         projects = Projects(root, "projects", self.tree)
@@ -75,7 +75,7 @@ class ShortProjects(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "projects", Projects)
     config.add_tree_child(Project, "environments", Environments)
     config.add_tree_child(Root, "p", ShortProjects)

@@ -27,6 +27,6 @@ class Secrets(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Environment, "secrets", Secrets)
     config.add_tree_child(Environment, "revisions", Revisions)

@@ -231,7 +231,7 @@ class Version(Body):
     kid = required(KID)
     deleted = required(Boolean())
     created_at = required(Integer())
-    created_by = required(Identifier(words=("system",)))
+    created_by = required(Identifier(literals=("system",)))
 
 
 class VersionList(Body):
@@ -296,7 +296,7 @@ class Revision(Body):
     action = required(Text(minimum=1, maximum=64, nullable=True))
     reason = required(REASON)
     created_at = required(Integer())
-    created_by = required(Identifier(words=("system",)))
+    created_by = required(Identifier(literals=("system",)))
     changes = required(Items(MadeChange()))
 
 
@@ -314,7 +314,7 @@ class DeletedSecret(Body):
     key = required(SecretKey())
     version = required(Integer(minimum=1))
     deleted_at = required(Integer())
-    deleted_by = required(Identifier(words=("system",)))
+    deleted_by = required(Identifier(literals=("system",)))
 
 
 class DeletedPage(Body):

@@ -34,7 +34,7 @@ _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENO
 
 
 class _Accepting:
-    """What both kinds of listener do instead of waitress's: at the limit somebody else makes room."""
+    """What both kinds of listener do instead of waitress's: at the limit another connection is closed."""
 
     channel_class = Channel
     traffic: Traffic
@@ -99,7 +99,7 @@ class UnixListener(_Accepting, UnixWSGIServer):  # type: ignore[misc]  # it has 
 
 
 def _refuse(connection: socket.socket) -> None:
-    """Says `UNAVAILABLE` (contract 8.1) to one for whom there is no room, if it listens at once."""
+    """Answers `UNAVAILABLE` (contract 8.1) to a connection over the limit, if that can be sent at once."""
     identifier = new_request_id()
     body = json.dumps(
         {

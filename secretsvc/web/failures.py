@@ -1,4 +1,4 @@
-"""What the log says of a request that failed: a cause in words of ours, and a traceback now and then.
+"""What the log says of a request that failed: a cause in constant words, and a rate-limited traceback.
 
 The text of an exception is never quoted: a database's holds the values of its statement.
 """

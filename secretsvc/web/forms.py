@@ -97,7 +97,7 @@ def parse_form(request: Any) -> Form:
 
 
 def _parts(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
-    # With room for the whole body in memory: what would not fit there is laid down on disk, values and all.
+    # With room for the whole body in memory: what would not fit there is written to disk, values and all.
     room = {"memory_limit": len(body) + 1, "spool_limit": len(body) + 1, "part_limit": MAX_FIELDS}
     try:
         parser = MultipartParser(io.BytesIO(body), boundary, len(body), strict=True, **room)

@@ -40,18 +40,18 @@ REQUIREMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An operation at its canonical path, relative to the mount, and the wing that declared it."""
+    """An operation at its canonical path, relative to the mount, and the package that declared it."""
 
     path: str
     node: type[Node]
     parameters: tuple[type[Node], ...]
     operation: Operation
-    wing: str
+    package: str
 
 
 def endpoints(registry: Any) -> list[Endpoint]:
     """Every operation of the API, in the order of their paths."""
-    found_at = dict(places(registry.tree))
+    found_at = dict(node_paths(registry.tree))
     found = []
     for view in registry.introspector.get_category("views"):
         settings = view["introspectable"]
@@ -59,8 +59,8 @@ def endpoints(registry: Any) -> list[Endpoint]:
         if operation is not None:
             path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            wing = _wing(settings["callable"].__module__)
-            found.append(Endpoint(path or "/", settings["context"], parameters, operation, wing))
+            package = _wing(settings["callable"].__module__)
+            found.append(Endpoint(path or "/", settings["context"], parameters, operation, package))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
 
 
@@ -75,7 +75,7 @@ def _below(name: str) -> str:
     return f"/{name}" if name else ""
 
 
-def places(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
+def node_paths(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
     """Each node class with its canonical path and the parameters in it; aliases have no views."""
     waiting: deque[tuple[type[Node], str, tuple[type[Node], ...]]] = deque([(Root, "", ())])
     while waiting:
@@ -123,7 +123,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "operationId": operation.operation_id,
         "summary": operation.summary,
         "description": _requirement(endpoint),
-        "tags": [endpoint.wing],
+        "tags": [endpoint.package],
         "responses": _responses(operation),
     }
     parameters = [_path_parameter(node) for node in endpoint.parameters]

@@ -59,7 +59,7 @@ class Page:
     role: Role | str
     method: str
     redraw: View | None
-    reads_at_once: ClassVar[bool] = False
+    single_statement: ClassVar[bool] = False
 
     @property
     def writes(self) -> bool:
@@ -135,7 +135,7 @@ def add_tab(
     elsewhere: Callable[[Any], str] | None = None,
     order: int = 100,
 ) -> None:
-    """Directive: one of the pages of a place, shown as a tab to those who hold the role there.
+    """Directive: one of the pages of a node, shown as a tab to those who hold the role there.
 
     It is a view of the node, by its name, or, with `elsewhere`, a path made of the node. Two of one label
     conflict.
@@ -229,7 +229,7 @@ def add_shell(event: Any) -> None:
     """Gives every template the shell: its macros, and what its page may ask of the request."""
     if event["renderer_name"].endswith(".pt"):
         event["shell"], event["forms"] = macros("shell"), macros("forms")
-        # An error may come of the very address: its page says nothing of the place.
+        # An error may come of the very address: its page says nothing of the node.
         event["ui"] = Shell(
             event["request"], None if "error" in event.rendering_val else event.get("context")
         )

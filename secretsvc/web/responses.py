@@ -1,7 +1,7 @@
-"""Responses: those of ours, and pages that are drawn once the request has let go of its database.
+"""Responses: those of ours, and pages that are drawn after the transaction.
 
 To draw a page may take long, and who draws must not keep writers waiting: the view says what is to be drawn,
-the transaction ends, and only then is it drawn. So templates cannot read the database (decision 0026).
+the transaction ends, and only then is it drawn. So templates cannot read the database (decision 0023).
 """
 
 from __future__ import annotations

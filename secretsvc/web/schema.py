@@ -1,4 +1,4 @@
-"""Colander schemas that take nothing for something else: no coercion, no unknown field, every issue told.
+"""Strict colander schemas: no coercion, no unknown field, every issue reported.
 
 The types that they are made of can be imported from here too.
 """
@@ -62,7 +62,7 @@ REQUIRED = "Required."
 
 
 class Object(colander.Mapping):  # type: ignore[misc]  # it has no types of its own
-    """A mapping of known names. Colander's own tells of the unknown ones and of nothing else."""
+    """A mapping of known names. Colander's own reports the unknown ones and then nothing else."""
 
     def deserialize(self, node: Any, cstruct: Any) -> Any:
         """The fields that were read. Raises `colander.Invalid`."""

@@ -47,7 +47,7 @@ class ErrorLink(NamedTuple):
 
 
 class Tab(NamedTuple):
-    """One of several pages of the same place: a view of its node, or a page elsewhere that is about it."""
+    """One of the pages of a node: a view of it, or a page elsewhere that is about it."""
 
     order: int
     label: str
@@ -57,7 +57,7 @@ class Tab(NamedTuple):
 
 
 class Crumb(NamedTuple):
-    """A step on the way from the root; a place without a page of its own has no path."""
+    """A step on the way from the root; a node without a page of its own has no path."""
 
     label: str
     path: str | None
@@ -105,21 +105,23 @@ class Shell:
 
     @property
     def tabs(self) -> list[Tab]:
-        """The pages of the place shown, or of the one that it lies in, that the caller may open."""
-        if self._place is None:
+        """The pages of the node shown, or of the nearest above it that has tabs, that the caller may open."""
+        if self._tabbed_node is None:
             return []
-        at = self._place.address
-        return [tab for tab in self.request.registry.tabs[type(self._place)] if self._holds(tab.role, at)]
+        at = self._tabbed_node.address
+        return [
+            tab for tab in self.request.registry.tabs[type(self._tabbed_node)] if self._holds(tab.role, at)
+        ]
 
     def tab_path(self, tab: Tab) -> str:
         """Where a tab leads."""
         if tab.elsewhere is not None:
-            return tab.elsewhere(self._place)
-        base: str = self._place.path(PAGES) if self._place is not None else "/"
+            return tab.elsewhere(self._tabbed_node)
+        base: str = self._tabbed_node.path(PAGES) if self._tabbed_node is not None else "/"
         return f"{base}/{tab.name}" if tab.name else base
 
     @cached_property
-    def _place(self) -> Node | None:
+    def _tabbed_node(self) -> Node | None:
         lineage = self.context.lineage() if self.context is not None else ()
         return next((node for node in lineage if type(node) in self.request.registry.tabs), None)
 

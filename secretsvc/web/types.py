@@ -1,4 +1,4 @@
-"""Colander types that take nothing for something else, and say of themselves what they take.
+"""Strict colander types, which describe themselves as JSON Schema.
 
 Each knows its bounds as attributes and describes them as JSON Schema, by a method that a package outside
 gives its own types too (decision 0011).
@@ -118,13 +118,13 @@ class Slug(Type):
 
 
 class Identifier(Type):
-    """An id: a UUID in its usual spelling. In answers one of a few `words` may stand for it."""
+    """An id: a UUID in its usual spelling. In answers one of a few `literals` may stand for it."""
 
     example = "0190163d-8694-739b-aea5-966c26f8ad91"
 
-    def __init__(self, *, nullable: bool = False, words: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, nullable: bool = False, literals: tuple[str, ...] = ()) -> None:
         super().__init__(nullable=nullable)
-        self.words = words
+        self.literals = literals
 
     def read(self, node: Any, value: Any) -> UUID:
         found = read_id(value)
@@ -134,7 +134,7 @@ class Identifier(Type):
 
     def json_schema(self) -> JsonSchema:
         found = {"type": "string", "format": "uuid", "pattern": UUID_PATTERN}
-        return {"anyOf": [found, {"enum": list(self.words)}]} if self.words else found
+        return {"anyOf": [found, {"enum": list(self.literals)}]} if self.literals else found
 
 
 class Integer(Type):

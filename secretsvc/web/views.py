@@ -55,8 +55,8 @@ class Operation:
     query: Any = NOTHING
     #: A read of values: it writes an audit record, takes the plaintext headers, is refused across sites.
     reveals: bool = False
-    #: Whether all that it reads of secrets is of one statement, which needs no transaction for that.
-    reads_at_once: bool = False
+    #: Whether it reads secrets by a single statement, for which autocommit suffices.
+    single_statement: bool = False
     #: Statuses of errors that not every operation can give.
     errors: tuple[int, ...] = ()
     #: What can be asked next with what a creation answered: operation id -> parameter -> field.
@@ -182,7 +182,7 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     Declared, or WebOb would look for it everywhere else first.
     """
 
-    # WebOb lays a larger body down on disk, with the values in it.
+    # WebOb writes a larger body to disk, with the values in it.
     request_body_tempfile_limit = sys.maxsize
     request_id: str = ""
     #: Where it came from, if the proxies that say so are trusted.
@@ -197,20 +197,20 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     body_values: Any = None
 
 
-def settle_requests(config: Any) -> None:
+def finalize_request_class(config: Any) -> None:
     """Puts the attributes that packages add to requests on one class.
 
     Pyramid would make a class of its own for each request, and leave it to the garbage collector.
     """
 
-    def settle() -> None:
+    def finalize() -> None:
         added = config.registry.queryUtility(IRequestExtensions).descriptors
         factory = type("Request", (ServiceRequest,), dict(added))
         added.clear()
         config.registry.registerUtility(factory, IRequestFactory)
 
     # After whatever adds one, and before the router is made.
-    config.action(("secretsvc", "settle requests"), settle, order=PHASE3_CONFIG + 1000)
+    config.action(("secretsvc", "finalize request class"), finalize, order=PHASE3_CONFIG + 1000)
 
 
 class JsonRenderer:

@@ -10,7 +10,7 @@ from random_grants import NOW, RANK, SCOPES, SUBJECTS, subject, worlds, write
 from sqlalchemy import select, text
 from statements import recorded
 
-from secretsvc.authorization.rules.snapshot import is_live, load_standing
+from secretsvc.authorization.rules.snapshot import load_standing, not_expired
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import Address, GrantSnapshot, decide, is_expired
 from secretsvc.tables.grants import grant
@@ -25,7 +25,7 @@ ends = times.flatmap(
 
 
 def held_by(world: dict[str, Any], number: int) -> list[tuple[str, str]]:
-    """The live grants of somebody, their own and their groups': scope and role."""
+    """The unexpired grants of somebody, their own and their groups': scope and role."""
     holders = {("identity", number)} | {("group", g) for g, i in world["members"] if i == number}
     return [
         (scope, role)
@@ -85,6 +85,6 @@ def test_the_database_says_of_a_grant_that_it_is_expired_when_the_rule_does(engi
     grants = [(("identity", 0), "global", "admin", expires_at)]
     with engine.connect() as connection, connection.begin() as transaction:
         write(connection, {"grants": grants, "members": [], "disabled": []})
-        live = connection.execute(select(is_live()).select_from(grant), {"now": now}).scalar_one()
+        found = connection.execute(select(not_expired()).select_from(grant), {"now": now}).scalar_one()
         transaction.rollback()
-    assert bool(live) == (not is_expired(expires_at, now))
+    assert bool(found) == (not is_expired(expires_at, now))

@@ -7,7 +7,7 @@ from service import arrange
 from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, state, tamper
 
-from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.crypto import EnvironmentCipher
 
 DEV = "/projects/shop/environments/dev"
 WITH_DEV = "secrets:compare?project=shop&environment=dev"
@@ -221,13 +221,13 @@ def test_only_versions_that_differ_are_opened(vault, monkeypatch):
     vault.set(**{f"K{number}": "x" for number in range(5)})
     vault.set(K1="y", NEW="z")
     opened = []
-    usual = Compartment.open
+    usual = EnvironmentCipher.open
 
     def noting(self, envelope, kid, key, version):
         opened.append((key, version))
         return usual(self, envelope, kid, key, version)
 
-    monkeypatch.setattr(Compartment, "open", noting)
+    monkeypatch.setattr(EnvironmentCipher, "open", noting)
     vault.get("secrets:compare?rev=1")
     assert sorted(opened) == [("K1", 1), ("K1", 2)]
 

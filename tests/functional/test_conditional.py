@@ -17,7 +17,7 @@ from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, records, tamper
 from world import make_world
 
 from secretsvc.db.engine import write_transaction
-from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.web.headers import SECURITY_HEADERS
 
 PATHS = ("secrets", "secrets:export", "secrets:export?format=env")
@@ -43,13 +43,13 @@ def vault(vault):
 def opened(monkeypatch):
     """The keys whose envelopes are opened."""
     seen = []
-    usual = Compartment.open
+    usual = EnvironmentCipher.open
 
     def noting(self, envelope, kid, key, version):
         seen.append(key)
         return usual(self, envelope, kid, key, version)
 
-    monkeypatch.setattr(Compartment, "open", noting)
+    monkeypatch.setattr(EnvironmentCipher, "open", noting)
     return seen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from vault import BOTH_SPELLINGS, Vault, detail, environment_ids, records, state, tamper
 
-from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.crypto import EnvironmentCipher
 
 
 def restore(vault, to_rev, status=200, **body):
@@ -83,13 +83,13 @@ def test_where_nothing_differs_there_is_no_revision(past, service):
 def test_what_is_at_the_same_version_is_equal_opened_or_not(past, service, monkeypatch):
     tamper(service, "D")
     opened = []
-    usual = Compartment.open
+    usual = EnvironmentCipher.open
 
     def noting(self, envelope, kid, key, version):
         opened.append((key, version))
         return usual(self, envelope, kid, key, version)
 
-    monkeypatch.setattr(Compartment, "open", noting)
+    monkeypatch.setattr(EnvironmentCipher, "open", noting)
     assert changes(restore(past, 1)) == [("A", "changed", 3), ("B", "added", 3), ("C", "removed", 2)]
     assert sorted(opened) == [("A", 1), ("A", 2), ("B", 1)]
 

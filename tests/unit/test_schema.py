@@ -175,6 +175,6 @@ def test_null_is_described_where_it_is_taken(type_: Type, expected: dict[str, An
 
 
 def test_words_that_may_stand_for_an_id_are_described() -> None:
-    id_, words = described(Identifier(words=("system",)))["anyOf"]
+    id_, words = described(Identifier(literals=("system",)))["anyOf"]
     assert id_ == described(Identifier())
     assert words == {"enum": ["system"]}

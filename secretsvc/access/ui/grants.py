@@ -1,4 +1,4 @@
-"""The pages of grants, and of those who asked in vain; what every form about grants is read with."""
+"""The pages of grants, and of unknown identities; what every form about grants is read with."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def remove_grant(context: Any, request: Any) -> Any:
     return remove_chosen(request, context.path(PAGES))
 
 
-def remove_listed_grant(_context: Access, request: Any) -> Any:
+def remove_grant_from_list(_context: Access, request: Any) -> Any:
     """The same in the list, below which a name would be a grant's id."""
     return remove_chosen(request, "/grants")
 
@@ -144,7 +144,7 @@ def _moment(text: str) -> int | None:
 
 
 def add_macros(event: Any) -> None:
-    """Gives every template the wing's macros and what they need: other wings' pages tell of access too."""
+    """Gives every template the macros of access and what they need: other packages show grants too."""
     if event["renderer_name"].endswith(".pt"):
         event["soon"], event["is_expired"] = SOON_MS, is_expired
         event["access"] = get_renderer("secretsvc.access:templates/access.pt").implementation().macros
@@ -158,7 +158,7 @@ def includeme(config: Any) -> None:
     config.add_form(create_grant, redraw=grants_page, **page)
     config.add_done("granted", "Granted.")
     page["context"] = Access
-    config.add_form(remove_listed_grant, name="remove-grant", redraw=grants_page, **page)
+    config.add_form(remove_grant_from_list, name="remove-grant", redraw=grants_page, **page)
     config.add_page(
         unknown_page,
         context=Access,

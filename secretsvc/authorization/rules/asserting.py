@@ -45,7 +45,7 @@ def assert_admin_somewhere(call: Call) -> None:
         _refuse(call, Role.ADMIN, Address())
 
 
-def confirm(call: Call, project_id: UUID, environment_id: UUID | None = None) -> None:
+def recheck_by_id(call: Call, project_id: UUID, environment_id: UUID | None = None) -> None:
     """Passes when the rows that the slugs named are covered too. Raises `NotFound`.
 
     Slugs can change hands between the snapshot and the load; see `decide_row`.
@@ -61,7 +61,7 @@ def not_found(call: Call, at: Address) -> NotFound:
 
 
 def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
-    """Notes the denial and raises. Absent and invisible take the same work (decision 0027)."""
+    """Notes the denial and raises. Absent and invisible take the same work (decision 0024)."""
     visible = sees(call.snapshot, at)
     exists_there = note_denial(call, f"authz.{at.scope_type}.{role}", at)
     if visible and exists_there:

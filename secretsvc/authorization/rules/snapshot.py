@@ -35,7 +35,7 @@ from secretsvc.tables.projects import environment, project
 _NOW: ColumnElement[int] = bindparam("now", type_=BigInteger)
 
 
-def is_live() -> ColumnElement[bool]:
+def not_expired() -> ColumnElement[bool]:
     """The condition that a grant is not expired: `is_expired` of kernel/authorization.py, in SQL.
 
     Its parameter is `now`.
@@ -44,9 +44,9 @@ def is_live() -> ColumnElement[bool]:
 
 
 def usable_global_admin() -> ColumnElement[bool]:
-    """Whether some enabled identity holds a live global admin grant, itself or through a group.
+    """Whether some enabled identity holds an unexpired global admin grant, itself or through a group.
 
-    Two questions of which each ends at its first answer: as one, PostgreSQL reads all identities for it.
+    Two EXISTS instead of one with OR: for that PostgreSQL scans all identities.
     """
     # Spelled out as the partial index has it, so that it will do for a plan made before the values are known.
     everywhere = grant.c.scope_type == literal_column("'global'")
@@ -59,14 +59,14 @@ def usable_global_admin() -> ColumnElement[bool]:
     shared = shared.join(enabled, enabled.c.id == group_member.c.identity_id)
     return or_(
         *(
-            exists().select_from(source).where(everywhere, as_admin, is_live(), ~enabled.c.disabled)
+            exists().select_from(source).where(everywhere, as_admin, not_expired(), ~enabled.c.disabled)
             for source in (direct, shared)
         )
     )
 
 
 def _snapshot_statement() -> Any:
-    """Three index scans in one statement: the identity, its own live grants, those of its groups.
+    """Three index scans in one statement: the identity, its own unexpired grants, those of its groups.
 
     One `LEFT JOIN … OR …` would read every grant that there is.
     """
@@ -118,7 +118,7 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
         grant.c.expires_at,
         _none(me.c.disabled),
     )
-    return select(*columns).select_from(source).where(holder == my_id, is_live())
+    return select(*columns).select_from(source).where(holder == my_id, not_expired())
 
 
 _SNAPSHOT = Prepared(_snapshot_statement())
@@ -135,7 +135,7 @@ class KnownIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one statement tells of a principal: its row, its live grants, and whether any admin exists."""
+    """What one statement tells of a principal: its row, its unexpired grants, whether any admin exists."""
 
     identity: KnownIdentity | None
     grants: tuple[HeldGrant, ...]
@@ -143,7 +143,7 @@ class Standing:
 
     @property
     def has_own_global_admin(self) -> bool:
-        """Whether a live global admin grant is held directly."""
+        """Whether an unexpired global admin grant is held directly."""
         return has_own_global_admin(self.grants)
 
 

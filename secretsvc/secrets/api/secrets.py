@@ -163,7 +163,7 @@ def _declare_reads_of_one(config: Any) -> None:
             query=schemas.RevealQuery(),
             response=schemas.Secret(),
             reveals=True,
-            reads_at_once=True,
+            single_statement=True,
         )
     config.add_api_view(
         list_versions,

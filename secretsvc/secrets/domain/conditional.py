@@ -22,10 +22,10 @@ def revision_if_known(
     """
     assert_can(call, Role.READER, at)
     call.reads_once = True
-    place = find_environment(call, at)
+    environment = find_environment(call, at)
     if rev is not None:
-        require_revision(place, rev)
-    shown = place.rev if rev is None else rev
+        require_revision(environment, rev)
+    shown = environment.rev if rev is None else rev
     if is_known(shown):
         return shown
     call.reads_once = False

@@ -115,7 +115,7 @@ class _Copy:
     """A copy on its way: what its attempts took last, and where they brought it."""
 
     taken: Contents
-    place: Environment
+    environment: Environment
 
     def __init__(
         self,
@@ -135,12 +135,12 @@ class _Copy:
         self.taken = found if self.keys is None else _selected(found, self.keys)
         return self.taken.entries.keys()
 
-    def plan(self, place: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(self, environment: Environment, known: Mapping[str, Known]) -> Plan:
         """For `write`."""
-        self.place, taken = place, self.taken
+        self.environment, taken = environment, self.taken
         origin = {"project_id": taken.project_id, "environment_id": taken.id, "rev": taken.rev}
         try:
-            plan = bring(self.call, place, known, taken, existing=self.existing)
+            plan = bring(self.call, environment, known, taken, existing=self.existing)
         except DecryptFailed:
             # Without the lock it may have been deleted meanwhile, with its history.
             find_environment(self.call, self.source)
@@ -152,7 +152,11 @@ class _Copy:
     def record_export(self, written: Written) -> None:
         """What the copy is to the source: its values were read, and went there (contract 5.4)."""
         keys = [change.key for change in written.changes if change.kind != REMOVED]
-        target = {"project_id": self.place.project_id, "environment_id": self.place.id, "rev": written.rev}
+        target = {
+            "project_id": self.environment.project_id,
+            "environment_id": self.environment.id,
+            "rev": written.rev,
+        }
         record(
             self.call,
             "secret.export",
@@ -192,11 +196,11 @@ def restore_secrets(
         taken[:] = [contents_of(call, at, to_rev)]
         return taken[0].entries.keys()
 
-    def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         (then,) = taken
-        same = same_versions(place, live_of(known, then), then)
+        same = same_versions(environment, live_of(known, then), then)
         moved = {key: one for key, one in then.entries.items() if key not in same}
-        plan = bring(call, place, known, replace(then, entries=moved))
+        plan = bring(call, environment, known, replace(then, entries=moved))
         return replace(replacing(call, plan, known, then), detail={"to_rev": to_rev})
 
     return write(

@@ -19,7 +19,7 @@ from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reading import Exported, Listing, Value
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
-from secretsvc.secrets.rules.rows import IS_CURRENT, listed, open_value, versions_beside
+from secretsvc.secrets.rules.rows import IS_CURRENT, list_item, open_value, versions_beside
 from secretsvc.secrets.rules.states import find_version, open_state, state_at
 
 SYSTEM = "system"
@@ -72,21 +72,21 @@ class DeletedKeys:
 def list_state(call: Call, at: Address, rev: int) -> Listing:
     """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    inside = call.ring.within(place.id)
-    with state_at(call, place, rev) as rows:
-        return Listing([listed(inside, row) for row in rows], rev)
+    environment = find_environment(call, at)
+    cipher = call.ring.within(environment.id)
+    with state_at(call, environment, rev) as rows:
+        return Listing([list_item(cipher, row) for row in rows], rev)
 
 
 def export_state(call: Call, at: Address, rev: int, reason: str) -> Exported:
     """As `export_secrets`, of a revision (contract 5.1). Raises the same, and `NotFound` for a later one."""
     assert_can(call, Role.READER, at)
-    place, values = open_state(call, at, rev)
+    environment, values = open_state(call, at, rev)
     record(
         call,
         "secret.export",
-        project_id=place.project_id,
-        environment_id=place.id,
+        project_id=environment.project_id,
+        environment_id=environment.id,
         reason=reason,
         detail={"rev": rev, "count": len(values)},
     )
@@ -115,29 +115,29 @@ def reveal_version(call: Call, at: Address, key: str, version: int, reason: str)
 def list_revisions(call: Call, at: Address, limit: int, cursor: int | None = None) -> Revisions:
     """What became of an environment, newest first, from before the revision `cursor` (contract 5.2)."""
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    before = place.rev + 1 if cursor is None else cursor
-    parameters = {"environment_id": place.id, "before": before, "limit": limit + 1}
+    environment = find_environment(call, at)
+    before = environment.rev + 1 if cursor is None else cursor
+    parameters = {"environment_id": environment.id, "before": before, "limit": limit + 1}
     rows = call.connection.execute(_REVISIONS, parameters).all()
-    changes = _changes_of(call, place.id, [row.rev for row in rows[:limit]])
+    changes = _changes_of(call, environment.id, [row.rev for row in rows[:limit]])
     items = [
         Revision(row.rev, row.action, row.reason, row.created_at, row.created_by or SYSTEM, changes[row.rev])
         for row in rows[:limit]
     ]
-    return Revisions(place.rev, items, str(items[-1].rev) if len(rows) > limit else None)
+    return Revisions(environment.rev, items, str(items[-1].rev) if len(rows) > limit else None)
 
 
 def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> DeletedKeys:
     """The keys that were deleted and are not there again, sorted, from after `cursor` (contract 5.6)."""
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    parameters = {"environment_id": place.id, "after": cursor, "limit": limit + 1}
+    environment = find_environment(call, at)
+    parameters = {"environment_id": environment.id, "after": cursor, "limit": limit + 1}
     rows = call.connection.execute(DELETED[call.connection.dialect.name], parameters).all()
     # A tombstone follows on a value.
     items = [
         Deleted(row.key, row.version - 1, row.deleted_at, row.created_by or SYSTEM) for row in rows[:limit]
     ]
-    return DeletedKeys(place.rev, items, items[-1].key if len(rows) > limit else None)
+    return DeletedKeys(environment.rev, items, items[-1].key if len(rows) > limit else None)
 
 
 def _changes_of(call: Call, environment_id: UUID, revs: list[int]) -> Mapping[int, list[Change]]:

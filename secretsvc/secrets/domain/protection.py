@@ -18,7 +18,7 @@ def missing_reason(call: Call, at: Address, reason: str | None) -> tuple[Issue, 
     """
     assert_can(call, Role.WRITER, at)
     try:
-        place = find_environment(call, at)
+        environment = find_environment(call, at)
     except NotFound:
         return ()
-    return (REASON_REQUIRED,) if lacks_reason(place, reason) else ()
+    return (REASON_REQUIRED,) if lacks_reason(environment, reason) else ()

@@ -17,10 +17,10 @@ from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.rows import (
     SECRET_NOT_FOUND,
-    Listed,
     Sealed,
+    SecretListItem,
     find_secret,
-    listed,
+    list_item,
     open_all,
     open_value,
     secrets_inside,
@@ -31,7 +31,7 @@ from secretsvc.secrets.rules.rows import (
 class Listing:
     """The secrets of an environment, sorted by key; `rev` was read before them."""
 
-    items: list[Listed]
+    items: list[SecretListItem]
     rev: int
 
 
@@ -79,10 +79,10 @@ class History:
 def list_secrets(call: Call, at: Address) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    inside = call.ring.within(place.id)
-    with secrets_inside(call, place.id) as rows:
-        return Listing([listed(inside, row) for row in rows], place.rev)
+    environment = find_environment(call, at)
+    cipher = call.ring.within(environment.id)
+    with secrets_inside(call, environment.id) as rows:
+        return Listing([list_item(cipher, row) for row in rows], environment.rev)
 
 
 def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
@@ -112,16 +112,16 @@ def export_secrets(call: Call, at: Address, reason: str) -> Exported:
     Raises `DecryptFailed`, `UnknownKid`, and `Unavailable` where too many are under way (contract 8.1).
     """
     assert_can(call, Role.READER, at)
-    place, values = open_all(call, at)
+    environment, values = open_all(call, at)
     record(
         call,
         "secret.export",
-        project_id=place.project_id,
-        environment_id=place.id,
+        project_id=environment.project_id,
+        environment_id=environment.id,
         reason=reason,
-        detail={"rev": place.rev, "count": len(values)},
+        detail={"rev": environment.rev, "count": len(values)},
     )
-    return Exported(place.rev, values)
+    return Exported(environment.rev, values)
 
 
 def secret_versions(call: Call, at: Address, key: str) -> History:

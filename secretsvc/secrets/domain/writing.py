@@ -96,13 +96,13 @@ def rename_secret(
     if source == target:
         raise ValidationFailed.at("to", "Must differ from `from`.")
 
-    def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         before, after = known.get(source), known.get(target)
         if before is None or before.deleted:
             raise NotFound(SECRET_NOT_FOUND)
         if after is not None and not after.deleted:
             raise Conflict("The new key is taken.")
-        value = _open_version(call, place, before, before.version)
+        value = _open_version(call, environment, before, before.version)
         return Plan({target: value}, (source,), {target: before.description})
 
     return write(
@@ -132,12 +132,12 @@ def rollback_secret(
     """
     assert_can(call, Role.WRITER, at)
 
-    def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         if key not in known:
             raise NotFound(SECRET_NOT_FOUND)
         # What comes back has the description that it had (contract 5.6).
         described = {key: known[key].description} if known[key].deleted else {}
-        return Plan({key: _open_version(call, place, known[key], to_version)}, descriptions=described)
+        return Plan({key: _open_version(call, environment, known[key], to_version)}, descriptions=described)
 
     return write(
         call, at, plan, action="secret.rollback", keys=(key,), expected_rev=expected_rev, reason=reason
@@ -150,18 +150,18 @@ def _planner(
     removals: Collection[str] = (),
     descriptions: Mapping[str, str | None] | None = None,
 ) -> Planner:
-    def plan(_place: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(_environment: Environment, known: Mapping[str, Known]) -> Plan:
         gone = {*removals} if mode == MERGE else known.keys() - values.keys()
         return Plan(values, gone, descriptions or {})
 
     return plan
 
 
-def _open_version(call: Call, place: Environment, known: Known, version: int) -> str:
+def _open_version(call: Call, environment: Environment, known: Known, version: int) -> str:
     row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
     if row is None or row.envelope is None:
         raise NotFound(VERSION_NOT_FOUND)
-    return open_value(call, Sealed(place.id, known.key, version, row.envelope, row.kid))
+    return open_value(call, Sealed(environment.id, known.key, version, row.envelope, row.kid))
 
 
 _VERSION = select(secret_version.c.envelope, secret_version.c.kid).where(

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed
-from secretsvc.secrets.rules.known import count_live
+from secretsvc.secrets.rules.known import count_undeleted
 from secretsvc.secrets.rules.planning import Change, growth_of
 
 
@@ -18,7 +18,7 @@ def check_values(call: Call, values: Mapping[str, str]) -> None:
         # A character is one to four bytes: most values need no encoding to be judged.
         if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
             raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
-    check_room(call, len(values))
+    check_capacity(call, len(values))
 
 
 def check_edits(
@@ -44,10 +44,10 @@ def check_growth(call: Call, environment_id: UUID, changes: Iterable[Change]) ->
     """
     growth = growth_of(changes)
     if growth > 0:
-        check_room(call, count_live(call, environment_id) + growth)
+        check_capacity(call, count_undeleted(call, environment_id) + growth)
 
 
-def check_room(call: Call, count: int) -> None:
+def check_capacity(call: Call, count: int) -> None:
     """Refuses more secrets than an environment may hold. Raises `PayloadTooLarge`."""
     limit = call.settings.env_max_secrets
     if count > limit:

@@ -14,7 +14,7 @@ SAME, DIFFERS, HERE, THERE, UNREADABLE = "same", "differs", "here", "there", "un
 class Compared:
     """A key of either side; a version is None where the key is absent.
 
-    Neither frozen nor slotted, because there are many of them (decision 0021).
+    Neither frozen nor slotted, because there are many of them (decision 0018).
     """
 
     key: str

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Text, and_, case, func, select, type_coerce
 
+from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.authorization.rules.asserting import confirm, not_found
 from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
@@ -57,7 +57,7 @@ def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
         raise not_found(call, at)
     project_id, environment_id = map(_uuid, rows[0][:2])
     present = rows[0][2]
-    confirm(call, project_id, environment_id)
+    recheck_by_id(call, project_id, environment_id)
     if rev is not None and rev > present:
         raise NotFound(REVISION_NOT_FOUND)
     # An environment without secrets has one row without a key; a key that was not there has no version.

@@ -125,7 +125,7 @@ class _Reader(Reader):  # type: ignore[misc]  # it has no types of its own
 
 
 def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
-    """Each binding with the number of the line it starts on, found by its place in the text.
+    """Each binding with the number of the line it starts on, found by its position in the text.
 
     The parser's own count includes blank lines before a binding, and goes wrong after an error.
     """

@@ -61,14 +61,14 @@ class Marks:
 
         Each value is dropped before the next is read, so that nothing needs to be admitted.
         """
-        inside = call.ring.within(environment_id)
+        cipher = call.ring.within(environment_id)
         found: dict[str, bytes | None] = dict.fromkeys(one.key for one in wanted)
         by_place = {(one.id, one.version): one for one in wanted}
         with _envelopes(call, wanted) as rows:
             for secret_id, version, envelope, kid in rows:
                 key = by_place[secret_id, version].key
                 with suppress(DecryptFailed, UnknownKid):
-                    plaintext = inside.open(envelope, kid, key, version)
+                    plaintext = cipher.open(envelope, kid, key, version)
                     found[key] = blake2b(plaintext, key=self._key, digest_size=32).digest()
         return found
 
@@ -80,7 +80,7 @@ def open_kept(
 
     Raises `DecryptFailed`, `UnknownKid` for any of them, and `Unavailable`.
     """
-    inside = call.ring.within(environment_id)
+    cipher = call.ring.within(environment_id)
     admitted = sum(one.size for one in wanted if one.key not in settled)
     call.admit(admitted)
     count, size = 0, 0
@@ -89,7 +89,7 @@ def open_kept(
     with _envelopes(call, wanted) as rows:
         for secret_id, version, envelope, kid in rows:
             key = by_place[secret_id, version].key
-            value = inside.open(envelope, kid, key, version).decode("utf-8")
+            value = cipher.open(envelope, kid, key, version).decode("utf-8")
             count += 1
             if key in settled:
                 continue
@@ -109,13 +109,13 @@ def drop_equal(call: Call, environment_id: UUID, there: Collection[Like], values
 
     Equal values have envelopes of one length, so that those of another length are not even read.
     """
-    inside = call.ring.within(environment_id)
+    cipher = call.ring.within(environment_id)
     by_place = {(one.id, one.version): one for one in there}
     with _envelopes(call, there, of_size=True) as rows:
         for secret_id, version, envelope, kid in rows:
             key = by_place[secret_id, version].key
             with suppress(DecryptFailed, UnknownKid):
-                if inside.open(envelope, kid, key, version).decode("utf-8") == values[key]:
+                if cipher.open(envelope, kid, key, version).decode("utf-8") == values[key]:
                     del values[key]
 
 

@@ -14,17 +14,17 @@ REVISION_NOT_FOUND = "Revision not found."
 REASON_REQUIRED = Issue("reason", "Required: the environment is protected.")
 
 
-def record_revision(call: Call, place: Environment, action: str, reason: str | None) -> None:
-    """Writes the row of the revision after `place.rev`, in the transaction of the write that makes it.
+def record_revision(call: Call, environment: Environment, action: str, reason: str | None) -> None:
+    """Writes the row of the revision after `environment.rev`, in the transaction of the write that makes it.
 
     `action` is that of the audit record. Whoever took the revision is the only one to have it, and nothing
     reads it here: it goes with the COMMIT.
     """
-    _INSERT.run_last(
+    _INSERT.run_with_commit(
         call.connection,
         {
-            "environment_id": place.id,
-            "rev": place.rev + 1,
+            "environment_id": environment.id,
+            "rev": environment.rev + 1,
             "action": action,
             "reason": reason,
             "created_at": call.now,
@@ -33,23 +33,23 @@ def record_revision(call: Call, place: Environment, action: str, reason: str | N
     )
 
 
-def require_revision(place: Environment, rev: int) -> None:
+def require_revision(environment: Environment, rev: int) -> None:
     """Passes for a revision that the environment has reached; 0 is empty. Raises `NotFound`."""
-    if rev > place.rev:
+    if rev > environment.rev:
         raise NotFound(REVISION_NOT_FOUND)
 
 
-def lacks_reason(place: Environment, reason: str | None) -> bool:
+def lacks_reason(environment: Environment, reason: str | None) -> bool:
     """Whether the environment is protected, and the reason for a write to it is missing or blank."""
-    return place.protected and not (reason or "").strip()
+    return environment.protected and not (reason or "").strip()
 
 
-def require_reason(place: Environment, reason: str | None) -> None:
+def require_reason(environment: Environment, reason: str | None) -> None:
     """Refuses a write to a protected environment without a reason (contract 5.13).
 
     Raises `ValidationFailed` at `reason`.
     """
-    if lacks_reason(place, reason):
+    if lacks_reason(environment, reason):
         raise ValidationFailed(issues=(REASON_REQUIRED,))
 
 

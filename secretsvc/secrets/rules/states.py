@@ -43,26 +43,28 @@ from secretsvc.secrets.rules.rows import (
 from secretsvc.tables.projects import environment, project
 
 
-def state_at(call: Call, place: Environment, rev: int) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+def state_at(
+    call: Call, environment: Environment, rev: int
+) -> AbstractContextManager[Iterator[Sequence[Any]]]:
     """The secrets that there were at a revision, sorted by key, as rows of `secrets_inside`.
 
-    The same holds of them: plain tuples for `listed` and `opened`, a few in memory at once, and nothing may
+    The same holds: plain tuples for `list_item` and `opened`, a few in memory at once, and nothing may
     be executed before the context ends. Version and `updated_at` are of then, `created_at` is the key's
     first; the description is today's, None for a key that is deleted since. Raises `NotFound` for a later
     revision.
     """
-    require_revision(place, rev)
+    require_revision(environment, rev)
     statement = _STATE[call.connection.dialect.name]
-    return statement.streamed(call.connection, {"environment_id": place.id, "rev": rev})
+    return statement.streamed(call.connection, {"environment_id": environment.id, "rev": rev})
 
 
 def open_state(call: Call, at: Address, rev: int) -> tuple[Environment, dict[str, str]]:
     """As `open_all`, with the values of a revision. Raises the same, and `NotFound` for a later one."""
     row = environment_row(call, at, _SIZED_STATE[call.connection.dialect.name], rev=rev)
-    place = Environment(*row[:-1])
-    require_revision(place, rev)
-    parameters = {"environment_id": place.id, "rev": rev}
-    return place, open_admitted(call, place.id, row.size, _STATE, parameters)
+    environment = Environment(*row[:-1])
+    require_revision(environment, rev)
+    parameters = {"environment_id": environment.id, "rev": rev}
+    return environment, open_admitted(call, environment.id, row.size, _STATE, parameters)
 
 
 def find_version(call: Call, at: Address, key: str, version: int) -> tuple[UUID, Sealed]:

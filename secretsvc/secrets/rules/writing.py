@@ -21,8 +21,8 @@ from secretsvc.kernel.crypto import Envelope
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules.bounds import check_growth, check_room
-from secretsvc.secrets.rules.known import LIVE_COUNT, Known, known_secrets, secret_ids
+from secretsvc.secrets.rules.bounds import check_capacity, check_growth
+from secretsvc.secrets.rules.known import UNDELETED_COUNT, Known, known_secrets, secret_ids
 from secretsvc.secrets.rules.planning import (
     ADDED,
     CHANGED,
@@ -92,22 +92,22 @@ def write(
     call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        place = find_environment(call, at) if dry_run else lock_environment(call, at)
+        environment = find_environment(call, at) if dry_run else lock_environment(call, at)
         if not dry_run:
-            require_reason(place, reason)
-        if expected_rev is not None and expected_rev != place.rev:
+            require_reason(environment, reason)
+        if expected_rev is not None and expected_rev != environment.rev:
             raise PreconditionFailed()
-        known = known_secrets(call, place.id, keys() if callable(keys) else keys, whole=whole)
-        plan = planner(place, known)
+        known = known_secrets(call, environment.id, keys() if callable(keys) else keys, whole=whole)
+        plan = planner(environment, known)
         changes = changes_of(plan, known)
         described = described_alone(plan, known, changes)
         if dry_run or not (changes or described):
-            check_growth(call, place.id, changes)
-            return _written(place.rev, changes, described)
-        _apply(call, place, plan, changes, described, known)
-        record_revision(call, place, action, reason)
-        written = _written(place.rev + 1, changes, described)
-        _record(call, place, action, reason, written, plan.detail)
+            check_growth(call, environment.id, changes)
+            return _written(environment.rev, changes, described)
+        _apply(call, environment, plan, changes, described, known)
+        record_revision(call, environment, action, reason)
+        written = _written(environment.rev + 1, changes, described)
+        _record(call, environment, action, reason, written, plan.detail)
         return written
 
     return _with_second_try(call, attempt)
@@ -125,12 +125,24 @@ def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
 
 
 def _record(
-    call: Call, place: Environment, action: str, reason: str | None, written: Written, more: Mapping[str, Any]
+    call: Call,
+    environment: Environment,
+    action: str,
+    reason: str | None,
+    written: Written,
+    more: Mapping[str, Any],
 ) -> None:
     detail = {"rev": written.rev, "changes": written.changes, **more}
     if written.described:
         detail["described"] = written.described
-    record(call, action, project_id=place.project_id, environment_id=place.id, reason=reason, detail=detail)
+    record(
+        call,
+        action,
+        project_id=environment.project_id,
+        environment_id=environment.id,
+        reason=reason,
+        detail=detail,
+    )
 
 
 def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Written:
@@ -139,21 +151,21 @@ def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Writt
 
 def _apply(
     call: Call,
-    place: Environment,
+    environment: Environment,
     plan: Plan,
     changes: list[Change],
     described: Iterable[str],
     known: Mapping[str, Known],
 ) -> None:
     try:
-        envelopes = _sealed(call, place, plan, changes) if changes else {}
-        _advance(call, place, growth_of(changes), seals=bool(envelopes))
+        envelopes = _sealed(call, environment, plan, changes) if changes else {}
+        _advance(call, environment, growth_of(changes), seals=bool(envelopes))
         ids = {key: one.id for key, one in known.items()}
         new = [change for change in changes if change.key not in ids]
         if new:
-            ids |= _insert_secrets(call, place, plan, new)
+            ids |= _insert_secrets(call, environment, plan, new)
         if changes:
-            versions = [_version_row(call, place, change, ids, envelopes) for change in changes]
+            versions = [_version_row(call, environment, change, ids, envelopes) for change in changes]
             insert_many(call.connection, secret_version, versions)
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         updates += [_described_row(plan, known[key]) for key in described]
@@ -166,16 +178,16 @@ def _apply(
         raise LostRace from None
 
 
-def _sealed(call: Call, place: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
+def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
     """The envelopes of a write by their key; nothing is removed by one."""
     kept = [change for change in changes if change.kind != REMOVED]
-    plain = [Plain(place.id, one.key, one.version, plan.values[one.key]) for one in kept]
+    plain = [Plain(environment.id, one.key, one.version, plan.values[one.key]) for one in kept]
     return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
-def _advance(call: Call, place: Environment, growth: int, *, seals: bool) -> None:
+def _advance(call: Call, environment: Environment, growth: int, *, seals: bool) -> None:
     """Takes the next revision; by the same statement asks whether the key may seal, and counts what grows."""
-    parameters = {"environment_id": place.id, "present": place.rev, "now": call.now}
+    parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
     if seals:
         parameters["active_kid"] = call.ring.active_kid
     moved = call.connection.execute(_ADVANCE[seals, growth > 0], parameters).first()
@@ -185,13 +197,15 @@ def _advance(call: Call, place: Environment, growth: int, *, seals: bool) -> Non
             doubt(call)
         raise LostRace
     if growth > 0:
-        check_room(call, moved.live + growth)
+        check_capacity(call, moved.undeleted + growth)
 
 
-def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Collection[Change]) -> dict[str, int]:
+def _insert_secrets(
+    call: Call, environment: Environment, plan: Plan, new: Collection[Change]
+) -> dict[str, int]:
     rows = [
         {
-            "environment_id": place.id,
+            "environment_id": environment.id,
             "key": change.key,
             "description": plan.descriptions.get(change.key),
             "version": change.version,
@@ -202,17 +216,21 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Collection[
         for change in new
     ]
     insert_many(call.connection, secret, rows)
-    return secret_ids(call, place.id, [change.key for change in new])
+    return secret_ids(call, environment.id, [change.key for change in new])
 
 
 def _version_row(
-    call: Call, place: Environment, change: Change, ids: Mapping[str, int], envelopes: Mapping[str, Envelope]
+    call: Call,
+    environment: Environment,
+    change: Change,
+    ids: Mapping[str, int],
+    envelopes: Mapping[str, Envelope],
 ) -> dict[str, Any]:
     envelope, kid = envelopes.get(change.key, (None, None))
     return {
         "secret_id": ids[change.key],
         "version": change.version,
-        "rev": place.rev + 1,
+        "rev": environment.rev + 1,
         "envelope": envelope,
         "kid": kid,
         "created_at": call.now,
@@ -252,10 +270,10 @@ _NEXT = (
     .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
 )
 _NEXT_SEALING = _NEXT.where(MAY_SEAL)
-_LIVE = LIVE_COUNT.scalar_subquery().label("live")
+_UNDELETED = UNDELETED_COUNT.scalar_subquery().label("undeleted")
 #: By whether values are sealed, and whether there will be more of them.
 _ADVANCE = {
     (False, False): _NEXT.returning(environment.c.rev),
     (True, False): _NEXT_SEALING.returning(environment.c.rev),
-    (True, True): _NEXT_SEALING.returning(_LIVE),
+    (True, True): _NEXT_SEALING.returning(_UNDELETED),
 }

@@ -41,13 +41,13 @@ def editor(context: Environment, request: Any) -> Any:
 
     What was typed for a key that is gone since stands in a row for a new one.
     """
-    sheet, form = editing_domain.sheet(request.call, context.address), request.form
-    for key in sorted(typed_keys(form) - {item.key for item in sheet.items}):
+    state, form = editing_domain.editor_state(request.call, context.address), request.form
+    for key in sorted(typed_keys(form) - {item.key for item in state.items}):
         for name, text in (("key", key), ("value", form[f"value.{key}"])):
             form.values[f"new.of-{key}.{name}"] = text
         form.values[f"new.of-{key}.description"] = form[f"description.{key}"]
     rows = rows_of(form)[: request.call.settings.env_max_secrets]
-    return {"sheet": sheet, "new_rows": rows or [str(row) for row in range(NEW_ROWS)]}
+    return {"state": state, "new_rows": rows or [str(row) for row in range(NEW_ROWS)]}
 
 
 def rows_of(form: Form) -> list[str]:
