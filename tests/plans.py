@@ -55,7 +55,7 @@ def executed(engine: Engine, table: str) -> Iterator[list[Executed]]:
 
 
 def lengthen(service: Service, count: int) -> None:
-    """Gives each undeleted secret so many versions more, a revision each, which their envelopes do not fit."""
+    """Gives each undeleted secret so many versions more, of a revision each, which no envelope fits."""
     for statement in (LENGTHEN, LENGTHEN_REVISIONS):
         service.execute(statement.replace(":count", str(count)))
     service.execute(f"UPDATE environment SET rev = rev + {count}")  # noqa: S608

@@ -72,6 +72,7 @@ def includeme(config: Any) -> None:
     _declare_projects(config)
     _declare_project(config)
     _declare_environments(config)
+    _declare_environment(config)
 
 
 def _declare_projects(config: Any) -> None:
@@ -152,6 +153,9 @@ def _declare_environments(config: Any) -> None:
         status=201,
         response=schemas.Environment(),
     )
+
+
+def _declare_environment(config: Any) -> None:
     config.add_api_view(
         get_environment,
         context=Environment,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets.schemas import SecretKey
+from secretsvc.secrets.schemas.secrets import SecretKey
 from secretsvc.web.tree import Node
 
 

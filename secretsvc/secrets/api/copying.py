@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.secrets import schemas
 from secretsvc.secrets.api.secrets import judged_reason, told
 from secretsvc.secrets.domain import copying as domain
 from secretsvc.secrets.resources import Secrets
+from secretsvc.secrets.schemas import history as schemas
+from secretsvc.secrets.schemas.secrets import WriteResult
 from secretsvc.web.precondition import refuse_precondition
 
 
@@ -59,7 +60,7 @@ def includeme(config: Any) -> None:
             summary=summary,
             role=Role.WRITER,
             body=body,
-            response=schemas.WriteResult(),
+            response=WriteResult(),
             errors=(409, 412),
             also_judged=judged_reason,
         )

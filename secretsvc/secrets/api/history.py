@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import history as domain
 from secretsvc.secrets.resources import Revisions, Secrets
+from secretsvc.secrets.schemas import history as schemas
 
 
 def list_revisions(context: Revisions, request: Any) -> Any:

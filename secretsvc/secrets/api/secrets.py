@@ -7,13 +7,13 @@ from typing import Any
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue
-from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import history, reading, writing
 from secretsvc.secrets.domain.conditional import revision_if_known
 from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
 from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.conditional import not_modified, revisions_known, set_tag
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 

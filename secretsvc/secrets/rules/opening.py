@@ -74,14 +74,14 @@ class Marks:
 
 
 def open_kept(
-    call: Call, environment_id: UUID, wanted: Collection[Entry], settled: Collection[str]
+    call: Call, environment_id: UUID, wanted: Collection[Entry], left_alone: Collection[str]
 ) -> dict[str, str]:
-    """Opens all that are wanted; the values, by key, that are not `settled`, and are admitted before.
+    """Opens all that are wanted; the values, by key, that are not `left_alone`, and are admitted before.
 
     Raises `DecryptFailed`, `UnknownKid` for any of them, and `Unavailable`.
     """
     cipher = call.ring.within(environment_id)
-    admitted = sum(one.size for one in wanted if one.key not in settled)
+    admitted = sum(one.size for one in wanted if one.key not in left_alone)
     call.admit(admitted)
     count, size = 0, 0
     values: dict[str, str] = {}
@@ -91,7 +91,7 @@ def open_kept(
             key = by_place[secret_id, version].key
             value = cipher.open(envelope, kid, key, version).decode("utf-8")
             count += 1
-            if key in settled:
+            if key in left_alone:
                 continue
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
             size += getsizeof(value) - _EMPTY

@@ -32,9 +32,9 @@ def bring(
     `DecryptFailed`, `UnknownKid`, `Unavailable`.
     """
     live = live_of(known, taken)
-    settled = live.keys() if existing == SKIP else same_versions(environment, live, taken)
-    values = open_kept(call, taken.id, taken.entries.values(), settled) if taken.entries else {}
-    there = [(live[key], taken.entries[key].size) for key in live.keys() - settled]
+    left_alone = live.keys() if existing == SKIP else same_versions(environment, live, taken)
+    values = open_kept(call, taken.id, taken.entries.values(), left_alone) if taken.entries else {}
+    there = [(live[key], taken.entries[key].size) for key in live.keys() - left_alone]
     if there:
         likes = [Like(one.id, one.key, one.version, size) for one, size in there]
         drop_equal(call, environment.id, likes, values)

@@ -92,11 +92,7 @@ def write(
     call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        environment = find_environment(call, at) if dry_run else lock_environment(call, at)
-        if not dry_run:
-            require_reason(environment, reason)
-        if expected_rev is not None and expected_rev != environment.rev:
-            raise PreconditionFailed()
+        environment = _begin(call, at, expected_rev, reason, dry_run=dry_run)
         known = known_secrets(call, environment.id, keys() if callable(keys) else keys, whole=whole)
         plan = planner(environment, known)
         changes = changes_of(plan, known)
@@ -111,6 +107,17 @@ def write(
         return written
 
     return _with_second_try(call, attempt)
+
+
+def _begin(
+    call: Call, at: Address, expected_rev: int | None, reason: str | None, *, dry_run: bool
+) -> Environment:
+    environment = find_environment(call, at) if dry_run else lock_environment(call, at)
+    if not dry_run:
+        require_reason(environment, reason)
+    if expected_rev is not None and expected_rev != environment.rev:
+        raise PreconditionFailed()
+    return environment
 
 
 def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:

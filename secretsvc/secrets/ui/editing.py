@@ -14,13 +14,13 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.formats import write_env
 from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import REFUSALS, see_other

@@ -10,12 +10,12 @@ from secretsvc.access.domain.readers import readers
 from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.projects.resources import Environment, Project
-from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import matrix as matrix_domain
 from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
+from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.forms import Form
 from secretsvc.web.pages import see_other
 from secretsvc.web.query import parse_query
