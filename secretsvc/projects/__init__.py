@@ -8,5 +8,10 @@ def includeme(config: Any) -> None:
     config.include(".api")
     config.include(".ui")
     config.add_audit_action(
-        "project.create", "project.update", "project.delete", "environment.create", "environment.delete"
+        "project.create",
+        "project.update",
+        "project.delete",
+        "environment.create",
+        "environment.update",
+        "environment.delete",
     )

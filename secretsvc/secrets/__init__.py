@@ -7,7 +7,9 @@ def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".directives")
     config.add_models(".models")
-    config.include(".api")
+    config.include(".api.secrets")
+    config.include(".api.history")
+    config.include(".api.copying")
     config.include(".ui.pages")
     config.include(".ui.editing")
     config.add_audit_action(
@@ -17,5 +19,7 @@ def includeme(config: Any) -> None:
         "secret.rollback",
         "secret.reveal",
         "secret.export",
+        "secret.copy",
+        "secret.restore",
         "keyring.adopt",
     )

@@ -24,19 +24,19 @@ FILLED = {
     "error_codes": "web/error_codes.py",
     "error_links": "web/shell.py",
     "formats": "secrets/directives.py",
-    "key_providers": "service.py",
+    "key_providers": "registry.py",
     "models": "directives.py",
     "navigation": "web/pages.py",
     "pages": "web/pages.py",
     "public_paths": "web/views.py",
     "revealing": "web/views.py",
-    "service_settings": "service.py",
+    "service_settings": "registry.py",
     "tabs": "web/pages.py",
     "tree": "web/tree.py",
 }
 #: Those who read what others filled while the application is configured.
 READS = {
-    ("secrets/api.py", "formats"): "the description of its operations, as it is when that is made",
+    ("secrets/api/secrets.py", "formats"): "the description of its operations, as it is when that is made",
     ("directives.py", "service_settings"): "to add to them",
     ("web/views.py", "tree"): "a view's verb is a part of the tree",
 }

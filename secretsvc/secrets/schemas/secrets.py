@@ -70,10 +70,17 @@ VALUES = MapOf(SecretKey(), SecretValue())
 DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 
 
+class StateQuery(Body):
+    """`GET …/secrets`."""
+
+    rev = optional(IntegerText())
+
+
 class RevealQuery(Body):
     """`GET …/secrets/{key}`."""
 
     reason = optional(READ_REASON, missing="reveal")
+    version = optional(IntegerText(minimum=1))
 
 
 class ExportQuery(Body):
@@ -84,6 +91,7 @@ class ExportQuery(Body):
         self.children.insert(0, optional(Choice.of(formats), name="format", missing="json"))
 
     reason = optional(READ_REASON, missing="export")
+    rev = optional(IntegerText())
 
 
 class BatchBody(Body):
@@ -117,6 +125,7 @@ class RenameBody(Body):
     # `from` is a word of the language, so that the field's name is given as text.
     source = required(SecretKey(), name="from")
     to = required(SecretKey())
+    reason = optional(REASON)
 
 
 class RollbackBody(Body):
