@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from secretsvc.secrets.schemas.secrets import SecretKey
 from secretsvc.web.schema import (
     Body,
     Choice,
     IntegerText,
     Items,
-    SecretKey,
     Slug,
     Text,
     optional,

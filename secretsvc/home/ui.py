@@ -12,7 +12,7 @@ from secretsvc.kernel.authorization import Role, administered
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.keyring.domain import key_ring
 from secretsvc.projects.ui import project_list
-from secretsvc.web.errors import STATUS
+from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import validate
@@ -36,7 +36,7 @@ def home(_context: Root, request: Any) -> Any:
             return {"found": _found(request.call, text), "waiting": None}
     except ValidationFailed as error:
         request.form.refuse(error)
-        request.response.status_int = STATUS[error.code]
+        request.response.status_int = status_of(request, error)
     return {"found": None, "waiting": _waiting(request.call), **project_list(request)}
 
 

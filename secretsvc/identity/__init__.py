@@ -7,3 +7,4 @@ def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
+    config.add_audit_action("identity.update")
