@@ -57,6 +57,10 @@ def includeme(config: Any) -> None:
         query=ListQuery(),
         response=schemas.IdentityPage(),
     )
+    _declare_changes(config)
+
+
+def _declare_changes(config: Any) -> None:
     config.add_api_view(
         announce_identity,
         context=Identities,

@@ -243,7 +243,7 @@ def test_twenty_first_visits_at_once_beside_the_announcement_make_one_that_was_s
 
 
 def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, monkeypatch):
-    settle, overtaken = Admission._settle, []
+    settle, overtaken = Admission._create_or_touch, []
 
     def overtake(self, connection, principal, known, *rest):
         # Between the look for the identity and its making.
@@ -253,7 +253,7 @@ def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, mo
             connection.execute(identity.insert(), row)
         settle(self, connection, principal, known, *rest)
 
-    monkeypatch.setattr(Admission, "_settle", overtake)
+    monkeypatch.setattr(Admission, "_create_or_touch", overtake)
     answered = service.user(ADA).get("/whoami").json["identity"]
     assert overtaken == [None]
     assert answered["last_seen_at"] is not None
