@@ -19,12 +19,12 @@ help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy
-	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
+	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade heads
 	@echo "secretsvc serves http://$(LISTEN)/ (choose who you are at http://$(LISTEN)/.devproxy/)"
 	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
 
 demo: $(VENV)/run.done .dev/master-key ## fill the development database with a believable organisation
-	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade head
+	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade heads
 	@MASTER_KEY="$$(cat .dev/master-key)" $(DEVELOPMENT) $(BIN)/python -W ignore -m demo development.ini
 
 # What takes long or wants a browser and balancers, real processes under load and the fuzz, is in `test-all`.
@@ -45,7 +45,7 @@ RESULTS ?= bench.json
 BEFORE ?= before.json
 
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in operations served clients writers memory growth audit_pages snapshot; do \
+	@for script in operations served clients writers memory growth states audit_pages search snapshot; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
 	@for script in absent_or_invisible denied_often rekey pages; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 

@@ -1,27 +1,40 @@
-"""Alembic's entry: the same settings as the service, on either database."""
+"""Alembic's entry: the same settings and the same packages as the service, on either database."""
 
+from contextlib import ExitStack
 from logging.config import fileConfig
+from pathlib import Path
 
+from alembic.util.exc import CommandError
+from pyramid.exceptions import ConfigurationError
 from pyramid.paster import get_appsettings
 
+import secretsvc
 from alembic import context
 from secretsvc.db.base import Base
 from secretsvc.db.engine import Mode, for_mode, make_engine
-from secretsvc.kernel.settings import Settings
 
 config = context.config
 
 
-def database_url() -> str:
-    """The URL from the environment, or from the ini file's application section."""
+def application():
+    """The registry of what the ini file's application section configures; nothing is served."""
     settings = get_appsettings(config.config_file_name, config.get_main_option("app_section", "main"))
-    return Settings(settings).database_url
+    try:
+        return secretsvc.assemble(settings).registry
+    except ConfigurationError as error:
+        raise CommandError(str(error)) from error
 
 
-def run() -> None:
+def run(registry):
     """Applies the migrations in one transaction, so that a failed one leaves nothing behind."""
-    engine = make_engine(config.attributes.get("url") or database_url())
-    with engine.connect() as connection:
+    models, script = registry.models, context.script
+    # Before Alembic reads its first script: the branches of plugins lie in their own packages.
+    ours = script.version_locations or [str(Path(script.dir, "versions"))]
+    script.version_locations = [*ours, *(branch.location for branch in models.branches)]
+    engine = make_engine(config.attributes.get("url") or registry.service_settings.database_url)
+    with ExitStack() as stack:
+        stack.callback(engine.dispose)
+        connection = stack.enter_context(engine.connect())
         writer = for_mode(connection, Mode.WRITE)
         if writer.dialect.name == "postgresql":
             # The limits of requests are not those of building an index.
@@ -31,13 +44,18 @@ def run() -> None:
         # Alembic would give each migration on SQLite a transaction of its own, which waits for the turn of
         # the one before it; begun as ours are, one undoes a schema there as well as on PostgreSQL.
         context.configure(
-            connection=writer, target_metadata=Base.metadata, compare_type=True, transactional_ddl=True
+            connection=writer,
+            target_metadata=Base.metadata,
+            include_object=lambda table, name, kind, reflected, _: (
+                kind != "table" or reflected or name in models.names
+            ),
+            compare_type=True,
+            transactional_ddl=True,
         )
         with context.begin_transaction():
             context.run_migrations()
-    engine.dispose()
 
 
 if config.config_file_name and not config.attributes.get("url"):
     fileConfig(config.config_file_name, disable_existing_loggers=False)
-run()
+run(application())

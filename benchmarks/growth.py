@@ -1,4 +1,5 @@
-"""How times grow with what is stored: the audit log, grants of others, projects, secrets, and their versions.
+"""How times grow with what is stored: the audit log, grants of others, projects, secrets, their versions, and
+the keys that a search looks through.
 
 Each curve is measured at several sizes in turns. The ratio is that of the largest to the smallest; a line's
 name ends with the exponent of its curve, 0 for flat and 1 for linear, by least squares over the logarithms,
@@ -16,6 +17,7 @@ from typing import Any
 
 import audit_pages
 import orjson
+import search
 import snapshot
 from bench import ENGINES, PageRequest, Report, Request, Service, databases, in_turn, options_of, service_over
 from plans import lengthen
@@ -91,9 +93,18 @@ def with_history(service: Service, count: int) -> dict[str, Request]:
             lengthen(service, more)
     service.execute("ANALYZE")
     return of_secrets(service) | {
+        "list at revision 1": Request(service, ROOT, "GET", f"{PROD}/secrets?rev=1", 200),
+        "export at revision 1": Request(service, ROOT, "GET", f"{PROD}/secrets:export?rev=1", 200),
+        "revisions": Request(service, ROOT, "GET", f"{PROD}/revisions?limit=1&cursor=3", 200),
         "editor": PageRequest(service, ROOT, "GET", PROD, 200),
         "matrix": PageRequest(service, ROOT, "GET", "/projects/shop", 200),
     }
+
+
+def with_keys(service: Service, count: int) -> dict[str, Request]:
+    """So many keys to be searched, by who sees them all and by who sees 200 of them."""
+    search.fill(service, count)
+    return {f"search, {name}": request for name, request in search.questions(service)}
 
 
 CURVES: dict[str, tuple[Callable[[Service, int], dict[str, Request]], tuple[int, ...]]] = {
@@ -102,6 +113,7 @@ CURVES: dict[str, tuple[Callable[[Service, int], dict[str, Request]], tuple[int,
     "projects": (with_projects, (10, 100, 1_000, 10_000)),
     "secrets": (with_secrets, (10, 50, 100, 500)),
     "versions": (with_history, (2_000, 10_000, 50_000, 200_000)),
+    "keys": (with_keys, (1_000, 10_000, 100_000)),
 }
 
 

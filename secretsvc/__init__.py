@@ -8,9 +8,12 @@ from pyramid.config import Configurator
 from pyramid.settings import aslist
 
 from secretsvc.registry import report
+from secretsvc.web.declaring import commit
+from secretsvc.web.openapi import check_described
 
 #: In the order in which they may import each other; no package imports a later one.
 PACKAGES = (
+    "tables",
     "audit",
     "authorization",
     "projects",
@@ -32,7 +35,17 @@ def main(_global_config: dict[str, str], **settings: str) -> Any:
 
 
 def configure(settings: dict[str, str]) -> Configurator:
-    """The whole configuration, committed; commands use its registry without serving anything."""
+    """The whole configuration, committed and reported on; commands use its registry without serving.
+
+    Raises `ConfigurationError` with one line that says what to do where a package declares what cannot be.
+    """
+    config = assemble(settings)
+    report(config.registry)
+    return config
+
+
+def assemble(settings: dict[str, str]) -> Configurator:
+    """As `configure`, with nothing told of the settings: of them migrations need the database's alone."""
     defaults = {"tm.annotate_user": "false", "tm.manager_hook": "pyramid_tm.explicit_manager"}
     settings = {**defaults, **settings}
     # Pyramid would include these first, before there are directives for them to use.
@@ -47,6 +60,6 @@ def configure(settings: dict[str, str]) -> Configurator:
         config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")
     config.include("secretsvc.web.views.finalize_request_class")
-    config.commit()
-    report(config.registry)
+    commit(config)
+    check_described(config.registry)
     return config

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from pyramid.exceptions import ConfigurationError
 from pyramid.paster import get_appsettings, setup_logging
 
 import secretsvc
@@ -147,7 +148,10 @@ def explain_token(ini: str) -> None:
 
 def _registry(ini: str) -> Any:
     setup_logging(ini)
-    return secretsvc.configure(get_appsettings(ini)).registry
+    try:
+        return secretsvc.configure(get_appsettings(ini)).registry
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @contextmanager

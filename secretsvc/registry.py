@@ -17,6 +17,7 @@ from secretsvc.kernel.memory import give_back_what_is_freed
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
+from secretsvc.web.declaring import declare
 
 log = logging.getLogger(__name__)
 
@@ -32,20 +33,21 @@ def add_key_provider(config: Any, name: str, provider: KeyProvider) -> None:
     def register() -> None:
         providers[name] = provider
 
-    config.action(("secretsvc key provider", name), register)
+    declare(config, "key provider", name, register)
 
 
 def includeme(config: Any) -> None:
     """Puts them on the registry; none is opened before it is needed."""
     give_back_what_is_freed()
     registry = config.registry
-    settings = Settings(registry.settings)
+    settings = Settings.own(registry.settings)
     registry.service_settings = settings
     registry.database = Database(settings)
     registry.key_providers = {}
     registry.refusals = Refusals()
     registry.plaintext_budget = PlaintextBudget(lambda: settings.plaintext_max_bytes)
     config.add_directive("add_key_provider", add_key_provider)
+    config.include("secretsvc.directives")
 
     @cache
     def load_ring() -> KeyRing:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ import pytest
 from alembic.config import Config
 from psycopg import sql
 
+import secretsvc
 from alembic import command
-from secretsvc.db.base import Base
 
 # Whatever a test may have added to a schema or taken from it.
 _SCHEMA = """
@@ -39,6 +40,12 @@ def migrate(url: str, revision: str = "head") -> None:
     config = Config(ROOT / "production.ini")
     config.attributes["url"] = url
     command.upgrade(config, revision)
+
+
+@cache
+def registered_tables() -> tuple[str, ...]:
+    """The tables of the application without plugins."""
+    return tuple(secretsvc.assemble({}).registry.models.names)
 
 
 class SqliteDatabases:
@@ -98,7 +105,7 @@ class PostgresqlDatabases:
             # As a replica neither the append-only triggers nor foreign keys stand in the way.
             connection.execute("SET LOCAL session_replication_role = replica")
             connection.execute("SET LOCAL lock_timeout = '2s'")
-            for table in Base.metadata.tables:
+            for table in registered_tables():
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
         return True
 

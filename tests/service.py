@@ -285,7 +285,7 @@ class Furniture:
         url = databases.create()
         service = Service(url, issuer)
         arrange(service, "shop", "prod", "dev")
-        self._rows = {table: [dict(row) for row in service.rows(table)] for table in _tables()}
+        self._rows = {table: [dict(row) for row in service.rows(table)] for table in _tables(service)}
         service.close()
         _let_go(service.app)
         databases.drop(url)
@@ -300,8 +300,9 @@ class Furniture:
         return service.user()
 
 
-def _tables() -> list[Any]:
-    return Base.metadata.sorted_tables
+def _tables(service: Service) -> list[Any]:
+    registered = service.app.registry.models.tables
+    return [table for table in Base.metadata.sorted_tables if table in registered]
 
 
 Maker = Callable[..., Service]

@@ -12,11 +12,12 @@ from webtest import TestResponse
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
-from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
-TABLES = (project, environment, secret, secret_version, group, group_member, grant)
+TABLES = (project, environment, secret, secret_version, revision, group, group_member, grant)
 LISTED = ("listed@example.com", "disabled-though-listed@example.com")
 
 
@@ -24,7 +25,7 @@ Asked = tuple[TestResponse, list[Any]]
 
 
 class World:
-    """Arranged once; `restore` undoes what a request did to anything but identities and the log."""
+    """Arranged once; `restore` undoes what a request did to anything but the log and who was seen."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -43,6 +44,9 @@ class World:
         for value in ("one", "two"):
             path = "/projects/shop/environments/prod/secrets:batch"
             root.post(path, {"mode": "merge", "set": {"KEY": value}})
+        root.post(path.replace("prod", "dev"), {"mode": "merge", "set": {"KEY": "other"}})
+        root.post(path, {"mode": "merge", "set": {"GONE": "x"}})
+        root.post(path, {"mode": "merge", "delete": ["GONE"]})
         crew = service.group("crew", "member@example.com")
         subject = "subject@example.com"
         self.names = {
@@ -111,6 +115,7 @@ class World:
         with write_transaction(self.service.engine) as connection:
             for table in reversed(TABLES):
                 connection.execute(delete(table))
+            connection.execute(delete(identity).where(identity.c.last_seen_at.is_(None)))
             for table, rows in zip(TABLES, self._rows, strict=True):
                 connection.execute(insert(table), rows)
 

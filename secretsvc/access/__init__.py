@@ -10,3 +10,4 @@ def includeme(config: Any) -> None:
     config.include(".ui.grant")
     config.include(".ui.identity")
     config.include(".ui.scope")
+    config.add_audit_action("grant.create", "grant.update", "grant.delete")

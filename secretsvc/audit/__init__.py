@@ -5,4 +5,6 @@ from typing import Any
 
 def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
+    config.include(".directives")
+    config.add_models(".models")
     config.include(".tweens")

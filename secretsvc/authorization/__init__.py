@@ -7,3 +7,4 @@ def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".tweens")
     config.include(".policy")
+    config.add_audit_action("identity.create", "grant.bootstrap")

@@ -7,3 +7,13 @@ def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
+    config.add_audit_action(
+        "group.create",
+        "group.update",
+        "group.delete",
+        "group.member.add",
+        "group.member.remove",
+        "group.grant.create",
+        "group.grant.update",
+        "group.grant.delete",
+    )

@@ -5,4 +5,5 @@ from typing import Any
 
 def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
+    config.include(".api")
     config.include(".ui")

@@ -7,7 +7,7 @@ from typing import Any
 
 from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.home import schemas
-from secretsvc.home.domain.search import search
+from secretsvc.home.domain.search import KINDS, search
 from secretsvc.home.domain.waiting import count_unknown_identities, expiring_grants
 from secretsvc.kernel.authorization import Role, administered
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
@@ -15,7 +15,7 @@ from secretsvc.keyring.domain import key_ring
 from secretsvc.projects.ui import project_list
 from secretsvc.tokens.domain import SOON_MS as TOKENS_SOON_MS
 from secretsvc.tokens.domain import EndingToken, ending_tokens
-from secretsvc.web.errors import STATUS
+from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import validate
@@ -26,6 +26,8 @@ from secretsvc.web.views import ANY_IDENTITY
 LATELY = 7 * 86_400_000
 #: How many of the former stand on the page.
 SHOWN = 20
+#: How many of each kind that a search found.
+FOUND = 50
 
 
 def home(_context: Root, request: Any) -> Any:
@@ -33,14 +35,21 @@ def home(_context: Root, request: Any) -> Any:
     text = parse_query(request.environ).get("q", "").strip()
     request.form = Form({"q": text})
     try:
-        found = search(request.call, **validate(schemas.SearchQuery(), {"text": text}))
+        if text:
+            return {"found": _found(request.call, text), "waiting": None}
     except ValidationFailed as error:
         request.form.refuse(error)
-        request.response.status_int = STATUS[error.code]
-        text = ""
-    if text:
-        return {"found": found, "waiting": None}
+        request.response.status_int = status_of(request, error)
     return {"found": None, "waiting": _waiting(request.call), **project_list(request)}
+
+
+def _found(call: Any, text: str) -> dict[str, Any]:
+    """What was found by its kind, and whether of one kind there is more. Raises `ValidationFailed`."""
+    query = validate(schemas.PageQuery(), {"text": text})
+    found = search(call, query["text"], FOUND + 1)
+    of_kind = {kind: [one for one in found if one.kind == kind] for kind in KINDS}
+    cut = any(len(some) > FOUND for some in of_kind.values())
+    return {kind: some[:FOUND] for kind, some in of_kind.items()} | {"cut": cut}
 
 
 def _waiting(call: Any) -> dict[str, Any] | None:

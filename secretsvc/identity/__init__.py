@@ -1,4 +1,4 @@
-"""Identities: everyone who ever came with a valid assertion."""
+"""Identities: everyone who ever came with a valid assertion, or was announced."""
 
 from typing import Any
 
@@ -7,3 +7,4 @@ def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
+    config.add_audit_action("identity.update")

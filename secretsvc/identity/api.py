@@ -10,7 +10,9 @@ from secretsvc.identity.resources import Identities, Identity
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.tree import Root
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
+
+IDENTITY_LINKS = ("updateIdentity", "getEffectivePermissions")
 
 
 def who_am_i(_context: Root, request: Any) -> Any:
@@ -21,6 +23,12 @@ def who_am_i(_context: Root, request: Any) -> Any:
 def list_identities(_context: Identities, request: Any) -> Any:
     """`GET /identities`."""
     return domain.list_identities(request.call, Window(**request.query_values))
+
+
+def announce_identity(context: Identities, request: Any) -> Any:
+    """`POST /identities`."""
+    announced = domain.announce_identity(request.call, **request.body_values)
+    return created_at(request, context, announced.id, announced)
 
 
 def update_identity(context: Identity, request: Any) -> Any:
@@ -48,6 +56,23 @@ def includeme(config: Any) -> None:
         role=ADMIN_SOMEWHERE,
         query=ListQuery(),
         response=schemas.IdentityPage(),
+    )
+    _declare_changes(config)
+
+
+def _declare_changes(config: Any) -> None:
+    config.add_api_view(
+        announce_identity,
+        context=Identities,
+        method="POST",
+        operation_id="createIdentity",
+        errors=(409,),
+        links={name: {"id": "id"} for name in IDENTITY_LINKS},
+        summary="Announce an identity, so that it can be granted something before its first visit",
+        role=ADMIN_SOMEWHERE,
+        body=schemas.create_identity_body(),
+        status=201,
+        response=schemas.Identity(),
     )
     config.add_api_view(
         update_identity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,11 +13,12 @@ from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import update_one
+from secretsvc.db.statements import insert_or_ignore, update_one
 from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.ids import new_id
 from secretsvc.tables.identities import identity
 
 
@@ -35,7 +36,7 @@ def who_am_i(call: Call) -> WhoAmI:
 
 
 def list_identities(call: Call, window: Window, containing: str = "") -> Page[Identity]:
-    """Everyone who ever came with a valid assertion, the first first.
+    """Everyone who ever came with a valid assertion or was announced, the first first.
 
     With a text, those whose subject or display name contains it, in capitals or not.
     """
@@ -47,6 +48,21 @@ def list_identities(call: Call, window: Window, containing: str = "") -> Page[Id
             or_(*(column.icontains(containing, autoescape=True) for column in columns))
         )
     return page_of(call.connection, statement, identity.c.id, window, Identity)
+
+
+def announce_identity(call: Call, kind: str, subject: str, display_name: str | None = None) -> Identity:
+    """An identity before its first visit, so that it can be granted something (contract 5.12).
+
+    The subject is in the normal form of its kind, as in `kernel.subjects`. Raises `Conflict` for one that is
+    there.
+    """
+    assert_admin_somewhere(call)
+    announced = Identity(new_id(), kind, subject, display_name, False, call.now, None)
+    if not insert_or_ignore(call.connection, identity, asdict(announced)):
+        raise Conflict("The identity is there already.")
+    detail = {"identity_id": announced.id, "kind": kind, "subject": subject}
+    record(call, "identity.create", detail=detail)
+    return announced
 
 
 def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -> Identity:

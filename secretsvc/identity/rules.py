@@ -16,7 +16,7 @@ IDENTITY_NOT_FOUND = "Identity not found."
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An identity; times in epoch milliseconds."""
+    """An identity; times in epoch milliseconds, `last_seen_at` None until the first visit."""
 
     id: UUID
     kind: str
@@ -24,7 +24,7 @@ class Identity:
     display_name: str | None
     disabled: bool
     created_at: int
-    last_seen_at: int
+    last_seen_at: int | None
 
 
 def find_identity(call: Call, identity_id: UUID | None) -> Identity:

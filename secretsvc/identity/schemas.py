@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import colander
+
+from secretsvc.kernel.subjects import MAX_LENGTH, email_subject, exact_subject
 from secretsvc.web.schema import (
     CURSOR,
+    NAME,
     Body,
     Boolean,
     Choice,
@@ -11,9 +17,67 @@ from secretsvc.web.schema import (
     Integer,
     Items,
     Text,
+    Type,
+    Variants,
     optional,
     required,
 )
+from secretsvc.web.types import JsonSchema
+
+
+class PersonSubject(Type):
+    """The e-mail address of a person, which is lower-cased."""
+
+    example = "ada@example.com"
+
+    def read(self, node: Any, value: Any) -> str:
+        try:
+            return email_subject(value)
+        except ValueError:
+            raise colander.Invalid(node, "Must be an e-mail address.") from None
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "string", "minLength": 3, "maxLength": MAX_LENGTH, "pattern": "^[^@]+@[^@]+$"}
+
+
+class ServiceSubject(Type):
+    """The `common_name` of a service token, as it is."""
+
+    example = "deploy.access"
+
+    def read(self, node: Any, value: Any) -> str:
+        try:
+            return exact_subject(value)
+        except ValueError:
+            raise colander.Invalid(node, "Must be the common name of a service token.") from None
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH}
+
+
+class Announced(Body):
+    """What may be said of every identity beforehand."""
+
+    display_name = optional(NAME)
+
+
+class AnnouncedPerson(Announced):
+    """A person."""
+
+    kind = required(Choice("user"))
+    subject = required(PersonSubject())
+
+
+class AnnouncedService(Announced):
+    """A service token."""
+
+    kind = required(Choice("service"))
+    subject = required(ServiceSubject())
+
+
+def create_identity_body() -> Variants:
+    """`POST /identities`: what a subject may be depends on its kind."""
+    return Variants("kind", {"user": AnnouncedPerson(), "service": AnnouncedService()})
 
 
 class UpdateIdentityBody(Body):
@@ -38,7 +102,7 @@ class Identity(Body):
     display_name = required(Text(minimum=1, maximum=256, strip=True, nullable=True))
     disabled = required(Boolean())
     created_at = required(Integer())
-    last_seen_at = required(Integer())
+    last_seen_at = required(Integer(nullable=True))
 
 
 class IdentityPage(Body):

@@ -17,7 +17,7 @@ LIMIT = 100
 
 
 def identities_page(_context: Identities, request: Any) -> Any:
-    """Everyone who ever came with a valid assertion, or those that a text picks out."""
+    """Everyone who ever came with a valid assertion or was announced, or those that a text picks out."""
     text = parse_query(request.environ).get("q", "")
     query = validate(schemas.IdentityFilter(), {"q": text})
     page = domain.list_identities(request.call, Window(LIMIT, cursor_of(request)), query["q"])

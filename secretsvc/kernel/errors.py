@@ -158,6 +158,13 @@ class ServerMisconfigured(SecretsvcError):
     default_hint = "The service's log names the setting."
 
 
+class NotSupported(SecretsvcError):
+    """The server knows what is asked for, and does not do it."""
+
+    code = "NOT_IMPLEMENTED"
+    default_message = "The request asks for a transfer coding that is not supported."
+
+
 class NoAdminsConfigured(SecretsvcError):
     """Neither `BOOTSTRAP_ADMINS` nor a usable global admin grant exists."""
 

@@ -242,14 +242,32 @@ class Sources:
         if self._complaints.passes(text) is not None:
             log.error(text)
 
+    @classmethod
+    def own(cls, ini: Mapping[str, str]) -> Settings:
+        """Those of one application, to which packages may add."""
+        kind: type[Settings] = type("Settings", (cls,), {})
+        return kind(ini)
+
+    @classmethod
+    def known(cls) -> dict[str, Setting[Any]]:
+        """All that there are, by name, those that packages added included."""
+        named = (pair for kind in reversed(cls.__mro__) for pair in vars(kind).items())
+        return {name: one for name, one in named if isinstance(one, Setting)}
+
+    def add(self, name: str, setting: Setting[Any]) -> None:
+        """Takes in one of a package; one that is there by that name already stays."""
+        if name not in self.known():
+            setattr(type(self), name, setting)
+            setting.__set_name__(type(self), name)
+
     def report(self) -> frozenset[str]:
         """Logs the name of each setting that is missing or malformed, once, at the start, and returns them.
 
         Which of the master key's are needed is for the key provider to say.
         """
         bad = set()
-        for name, setting in vars(type(self)).items():
-            if isinstance(setting, Setting) and not name.startswith("master_key"):
+        for name in self.known():
+            if not name.startswith("master_key"):
                 try:
                     getattr(self, name)
                 except ServerMisconfigured:

@@ -10,10 +10,10 @@ from secretsvc.kernel.settings import (
     Settings,
     Sources,
     algorithms,
+    comma_separated,
     file_path,
     key_url,
     required_text,
-    words,
 )
 
 

@@ -9,3 +9,4 @@ def includeme(config: Any) -> None:
     config.include(".verdict")
     config.include(".api")
     config.include(".ui")
+    config.add_audit_action("keyring.rekey")

@@ -30,7 +30,10 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment as clients see it; `rev` rises by one with each write of secrets."""
+    """An environment as clients see it; `rev` rises by one with each write of secrets.
+
+    Writes to a `protected` one need a reason, and it cannot be deleted (contract 5.13).
+    """
 
     id: UUID
     project_id: UUID
@@ -40,13 +43,15 @@ class Environment:
     rev: int
     created_at: int
     updated_at: int
+    protected: bool = False
 
 
 def find_project(call: Call, at: Address) -> Project:
     """The project at an address that the caller may enter. Raises `NotFound`."""
-    for row in _PROJECT.rows(call.connection, {"project_slug": at.project}):
-        return Project(*row)
-    raise not_found(call, at)
+    rows = _PROJECT.rows(call.connection, {"project_slug": at.project})
+    if not rows:
+        raise not_found(call, at)
+    return Project(*rows[0])
 
 
 def find_environment(call: Call, at: Address) -> Environment:
@@ -68,10 +73,11 @@ def lock_environment(call: Call, at: Address) -> Environment:
 def environment_row(call: Call, at: Address, statement: Prepared, **parameters: Any) -> Any:
     """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
     slugs = {"project_slug": at.project, "environment_slug": at.environment}
-    for row in statement.rows(call.connection, slugs | parameters):
-        recheck_by_id(call, row.project_id, row.id)
-        return row
-    raise not_found(call, at)
+    rows = statement.rows(call.connection, slugs | parameters)
+    if not rows:
+        raise not_found(call, at)
+    recheck_by_id(call, rows[0].project_id, rows[0].id)
+    return rows[0]
 
 
 def project_in_sight(call: Call) -> ColumnElement[bool]:

@@ -5,6 +5,21 @@ from typing import Any
 
 def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
-    config.include(".api")
+    config.include(".directives")
+    config.add_models(".models")
+    config.include(".api.secrets")
+    config.include(".api.history")
+    config.include(".api.copying")
     config.include(".ui.pages")
     config.include(".ui.editing")
+    config.add_audit_action(
+        "secret.batch",
+        "secret.import",
+        "secret.rename",
+        "secret.rollback",
+        "secret.reveal",
+        "secret.export",
+        "secret.copy",
+        "secret.restore",
+        "keyring.adopt",
+    )

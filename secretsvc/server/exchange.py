@@ -55,7 +55,7 @@ class Parser(AnsweringParser):
 
 
 class _Answering(BaseTask):  # type: ignore[misc]  # it has no types of its own
-    """What both kinds of task do: settle with the channel, and end the connection when the process stops."""
+    """What both kinds of task do: tell the channel when they are done, and end the connection at a stop."""
 
     channel: Any
     request: Any

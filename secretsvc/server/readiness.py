@@ -10,7 +10,6 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import read_once
-from secretsvc.db.schema import REVISION
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
 
@@ -100,7 +99,7 @@ def database_state(registry: Any) -> State:
             if error.connection_invalidated:
                 raise
             found = []
-    if list(found) != [REVISION]:
+    if not registry.models.is_served(found):
         return State((SCHEMA,), degraded)
     return State(() if key_may_seal(registry) else (KEY,), degraded)
 

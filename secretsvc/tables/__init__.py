@@ -1,1 +1,9 @@
-"""The tables that authorization joins: identities, groups, grants, projects, environments."""
+"""The tables that authorization joins: identities, service tokens, groups, grants, projects, environments."""
+
+from typing import Any
+
+
+def includeme(config: Any) -> None:
+    """Registers the tables."""
+    for module in (".identities", ".service_tokens", ".grants", ".projects"):
+        config.add_models(module)

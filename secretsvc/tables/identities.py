@@ -1,4 +1,4 @@
-"""The identity table: everyone who ever came with a valid assertion."""
+"""The identity table: everyone who ever came with a valid assertion, or was announced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from secretsvc.db.base import Base, Id, Millis, table_of
 
 
 class Identity(Base):
-    """One user or service token; unique by kind and subject, so that no token can pose as a person."""
+    """One user or service token; unique by kind and subject, so that no token can pose as a person.
+
+    `last_seen_at` is NULL for one that was announced and did not come yet (contract 5.12).
+    """
 
     __tablename__ = "identity"
     __table_args__ = (
@@ -26,7 +29,7 @@ class Identity(Base):
     display_name: Mapped[str | None] = mapped_column(Text)
     disabled: Mapped[bool] = mapped_column(Boolean)
     created_at: Mapped[int] = mapped_column(Millis)
-    last_seen_at: Mapped[int] = mapped_column(Millis)
+    last_seen_at: Mapped[int | None] = mapped_column(Millis)
 
 
 identity = table_of(Identity)

@@ -10,7 +10,7 @@ from sqlalchemy import Row, delete, insert, select
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role

@@ -1,8 +1,8 @@
-"""Errors to HTTP, in this one place: the status of each code, the envelope, the page, the exception views."""
+"""Errors to HTTP, in this one place: the envelope, the page, the exception views."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import orjson
@@ -20,34 +20,13 @@ from secretsvc.kernel.errors import (
     Unavailable,
 )
 from secretsvc.kernel.throttle import Throttle
+from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.responses import Drawing, RelativeResponse
 
 #: Below it every answer is JSON; everything else is pages.
 JSON_PATHS = "/api/"
-
-STATUS = {
-    "BAD_REQUEST": 400,
-    "UNAUTHENTICATED": 401,
-    "FORBIDDEN": 403,
-    "NOT_FOUND": 404,
-    "CONFLICT": 409,
-    "VERSION_CONFLICT": 409,
-    "LAST_ADMIN": 409,
-    "PRECONDITION_FAILED": 412,
-    "PAYLOAD_TOO_LARGE": 413,
-    "VALIDATION_FAILED": 422,
-    "RATE_LIMITED": 429,
-    "INTERNAL": 500,
-    "DECRYPT_FAILED": 500,
-    "UNKNOWN_KID": 500,
-    "SERVER_MISCONFIGURED": 500,
-    "NOT_IMPLEMENTED": 501,
-    "NO_ADMINS_CONFIGURED": 503,
-    "IDENTITY_PROVIDER_UNAVAILABLE": 503,
-    "UNAVAILABLE": 503,
-}
 
 
 def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
@@ -82,17 +61,18 @@ def _answer(make: Callable[[SecretsvcError, Any], Response], error: SecretsvcErr
 def _document(error: SecretsvcError, request: Any) -> Response:
     return RelativeResponse(
         body=orjson.dumps(envelope(error, request.request_id)),
-        status=STATUS[error.code],
+        status=status_of(request, error),
         # WebOb drops the charset of JSON where it is given as one.
         headerlist=[("Content-Type", "application/json; charset=utf-8")],
     )
 
 
 def _page(error: SecretsvcError, request: Any) -> Response:
-    values = {"error": error, "status": STATUS[error.code], "request_id": request.request_id}
+    status, advice = request.registry.error_codes[error.code]
+    values = {"error": error, "status": status, "advice": advice, "request_id": request.request_id}
     response = RelativeResponse(
         text=render("secretsvc.web:templates/error.pt", values, request=request),
-        status=STATUS[error.code],
+        status=status,
         content_type="text/html",
         charset="utf-8",
     )
@@ -102,14 +82,15 @@ def _page(error: SecretsvcError, request: Any) -> Response:
 
 def translate(error: BaseException, request: Any) -> SecretsvcError:
     """What the client is told of any exception; the request remembers what its line in the log tells."""
-    told = _told(error)
+    told = _told(error, request.registry.error_codes)
     request.failure = unexpected(error, request) if isinstance(told, Internal) else expected(told)
     return told
 
 
-def _told(error: BaseException) -> SecretsvcError:
+def _told(error: BaseException, registered: Container[str]) -> SecretsvcError:
     if isinstance(error, SecretsvcError):
-        return error
+        # One that `add_error` was not called for has no status.
+        return error if error.code in registered else Internal()
     if isinstance(error, (URLDecodeError, UnicodeDecodeError)):
         return BadRequest("The path and the query must be UTF-8.")
     if isinstance(error, HTTPException):
@@ -124,6 +105,7 @@ def exception_view(error: BaseException, request: Any) -> Response:
 
 def includeme(config: Any) -> None:
     """Catches everything; the more specific contexts replace Pyramid's own views of them."""
+    config.include(".error_codes")
     config.registry.tracebacks = Throttle()
     config.set_response_factory(lambda _request: RelativeResponse())
     for context in (Exception, HTTPException, SecretsvcError):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http.client import responses
 from typing import Any
 
+from pyramid.exceptions import ConfigurationError
+
 from secretsvc.kernel.authorization import Role
-from secretsvc.web.errors import STATUS
+from secretsvc.web.error_codes import ErrorCode
 from secretsvc.web.headers import REQUEST_ID_HEADER
-from secretsvc.web.schema import example_of, field_schema
+from secretsvc.web.schema import Body, example_of, field_schema
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
 from secretsvc.web.types import described
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
@@ -29,6 +32,7 @@ MEANINGS = {
     422: "Rejected by the schema",
     429: "Too many requests",
     500: "A failure of the service, its configuration or a stored value",
+    501: "Known, but not done",
     503: "No administrator is configured, the access proxy's keys are unavailable, or too much is under way",
 }
 REQUIREMENTS = {
@@ -57,12 +61,23 @@ def endpoints(registry: Any) -> list[Endpoint]:
         settings = view["introspectable"]
         operation = settings.get("operation")
         if operation is not None:
+            if settings["context"] not in found_at:
+                raise ConfigurationError(
+                    f"operation {operation.operation_id} is on {settings['context'].__qualname__}, which is"
+                    " not in the tree: hang it there by config.add_tree_child, or it below another"
+                )
             path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            package, _, module = settings["callable"].__module__.rpartition(".")
-            package = package.rpartition(".")[2] or module
+            package = _wing(settings["callable"].__module__)
             found.append(Endpoint(path or "/", settings["context"], parameters, operation, package))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
+
+
+def _wing(module: str) -> str:
+    """The package that declares an operation: in its `api`, a module or a folder, or another module."""
+    parts = module.split(".")
+    package = parts[: parts.index("api")] if "api" in parts else parts[:-1]
+    return (package or parts)[-1]
 
 
 def _below(name: str) -> str:
@@ -87,7 +102,8 @@ def document(registry: Any, version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for endpoint in endpoints(registry):
         paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint)
-    settings = registry.service_settings
+    settings, codes = registry.service_settings, registry.error_codes
+    statuses = {status for status, _ in codes.values()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -100,9 +116,9 @@ def document(registry: Any, version: str) -> dict[str, Any]:
         "security": [{"assertionHeader": []}, {"assertionCookie": []}, {"bearerToken": []}],
         "paths": paths,
         "components": {
-            "schemas": {"Error": ERROR},
+            "schemas": {"Error": _envelope(codes)},
             "headers": {"RequestId": REQUEST_ID},
-            "responses": {f"Error{status}": _error(status) for status in MEANINGS},
+            "responses": {f"Error{status}": _error(status, codes) for status in sorted(statuses)},
             "securitySchemes": {
                 "assertionHeader": {"type": "apiKey", "in": "header", "name": settings.access_header},
                 "assertionCookie": {"type": "apiKey", "in": "cookie", "name": settings.access_cookie},
@@ -110,6 +126,25 @@ def document(registry: Any, version: str) -> dict[str, Any]:
             },
         },
     }
+
+
+def check_described(registry: Any) -> None:
+    """Describes every operation once. Raises `ConfigurationError` for one of which that cannot be done."""
+    known = {status for status, _ in registry.error_codes.values()}
+    for endpoint in endpoints(registry):
+        operation = endpoint.operation
+        unknown = {*operation.errors} - known
+        if unknown:
+            raise ConfigurationError(
+                f"operation {operation.operation_id} names the status {min(unknown)}, which no error has:"
+                " add one by config.add_error"
+            )
+        if not isinstance(operation.query, Body):
+            raise ConfigurationError(
+                f"operation {operation.operation_id} has a query of fields that are not known: derive it from"
+                " secretsvc.web.schema.Body"
+            )
+        _operation(endpoint)
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
@@ -125,6 +160,8 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     parameters += [_query_parameter(node) for node in operation.query.children]
     if operation.expects_revision:
         parameters.append(IF_MATCH)
+    if operation.tagged:
+        parameters.append(IF_NONE_MATCH)
     if parameters:
         found["parameters"] = parameters
     if operation.body is not None:
@@ -163,18 +200,24 @@ def _responses(operation: Operation) -> dict[str, Any]:
     if operation.role is not PUBLIC:
         statuses |= {*AUTHENTICATED}
     found = {str(operation.status): _success(operation)}
+    if operation.tagged:
+        found["304"] = {"description": "The client knows the revision", "headers": _headers(operation)}
     for status in sorted(statuses):
         found[str(status)] = {"$ref": f"#/components/responses/Error{status}"}
     return found
 
 
-def _success(operation: Operation) -> dict[str, Any]:
+def _headers(operation: Operation) -> dict[str, Any]:
     headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
     if operation.status == 201 and operation.located:
         headers["Location"] = {"required": True, "schema": {"type": "string"}}
     if operation.tagged:
         headers["ETag"] = {"required": True, "schema": {"type": "string", "pattern": '^"[0-9]+"$'}}
-    found: dict[str, Any] = {"description": operation.summary, "headers": headers}
+    return headers
+
+
+def _success(operation: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = {"description": operation.summary, "headers": _headers(operation)}
     if operation.response is not None:
         found["content"] = {media: {"schema": _body(operation, media)} for media in operation.media}
     if operation.links:
@@ -192,15 +235,15 @@ def _body(operation: Operation, media: str) -> dict[str, Any]:
     return described(operation.response) if media == "application/json" else {"type": "string"}
 
 
-def _error(status: int) -> dict[str, Any]:
-    codes = [code for code, mapped in STATUS.items() if mapped == status]
+def _error(status: int, known: Mapping[str, ErrorCode]) -> dict[str, Any]:
+    codes = [code for code, mapped in known.items() if mapped.status == status]
     headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
     if status in (429, 503):
         # Of the codes of 503 only UNAVAILABLE knows when.
         headers["Retry-After"] = {"required": status == 429, "schema": {"type": "integer", "minimum": 1}}
     schema = {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": codes}}}]}
     return {
-        "description": MEANINGS[status],
+        "description": MEANINGS.get(status, responses.get(status, "A failure of its own kind")),
         "headers": headers,
         "content": {"application/json": {"schema": schema}},
     }
@@ -211,24 +254,27 @@ BEARER = {
     "scheme": "bearer",
     "description": "A workload issuer's token or a service token, where header and cookie are both absent",
 }
-ERROR = {
-    "type": "object",
-    "properties": {
-        "code": {"enum": list(STATUS)},
-        "message": {"type": "string"},
-        "request_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-        "hint": {"type": "string"},
-        "issues": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"path": {"type": "string"}, "message": {"type": "string"}},
-                "required": ["path", "message"],
-                "additionalProperties": False,
-            },
+
+
+def _envelope(known: Mapping[str, ErrorCode]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "code": {"enum": list(known)},
+            "message": {"type": "string"},
+            "request_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+            "hint": {"type": "string"},
+            "issues": {"type": "array", "items": ISSUE},
         },
-    },
-    "required": ["code", "message", "request_id"],
+        "required": ["code", "message", "request_id"],
+        "additionalProperties": False,
+    }
+
+
+ISSUE = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "message": {"type": "string"}},
+    "required": ["path", "message"],
     "additionalProperties": False,
 }
 REQUEST_ID = {
@@ -242,4 +288,11 @@ IF_MATCH = {
     "required": False,
     "description": "`*`, or one quoted revision, optionally with the weak prefix; the same as `expected_rev`",
     "schema": {"type": "string", "pattern": '^(\\*|(W/)?"(0|[1-9][0-9]{0,18})")$'},
+}
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The revisions that the client knows, or `*`; one that is malformed is ignored",
+    "schema": {"type": "string"},
 }

@@ -27,8 +27,9 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.kernel.refusals import Reason
+from secretsvc.web.declaring import declare
 from secretsvc.web.derivers import reads_option
-from secretsvc.web.errors import STATUS
+from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
@@ -122,7 +123,7 @@ def add_navigation(
         links.append(Link(order, label, path, role))
         links.sort(key=lambda link: (link.order, link.label))
 
-    config.action(("secretsvc navigation", path), register)
+    declare(config, "navigation", path, register)
 
 
 def add_tab(
@@ -147,7 +148,7 @@ def add_tab(
         tabs.append(Tab(order, label, name, role, elsewhere))
         tabs.sort(key=lambda tab: (tab.order, tab.label))
 
-    config.action(("secretsvc tab", context, label), register)
+    declare(config, "tab", label, register, within=context)
 
 
 def see_other(path: str, done: str | None = None) -> RelativeResponse:
@@ -221,7 +222,7 @@ def _redrawn(redraw: View, context: Node, request: Any, error: SecretsvcError) -
     request.call.only_reads = True
     request.call.restart()
     request.form.refuse(error)
-    request.response.status_int = STATUS[error.code]
+    request.response.status_int = status_of(request, error)
     return redraw(context, request)
 
 

@@ -149,7 +149,7 @@ def example_of(schema: Any) -> Any:
     if isinstance(schema, Variants):
         return example_of([*schema.schemas.values()][-1])
     if isinstance(schema, Choice):
-        return schema.choices[0]
+        return next(iter(schema.choices))
     if isinstance(schema, ListOf):
         return [example_of(schema.item)]
     if isinstance(schema, MapOf):

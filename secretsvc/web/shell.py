@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, administered, decide, sees
+from secretsvc.web.declaring import declare
 from secretsvc.web.forms import CSRF_FIELD, form_token, shown
 from secretsvc.web.query import parse_query
 from secretsvc.web.tree import PAGES, Node
@@ -222,7 +223,7 @@ def add_done(config: Any, word: str, text: str) -> None:
     def register() -> None:
         config.registry.done[word] = text
 
-    config.action(("secretsvc done", word), register)
+    declare(config, "done", word, register)
 
 
 def add_error_link(config: Any, label: str, path: Callable[[Any, str], str], *, role: Role | str) -> None:
@@ -235,7 +236,7 @@ def add_error_link(config: Any, label: str, path: Callable[[Any, str], str], *, 
     def register() -> None:
         links.append(ErrorLink(label, path, role))
 
-    config.action(("secretsvc error link", label), register)
+    declare(config, "error link", label, register)
 
 
 def includeme(config: Any) -> None:

@@ -20,6 +20,7 @@ from zope.interface import implementer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
 from secretsvc.kernel.errors import Issue, NotFound
+from secretsvc.web.declaring import declare
 from secretsvc.web.types import Anything, Identifier, Type, described
 
 API = "api"
@@ -188,7 +189,7 @@ def add_tree_child(config: Any, parent: Any, name: str, child: Any) -> None:
     def register() -> None:
         tree.children[parent][name] = child
 
-    config.action(("secretsvc tree child", parent, name), register)
+    declare(config, "tree child", name, register, within=parent)
 
 
 def _check_described(node: type[Node] | None) -> None:

@@ -6,6 +6,7 @@ gives its own types too (decision 0011).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +33,10 @@ def described(what: Any) -> JsonSchema:
     """
     if isinstance(what, type) or not hasattr(what, "json_schema"):
         named = what if isinstance(what, type) else type(what)
-        raise ConfigurationError(f"{named.__module__}.{named.__qualname__} has no json_schema()")
+        raise ConfigurationError(
+            f"{named.__module__}.{named.__qualname__} has no json_schema(): derive it from"
+            " secretsvc.web.schema.Type and return its JSON Schema there"
+        )
     found: JsonSchema = what.json_schema()
     return _or_null(found) if getattr(what, "nullable", False) else found
 
@@ -189,7 +193,14 @@ class Choice(Type):
 
     def __init__(self, *choices: str, nullable: bool = False) -> None:
         super().__init__(nullable=nullable)
-        self.choices = choices
+        self.choices: Collection[str] = choices
+
+    @classmethod
+    def of(cls, choices: Collection[str]) -> Choice:
+        """One of the words in a collection, to which packages may add as long as they are configured."""
+        found = cls()
+        found.choices = choices
+        return found
 
     def read(self, node: Any, value: Any) -> str:
         if not isinstance(value, str) or value not in self.choices:
@@ -198,7 +209,7 @@ class Choice(Type):
 
     def json_schema(self) -> JsonSchema:
         if len(self.choices) == 1 and not self.nullable:
-            return {"type": "string", "const": self.choices[0]}
+            return {"type": "string", "const": next(iter(self.choices))}
         return {"type": "string", "enum": list(self.choices)}
 
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask
 
-from secretsvc.kernel.errors import BadRequest, Internal, PayloadTooLarge
+from secretsvc.kernel.errors import BadRequest, Internal, NotSupported, PayloadTooLarge
 from secretsvc.web.headers import (
     API_CONTENT_SECURITY_POLICY,
     REQUEST_ID_HEADER,
@@ -21,7 +21,7 @@ from secretsvc.web.headers import (
     request_id,
 )
 
-_NOT_IMPLEMENTED = ("NOT_IMPLEMENTED", "The request asks for a transfer coding that is not supported.")
+_NOT_SUPPORTED = (NotSupported.code, NotSupported.default_message)
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
 
 # RFC 9110, 7.2, less the comma, which is what two hosts are joined by, and future kinds of address.
@@ -35,7 +35,7 @@ ANSWERS: dict[int, tuple[HTTPStatus, tuple[str, str]]] = {
     413: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE),
     431: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE),
     500: (HTTPStatus.INTERNAL_SERVER_ERROR, (Internal.code, Internal.default_message)),
-    501: (HTTPStatus.NOT_IMPLEMENTED, _NOT_IMPLEMENTED),
+    501: (HTTPStatus.NOT_IMPLEMENTED, _NOT_SUPPORTED),
 }
 
 

@@ -190,7 +190,7 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
         ("root@example.com", "/", 6),
         (ADA, "/", 6),
         ("reader@example.com", "/", 3),
-        ("reader@example.com", "/?q=p", 4),
+        ("reader@example.com", "/?q=p", 2),
     ):
         browser = Browser(service, subject)
         browser.open(path)

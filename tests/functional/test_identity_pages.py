@@ -6,6 +6,7 @@ import pytest
 from pages import Browser, press, rows, submit, words
 from service import ADMIN, HEADER, arrange
 from statements import recorded
+from stopped_clock import StoppedClock
 
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
@@ -184,3 +185,28 @@ def test_a_page_costs_the_same_however_much_is_listed(make_service, path):
             Browser(service).open(path.format(ada=ada))
         costs.append(len(statements))
     assert costs[0] == costs[1] <= 7
+
+
+def test_the_pages_show_who_was_announced(service, admin):
+    made = admin.post("/identities", {"kind": "user", "subject": ADA}, 201).json["id"]
+    group = admin.post("/groups", {"slug": "crew", "name": "Crew"}, 201).json["id"]
+    admin.post(f"/groups/{group}/members", {"identity_id": made}, 201)
+    for path in ("/identities", f"/identities/{made}", f"/groups/{group}"):
+        page = Browser(service).open(path)
+        assert ADA in words(page)
+        assert "not yet" in words(page)
+
+
+def test_the_grant_form_suggests_and_takes_who_was_announced(service, admin, monkeypatch):
+    clock = StoppedClock(monkeypatch)
+    service.user("early@example.com").get("/whoami")
+    clock.now += 5_000
+    made = admin.post("/identities", {"kind": "user", "subject": ADA}, 201).json["id"]
+    clock.now += 5_000
+    service.user("late@example.com").get("/whoami")
+    page = Browser(service).open("/grants")
+    suggested = [one["value"] for one in page.html.find("datalist").find_all("option")]
+    assert [one for one in suggested if one != ADMIN] == ["late@example.com", ADA, "early@example.com"]
+    fields = {"holder_kind": "user", "holder": ADA, "role": "writer", "scope": "shop", "expires_at": ""}
+    assert submit(page, "/grants", **fields).request.path == f"/identities/{made}"
+    assert service.user(ADA).get("/projects/shop").json["slug"] == "shop"

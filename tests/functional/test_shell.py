@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser
-from pyramid.exceptions import ConfigurationConflictError
+from pyramid.exceptions import ConfigurationError
 
 PROD = "/projects/shop/environments/prod"
 
@@ -99,15 +99,17 @@ def test_two_entries_of_one_path_word_or_label_conflict(make_service, tmp_path, 
         f"    config.{declaration.format('B')}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigurationConflictError):
+    with pytest.raises(ConfigurationError, match="there are two of navigation /same: take one out"):
         make_service(**{"PYRAMID.INCLUDES": "rival"})
 
 
 def test_a_word_of_another_package_cannot_be_taken(make_service, tmp_path, monkeypatch):
-    (tmp_path / "rival.py").write_text("def includeme(config):\n    config.add_done('granted', 'Mine.')\n")
+    (tmp_path / "rival_word.py").write_text(
+        "def includeme(config):\n    config.add_done('granted', 'Mine.')\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigurationConflictError):
-        make_service(**{"PYRAMID.INCLUDES": "rival"})
+    with pytest.raises(ConfigurationError, match="there are two of done granted: take one out"):
+        make_service(**{"PYRAMID.INCLUDES": "rival_word"})
 
 
 def test_a_package_outside_says_what_its_forms_did_and_leads_on_from_errors(

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +17,10 @@ from hypothesis import strategies as st
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
-from secretsvc.secrets.rules.formats import READERS, read_env, read_json, write_env
+from secretsvc.secrets.rules.formats import checked, read_env, read_json, write_env
 
 MARKER = "hunter2hunter2"
+READERS = {"env": read_env, "json": read_json}
 SPECIAL = "'\"\\#$ \t\r\n\v\f\0\a\b\x1c\x85\xa0\u2028\ufeff={}`a"
 
 keys = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True)
@@ -273,5 +276,23 @@ def test_a_file_of_the_largest_size_is_read_within_a_second(line):
     assert time.process_time() - began < 1
 
 
-def test_the_formats_of_the_contract_are_the_ones_there_are() -> None:
-    assert dict(READERS) == {"env": read_env, "json": read_json}
+def test_what_a_reader_made_is_held_to_what_an_environment_may_hold() -> None:
+    read = checked(lambda content, limit: {"FINE": "x", "not a key": "y", "NUMBER": 5, "LONE": "\ud800"})
+    with pytest.raises(ValidationFailed) as caught:
+        read("", 9)
+    assert [issue.path for issue in caught.value.issues] == [
+        "content",
+        "content.NUMBER",
+        "content.LONE",
+    ]
+
+
+def test_a_parser_of_dotenv_that_reads_otherwise_is_refused_at_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    formats = importlib.import_module("secretsvc.secrets.rules.formats")
+    monkeypatch.setattr("dotenv.parser._unquoted_value", re.compile(r"([^\n\r]*)"))
+    with pytest.raises(ImportError, match=r"constraints/run\.txt"):
+        importlib.reload(formats)
+    monkeypatch.undo()
+    importlib.reload(formats)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, or_, select, true
+from sqlalchemy import ColumnElement, Select, func, or_, select, true
 
 from secretsvc.access.rules.grants import (
     GRANT_NOT_FOUND,
@@ -30,7 +30,7 @@ from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
-#: How many names a form suggests: the identities seen last, and as many groups.
+#: How many names a form suggests: the identities seen or announced last, and as many groups.
 SUGGESTIONS = 200
 
 
@@ -145,9 +145,10 @@ def grantable_scopes(call: Call) -> Scopes:
 
 
 def known_holders(call: Call) -> list[Holder]:
-    """Whom a form suggests: the identities that were seen last, and groups by their slugs."""
+    """Whom a form suggests: the identities that were seen or announced last, and groups by their slugs."""
     assert_admin_somewhere(call)
-    seen = select(identity.c.kind, identity.c.subject).order_by(identity.c.last_seen_at.desc(), identity.c.id)
+    latest = func.coalesce(identity.c.last_seen_at, identity.c.created_at).desc()
+    seen = select(identity.c.kind, identity.c.subject).order_by(latest, identity.c.id)
     people = call.connection.execute(seen.limit(SUGGESTIONS))
     slugs = call.connection.execute(select(group.c.slug).order_by(group.c.slug).limit(SUGGESTIONS))
     return [Holder(*row) for row in people] + [Holder(GROUP, slug) for slug in slugs.scalars()]

@@ -1,48 +1,9 @@
-"""The labels of the audit page: actions, outcomes, kinds, and the details of a record."""
+"""What the audit log says, in words: outcomes, actors, and the details of a record."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-#: What may be looked for, beside denials: every action that something records.
-MUTATIONS = (
-    "project.create",
-    "project.update",
-    "project.delete",
-    "environment.create",
-    "environment.delete",
-    "secret.batch",
-    "secret.import",
-    "secret.rename",
-    "secret.rollback",
-    "secret.reveal",
-    "secret.export",
-    "identity.create",
-    "identity.update",
-    "grant.create",
-    "grant.update",
-    "grant.delete",
-    "grant.bootstrap",
-    "group.create",
-    "group.update",
-    "group.delete",
-    "group.member.add",
-    "group.member.remove",
-    "group.grant.create",
-    "group.grant.update",
-    "group.grant.delete",
-    "keyring.rekey",
-    "keyring.adopt",
-)
-DENIALS = (
-    "access.denied",
-    *(
-        f"authz.{scope}.{role}"
-        for scope in ("global", "project", "environment")
-        for role in ("reader", "writer", "admin")
-    ),
-)
-ACTIONS = MUTATIONS + DENIALS
 OUTCOMES = {"success": "done", "denied": "denied"}
 KINDS = {"user": "person", "service": "service", None: "the service itself"}
 #: How many facts of one record stand on the page; a write can have hundreds.

@@ -13,7 +13,7 @@ from secretsvc.auditlog.ui.chart import draw
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.projects.resources import Environment, Project
-from secretsvc.web.errors import STATUS
+from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import validate
@@ -89,13 +89,14 @@ def audit_page(_context: Root, request: Any) -> Any:
     """What the caller may audit of what the URL asks for."""
     audit_url = AuditUrl(parse_query(request.environ))
     request.form = Form(audit_url.fields)
-    shown = {"audit_url": audit_url, "labels": labels, "page": None, "chart": None}
+    actions = sorted(request.registry.audit_actions)
+    shown = {"audit_url": audit_url, "labels": labels, "actions": actions, "page": None, "chart": None}
     try:
         asked = AuditFilter(**validate(schemas.AuditPageQuery(), audit_url.query))
         page = domain.browse_audit(request.call, asked)
     except (NotFound, ValidationFailed) as error:
         request.form.refuse(error)
-        request.response.status_int = STATUS[error.code]
+        request.response.status_int = status_of(request, error)
         return shown
     return shown | {"page": page, "chart": draw(page.activity.buckets)}
 

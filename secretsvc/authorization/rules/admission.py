@@ -94,7 +94,8 @@ class Admission:
 
     def _is_due(self, standing: Standing, is_bootstrap: bool, now: int) -> bool:
         known = standing.identity
-        if known is None or known.last_seen_at <= now - self.settings.last_seen_resolution:
+        seen = None if known is None else known.last_seen_at
+        if known is None or seen is None or seen <= now - self.settings.last_seen_resolution:
             return True
         return is_bootstrap and not known.disabled and not standing.has_own_global_admin
 
@@ -111,12 +112,14 @@ class Admission:
             identity_id = self._create(connection, principal, now, request_id)
         else:
             identity_id = None if known.disabled else known.id
-            self._touch(connection, known.id, now)
+        # Also whom somebody announced since it was looked for.
+        if known is not None or identity_id is None:
+            self._touch(connection, principal, now)
         if is_bootstrap and identity_id is not None:
             self._bootstrap(connection, identity_id, principal, now, request_id)
 
     def _create(self, connection: Connection, principal: Principal, now: int, request_id: str) -> UUID | None:
-        """The new identity's id, or None where another first request was quicker and did all this."""
+        """The new identity's id, or None where another first request or an announcement was quicker."""
         identity_id = new_id()
         row = {
             "id": identity_id,
@@ -133,12 +136,12 @@ class Admission:
         audit.write(connection, actor, now, request_id, "identity.create", detail=detail)
         return identity_id
 
-    def _touch(self, connection: Connection, identity_id: UUID, now: int) -> None:
+    def _touch(self, connection: Connection, principal: Principal, now: int) -> None:
         """Writes `last_seen_at` unless another request did so within the resolution."""
-        stale = identity.c.last_seen_at <= now - self.settings.last_seen_resolution
-        connection.execute(
-            update(identity).where(identity.c.id == identity_id, stale).values(last_seen_at=now)
-        )
+        seen, known = identity.c.last_seen_at, identity.c
+        stale = or_(seen.is_(None), seen <= now - self.settings.last_seen_resolution)
+        mine = (known.kind == principal.kind.value, known.subject == principal.subject)
+        connection.execute(update(identity).where(*mine, stale).values(last_seen_at=now))
 
     def _touch_token(self, connection: Connection, token: ServiceToken | None, now: int) -> None:
         """Writes `last_used_at` by the rule of `last_seen_at` (contract 6.4)."""

@@ -27,8 +27,9 @@ from sqlalchemy import (
     union_all,
 )
 
+from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.db.prepared import Prepared
-from secretsvc.kernel.actors import Principal
+from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopeType
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
@@ -68,19 +69,41 @@ def usable_global_admin() -> ColumnElement[bool]:
     )
 
 
+_GRANT_COLUMNS: dict[str, Any] = {
+    "id": grant.c.id,
+    "group_id": grant.c.group_id,
+    "role": grant.c.role,
+    "scope_type": grant.c.scope_type,
+    "project_id": grant.c.project_id,
+    "project": project.c.slug,
+    "environment_id": grant.c.environment_id,
+    "environment": environment.c.slug,
+    "expires_at": grant.c.expires_at,
+}
+_CALLER = (identity.c.id, identity.c.kind, identity.c.subject, identity.c.disabled)
+#: What the union has beside `part`; a part has NULL in the columns that are not its own.
+_COLUMNS: dict[str, Any] = {
+    **_GRANT_COLUMNS,
+    "last_seen_at": identity.c.last_seen_at,
+    "kind": identity.c.kind,
+    "subject": identity.c.subject,
+    "disabled": identity.c.disabled,
+    "admin_exists": literal(True),
+}
+
+
 def _by_name() -> Select[Any]:
     named = identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject")
-    return select(identity).where(*named)
+    return select(*_CALLER, identity.c.last_seen_at).where(*named)
 
 
 def _by_token() -> Select[Any]:
     """The identity of a service token in force, last seen when either of them was (contract 6.4)."""
     seen, used = identity.c.last_seen_at, func.coalesce(service_token.c.last_used_at, 0)
-    columns = [one for one in identity.c if one is not seen]
     return (
-        select(*columns, case((used < seen, used), else_=seen).label("last_seen_at"))
+        select(*_CALLER, case((used < seen, used), else_=seen).label("last_seen_at"))
         .select_from(join(service_token, identity, identity.c.id == service_token.c.identity_id))
-        .where(service_token.c.digest == bindparam("digest"), service_token.c.expires_at > _now)
+        .where(service_token.c.digest == bindparam("digest"), service_token.c.expires_at > _NOW)
     )
 
 
@@ -89,32 +112,16 @@ def _snapshot_statement(caller: Select[Any]) -> Any:
 
     One `LEFT JOIN … OR …` would read every grant that there is.
     """
-    me = (
-        select(identity.c.id, identity.c.disabled, identity.c.last_seen_at)
-        .where(identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject"))
-        .cte("me")
-    )
-    who = select(
-        literal("identity").label("part"),
-        me.c.id,
-        _none(grant.c.group_id).label("group_id"),
-        _none(grant.c.role).label("role"),
-        _none(grant.c.scope_type).label("scope_type"),
-        _none(grant.c.project_id).label("project_id"),
-        me.c.subject.label("project"),
-        _none(grant.c.environment_id).label("environment_id"),
-        _none(environment.c.slug).label("environment"),
-        me.c.last_seen_at.label("at"),
-        me.c.disabled,
-    )
-    blank = [_none(column) for column in list(who.selected_columns)[1:-1]]
-    admins = select(literal("admins"), *blank, usable_global_admin())
+    me = caller.cte("me")
+    who = _part("identity", **{column.name: column for column in me.c})
+    admins = _part("admins", admin_exists=usable_global_admin())
     return union_all(who, admins, _held(me, direct=True), _held(me, direct=False))
 
 
-def _none(column: Any) -> Any:
-    """NULL of a column's type, which neither PostgreSQL nor SQLAlchemy could guess within a union."""
-    return cast(null(), column.type)
+def _part(name: str, **own: Any) -> Select[Any]:
+    # NULL of a column's type, which neither PostgreSQL nor SQLAlchemy could guess within a union.
+    blank = {column: cast(null(), typed.type) for column, typed in _COLUMNS.items()}
+    return select(literal(name).label("part"), *(one.label(column) for column, one in (blank | own).items()))
 
 
 def _held(me: Any, *, direct: bool) -> Select[Any]:
@@ -124,20 +131,7 @@ def _held(me: Any, *, direct: bool) -> Select[Any]:
     holder = grant.c.identity_id if direct else group_member.c.identity_id
     source = source.outerjoin(project, project.c.id == grant.c.project_id)
     source = source.outerjoin(environment, environment.c.id == grant.c.environment_id)
-    columns = (
-        literal("grant"),
-        grant.c.id,
-        grant.c.group_id,
-        grant.c.role,
-        grant.c.scope_type,
-        grant.c.project_id,
-        project.c.slug,
-        grant.c.environment_id,
-        environment.c.slug,
-        grant.c.expires_at,
-        _none(me.c.disabled),
-    )
-    return select(*columns).select_from(source).where(holder == my_id, not_expired())
+    return _part("grant", **_GRANT_COLUMNS).select_from(source).where(holder == my_id, not_expired())
 
 
 _SNAPSHOT = Prepared(_snapshot_statement(_by_name()))
@@ -146,11 +140,14 @@ _SNAPSHOT_BY_TOKEN = Prepared(_snapshot_statement(_by_token()))
 
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
-    """What a request asks of its caller's identity row; `last_seen_at` in epoch milliseconds."""
+    """What a request asks of its caller's identity row.
+
+    `last_seen_at` is in epoch milliseconds, None until the first visit.
+    """
 
     id: UUID
     disabled: bool
-    last_seen_at: int
+    last_seen_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,21 +190,22 @@ def load_standing(connection: Connection, proven: Principal | ServiceToken, now:
         if row.part == "grant":
             grants.append(_held_grant(row))
         elif row.part == "admins":
-            admin_exists = bool(row.disabled)
+            admin_exists = row.admin_exists
         else:
-            known = KnownIdentity(row.id, row.disabled, row.at)
-    return Standing(known, tuple(grants), admin_exists)
+            principal = Principal(Kind(row.kind), row.subject)
+            known = KnownIdentity(row.id, row.disabled, row.last_seen_at)
+    return Standing(principal, known, tuple(grants), admin_exists)
 
 
 def _held_grant(row: Any) -> HeldGrant:
     return HeldGrant(
-        row.id,
-        row.group_id,
-        Role(row.role),
-        ScopeType(row.scope_type),
-        row.project_id,
-        row.project,
-        row.environment_id,
-        row.environment,
-        row.at,
+        grant_id=row.id,
+        group_id=row.group_id,
+        role=Role(row.role),
+        scope_type=ScopeType(row.scope_type),
+        project_id=row.project_id,
+        project=row.project,
+        environment_id=row.environment_id,
+        environment=row.environment,
+        expires_at=row.expires_at,
     )

@@ -3,97 +3,104 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy import ColumnElement, Select, Text, cast, collate, func, literal, null, or_, select, union_all
 
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
 
-#: How many of each kind are found at most.
-LIMIT = 50
-
-
-@dataclass(frozen=True, slots=True)
-class FoundProject:
-    """A project by its slug and name."""
-
-    project: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class FoundEnvironment:
-    """An environment by the slugs of its address, and its name."""
-
-    project: str
-    environment: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSecret:
-    """A secret by the slugs of its address, and its key."""
-
-    project: str
-    environment: str
-    key: str
+#: What can be found, in the order in which it is listed.
+PROJECT, ENVIRONMENT, SECRET = KINDS = ("project", "environment", "secret")
+_NOTHING: ColumnElement[Any] = cast(null(), Text)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, sorted by address; `cut` where there was more of one kind than is shown."""
+    """A project, environment or secret by its address; None is what its kind does not have."""
 
-    projects: list[FoundProject]
-    environments: list[FoundEnvironment]
-    secrets: list[FoundSecret]
-    cut: bool
+    kind: str
+    project: str
+    environment: str | None
+    key: str | None
+    name: str | None
 
 
-def search(call: Call, text: str) -> Found:
-    """What the caller sees that holds a text in its slug, name or key, whatever the case of its letters.
+def search(call: Call, text: str, limit: int) -> list[Found]:
+    """What the caller sees that holds a text in its slug, name or key (contract 5.9).
 
-    Open to any identity, narrowed in the query; three statements. An empty text finds nothing. The database
-    decides which letters are the same: on SQLite only those of ASCII have a case.
+    Open to any identity, narrowed in the query; one statement. At most `limit` of each kind, sorted by kind,
+    project, environment and key, so that the first `limit` of them are the first of all. Letters of ASCII
+    alone have a case.
     """
-    if not text:
-        return Found([], [], [], cut=False)
-    rows = [call.connection.execute(one).mappings().all() for one in _statements(call, text)]
-    projects, environments, secrets = (found[:LIMIT] for found in rows)
-    return Found(
-        [FoundProject(**row) for row in projects],
-        [FoundEnvironment(**row) for row in environments],
-        [FoundSecret(**row) for row in secrets],
-        cut=any(len(found) > LIMIT for found in rows),
-    )
+    rows = call.connection.execute(_statement(call, text, limit))
+    found = [Found(KINDS[row.kind], row.project, row.environment, row.key, row.name) for row in rows]
+    # A union has no order, whatever that of its parts.
+    return sorted(found, key=_place)
 
 
-def _statements(call: Call, text: str) -> list[Select[Any]]:
-    project_slug, environment_slug = project.c.slug.label("project"), environment.c.slug.label("environment")
-    projects = select(project_slug, project.c.name).where(
-        project_in_sight(call), _holds(text, project.c.slug, project.c.name)
+def _place(one: Found) -> tuple[int, str, str, str]:
+    return KINDS.index(one.kind), one.project, one.environment or "", one.key or ""
+
+
+def _statement(call: Call, text: str, limit: int) -> Any:
+    dialect_name = call.connection.dialect.name
+    holds = partial(_holds, dialect_name, text)
+    exact = partial(_by_code_point, dialect_name)
+    projects = _found(PROJECT, exact(project.c.slug), name=project.c.name).where(
+        project_in_sight(call), holds(project.c.slug, project.c.name)
     )
     environments = (
-        select(project_slug, environment_slug, environment.c.name)
+        _found(ENVIRONMENT, exact(project.c.slug), exact(environment.c.slug), name=environment.c.name)
         .join_from(environment, project)
-        .where(environment_in_sight(call), _holds(text, environment.c.slug, environment.c.name))
+        .where(environment_in_sight(call), holds(environment.c.slug, environment.c.name))
     )
     secrets = (
-        select(project_slug, environment_slug, secret.c.key)
-        .select_from(secret)
-        .join(environment, environment.c.id == secret.c.environment_id)
-        .join(project, project.c.id == environment.c.project_id)
-        .where(environment_in_sight(call), ~secret.c.deleted, _holds(text, secret.c.key))
+        _found(SECRET, exact(project.c.slug), exact(environment.c.slug), secret.c.key)
+        .join_from(environment, project)
+        .join(secret, secret.c.environment_id == environment.c.id)
+        .where(environment_in_sight(call), ~secret.c.deleted, holds(secret.c.key))
     )
-    return [
-        projects.order_by(project.c.slug).limit(LIMIT + 1),
-        environments.order_by(project.c.slug, environment.c.slug).limit(LIMIT + 1),
-        secrets.order_by(secret.c.key, project.c.slug, environment.c.slug).limit(LIMIT + 1),
-    ]
+    return union_all(
+        *(
+            select(each.order_by("project", "environment", "key").limit(limit).subquery())
+            for each in (projects, environments, secrets)
+        )
+    )
 
 
-def _holds(text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
-    """The condition that one of the columns has the text in it, signs of patterns taken as they stand."""
-    return or_(*(column.icontains(text, autoescape=True) for column in columns))
+def _found(
+    kind: str,
+    in_project: ColumnElement[str],
+    in_environment: ColumnElement[Any] = _NOTHING,
+    key: ColumnElement[Any] = _NOTHING,
+    name: ColumnElement[Any] = _NOTHING,
+) -> Select[Any]:
+    """The columns of `Found`, its kind as a number."""
+    return select(
+        literal(KINDS.index(kind)).label("kind"),
+        in_project.label("project"),
+        in_environment.label("environment"),
+        key.label("key"),
+        name.label("name"),
+    )
+
+
+def _by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElement[str]:
+    """A column to be sorted by code point; PostgreSQL sorts by the language of its server."""
+    return collate(column, "C") if dialect_name == "postgresql" else column
+
+
+def _holds(dialect_name: str, text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
+    """The condition that one of the columns has the text in it, whatever the case of its ASCII letters.
+
+    SQLite's LIKE takes no others for the same; on PostgreSQL only under this collation.
+    """
+    if dialect_name == "sqlite":
+        return or_(*(column.contains(text, autoescape=True) for column in columns))
+    # Bytes know the letters of ASCII alone.
+    low = text.encode().lower().decode()
+    return or_(*(func.strpos(func.lower(collate(column, "C")), low) > 0 for column in columns))

@@ -5,16 +5,23 @@ from __future__ import annotations
 import io
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import islice
 from json import JSONDecodeError
-from types import MappingProxyType
 from typing import Any
 
-from dotenv.parser import Binding, Reader, parse_binding
+import orjson
+from dotenv import parser
+from dotenv.parser import Binding, parse_binding
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
 from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, is_secret_key
 from secretsvc.kernel.json import parse_json
+
+#: A text to values by key, given how many values are enough to be too many. Raises ValidationFailed.
+Reader = Callable[[str, int], Mapping[str, str]]
+#: Values by key to the bytes of a file.
+Writer = Callable[[Mapping[str, str]], bytes]
 
 MAX_ISSUES = 100
 
@@ -101,12 +108,24 @@ def _lines(values: Mapping[str, str]) -> Iterator[str]:
     return (f"{key}={_quoted(values[key])}\n" for key in sorted(values))
 
 
-READERS: Mapping[str, Callable[[str, int], dict[str, str]]] = MappingProxyType(
-    {"env": read_env, "json": read_json}
-)
+def encode_json(values: Mapping[str, str]) -> bytes:
+    """One JSON object."""
+    return orjson.dumps(values)
 
 
-class _Reader(Reader):  # type: ignore[misc]  # it has no types of its own
+def checked(read: Reader) -> Reader:
+    """The reader of a format, of which nothing comes that no environment may hold, whoever wrote it."""
+
+    def read_checked(content: str, limit: int) -> Mapping[str, str]:
+        values = read(content, limit)
+        issues = (_member_issue(number, *pair, ()) for number, pair in enumerate(values.items(), 1))
+        _refuse([*islice(filter(None, issues), MAX_ISSUES)])
+        return values
+
+    return read_checked
+
+
+class _Reader(parser.Reader):  # type: ignore[misc]  # it has no types of its own
     """python-dotenv's reader, which takes the comment off an unquoted value itself.
 
     The pattern that python-dotenv does this with takes quadratic time over white space: an import of
@@ -122,6 +141,19 @@ class _Reader(Reader):  # type: ignore[misc]  # it has no types of its own
         comment = _INLINE_COMMENT.search(groups[0])
         self.unquoted = groups[0][: comment.start() if comment else None].rstrip()
         return ("",)
+
+
+def _check_parser() -> None:
+    """Raises ImportError where python-dotenv reads unquoted values in a way that `_Reader` does not know."""
+    reader = _Reader(io.StringIO("KEY=unquoted  # comment"))
+    if parse_binding(reader).value != "" or reader.unquoted != "unquoted":
+        raise ImportError(
+            "this python-dotenv reads unquoted values in another way, perhaps in quadratic time: install the"
+            " version that constraints/run.txt names"
+        )
+
+
+_check_parser()
 
 
 def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
@@ -177,7 +209,7 @@ def _members(content: str) -> _Members:
     raise ValidationFailed.at("content", problem)
 
 
-def _member_issue(number: int, key: str, value: object, earlier: Mapping[str, str]) -> Issue | None:
+def _member_issue(number: int, key: str, value: object, earlier: Container[str]) -> Issue | None:
     if not is_secret_key(key):
         # A name of any length and any characters may be a value that was put in the wrong place.
         short = len(key) <= SECRET_KEY_LENGTH and _PRINTABLE.fullmatch(key)

@@ -1,10 +1,13 @@
 // A file that is dropped or chosen becomes the text of the form, where it can be read before it is sent.
 const content = document.getElementById("content");
 const chosen = document.getElementById("file");
+const format = document.getElementById("format");
 
 async function take(file) {
   content.value = await file.text();
-  document.getElementById("format").value = file.name.endsWith(".json") ? "json" : "env";
+  const ending = file.name.split(".").pop();
+  const known = Array.from(format.options).some((option) => option.value === ending);
+  format.value = known ? ending : "env";
   chosen.value = "";
   document.getElementById("announcer").textContent = `${file.name} was read into the form.`;
   content.focus();

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.formats import write_env
 from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import REFUSALS, see_other
@@ -41,9 +40,12 @@ class Draft:
     carried_fields: Callable[[Form], dict[str, str]]
 
 
-def import_page(_context: Environment, _request: Any) -> Any:
+def import_page(_context: Environment, request: Any) -> Any:
     """Room for a file's text."""
-    return {}
+    labels = request.registry.formats.labels
+    formats = [(name, labels[name]) for name in request.registry.formats.readers]
+    accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
+    return {"formats": formats, "accepted": ",".join(accepted)}
 
 
 def text_page(_context: Environment, request: Any) -> Any:
@@ -61,30 +63,32 @@ def load_text(context: Environment, request: Any) -> Any:
     return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
 
 
-def write_edits(call: Call, at: Address, form: Form, **options: Any) -> Written:
+def write_edits(request: Any, at: Address, form: Form, **options: Any) -> Written:
     """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
-    limit = call.settings.env_max_secrets
+    limit = request.call.settings.env_max_secrets
     if len(rows_of(form)) > limit:
         raise PayloadTooLarge(
             f"An environment holds at most {limit} secrets.",
             hint=f"Of the rows for new ones this page has kept the first {limit}.",
         )
-    return editing_domain.edit_secrets(call, at, read_edits(form), **options)
+    return editing_domain.edit_secrets(request.call, at, read_edits(form), **options)
 
 
-def write_import(call: Call, at: Address, form: Form, **options: Any) -> Written:
+def write_import(request: Any, at: Address, form: Form, **options: Any) -> Written:
     """A file's text."""
     body = {
         "format": form["format"],
         "mode": form["mode"],
         "content": unix_lines(form["file"] or form["content"]),
     }
-    return writing.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
+    formats = request.registry.formats
+    read = formats.take(validate(schemas.ImportBody(formats.readers), body))
+    return writing.import_secrets(request.call, at, **read | options)
 
 
-def write_text(call: Call, at: Address, form: Form, **options: Any) -> Written:
+def write_text(request: Any, at: Address, form: Form, **options: Any) -> Written:
     """The environment's own text."""
-    return editing_domain.rewrite_as_text(call, at, unix_lines(form["content"]), **options)
+    return editing_domain.rewrite_as_text(request.call, at, unix_lines(form["content"]), **options)
 
 
 def read_edits(form: Form) -> Edits:
@@ -162,7 +166,7 @@ def review(draft: Draft, context: Environment, request: Any) -> Any:
     """What a draft would do, if it were applied at the revision that it was drawn from."""
     form = request.form
     rev = revision_of(form)
-    planned = draft.write(request.call, context.address, form, dry_run=True, expected_rev=rev)
+    planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
     own = _kinds(planned)
     return _reviewed(draft, form, planned.rev, own) if own else see_other(context.path(PAGES), "unchanged")
 
@@ -172,19 +176,27 @@ def apply(draft: Draft, context: Environment, request: Any) -> Any:
     form = request.form
     read = form.read(schemas.ApplyForm(), "rev", "reason")
     expected, reason = read["rev"], read.get("reason")
-    written = draft.write(request.call, context.address, form, expected_rev=expected, reason=reason)
+    written = draft.write(request, context.address, form, expected_rev=expected, reason=reason)
     return see_other(context.path(PAGES), "written" if _kinds(written) else "unchanged")
 
 
 def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
-    """After a refusal: own and concurrent changes if the revision is stale, else the draft's page."""
+    """After a refusal: own and concurrent changes if the revision is stale, else the draft's page.
+
+    Where only the reason is missing, it is the page that asks for it: the review, but for a single secret.
+    """
     form = request.form
+    if draft is not WRITE and [issue.path for issue in form.error.issues] == ["reason"]:
+        try:
+            return review(draft, context, request)
+        except REFUSALS as error:
+            form.refuse(error)
     if not isinstance(form.error, PreconditionFailed):
         return back_to_edit(draft, context, request)
     rev, concurrent = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
     try:
         # Against the present state, so that what applying it again would do is known.
-        planned = draft.write(request.call, context.address, form, dry_run=True)
+        planned = draft.write(request, context.address, form, dry_run=True)
     except REFUSALS as error:
         # It conflicts with the concurrent changes, and can only be typed anew.
         form.refuse(error)
@@ -207,13 +219,9 @@ def _kinds(written: Written) -> dict[str, str]:
 
 
 def _reviewed(draft: Draft, form: Form, rev: int, own: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "draft": draft,
-        "own": own,
-        "concurrent": [],
-        "rev": rev,
-        "carried_fields": draft.carried_fields(form),
-    }
+    stale = isinstance(form.error, PreconditionFailed)
+    known = {"draft": draft, "own": own, "concurrent": [], "rev": rev, "stale": stale}
+    return known | {"carried_fields": draft.carried_fields(form)}
 
 
 def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:

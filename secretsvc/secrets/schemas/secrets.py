@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import colander
@@ -69,17 +70,28 @@ VALUES = MapOf(SecretKey(), SecretValue())
 DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 
 
+class StateQuery(Body):
+    """`GET …/secrets`."""
+
+    rev = optional(IntegerText())
+
+
 class RevealQuery(Body):
     """`GET …/secrets/{key}`."""
 
     reason = optional(READ_REASON, missing="reveal")
+    version = optional(IntegerText(minimum=1))
 
 
 class ExportQuery(Body):
-    """`GET …/secrets:export`."""
+    """`GET …/secrets:export`; `formats` are the names of those that can be written."""
 
-    format = optional(Choice("json", "env"), missing="json")
+    def __init__(self, formats: Collection[str]) -> None:
+        super().__init__()
+        self.children.insert(0, optional(Choice.of(formats), name="format", missing="json"))
+
     reason = optional(READ_REASON, missing="export")
+    rev = optional(IntegerText())
 
 
 class BatchBody(Body):
@@ -94,9 +106,12 @@ class BatchBody(Body):
 
 
 class ImportBody(Body):
-    """`POST …/secrets:import`."""
+    """`POST …/secrets:import`; `formats` are the names of those that can be read."""
 
-    format = required(Choice("env", "json"))
+    def __init__(self, formats: Collection[str]) -> None:
+        super().__init__()
+        self.children.insert(0, required(Choice.of(formats), name="format"))
+
     content = required(SecretValue())
     mode = required(MODE)
     dry_run = optional(Boolean(), missing=False)
@@ -110,6 +125,7 @@ class RenameBody(Body):
     # `from` is a word of the language, so that the field's name is given as text.
     source = required(SecretKey(), name="from")
     to = required(SecretKey())
+    reason = optional(REASON)
 
 
 class RollbackBody(Body):

@@ -1,0 +1,85 @@
+"""Directives for what a package brings besides views: tables, settings, and `request.dbsession`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pyramid.exceptions import ConfigurationError
+
+from secretsvc.db.engine import Mode
+from secretsvc.db.orm import RequestSession
+from secretsvc.db.registered import Models, tables_of
+from secretsvc.kernel.settings import REQUIRED, Setting, Settings
+from secretsvc.web.declaring import declare
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def add_models(config: Any, module: Any, *, migrations: str | None = None) -> None:
+    """Directive: the tables of a module, which is imported here, and the folder of their migrations.
+
+    The folder is written `package:folder`; what is in it is a branch of its own, with a label. Raises
+    `ConfigurationError` where a module has no tables, or a folder is no such branch.
+    """
+    module = config.maybe_dotted(module)
+    try:
+        branch = None
+        if migrations is not None:
+            from secretsvc.db.migrations import read_migrations
+
+            branch = read_migrations(migrations)
+        config.registry.models.add(tables_of(module), branch)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
+    declare(config, "models", module.__name__)
+
+
+def add_setting(
+    config: Any,
+    name: str,
+    parse: Callable[[str], Any],
+    default: Any = REQUIRED,
+    *,
+    ini: str | None = None,
+    fresh: bool = False,
+) -> None:
+    """Directive: a setting, which is an attribute of the service's `Settings` from then on.
+
+    It is read from the environment variable of its name in capitals, or from the ini key
+    `secretsvc.<name>`. `parse` raises ValueError for a malformed text; without a default it is required.
+    Two of one name conflict. Raises `ConfigurationError` for a name that cannot be an attribute.
+    """
+    if not _NAME.fullmatch(name) or hasattr(Settings, name):
+        raise ConfigurationError(
+            f"setting {name!r} cannot be added: take a lower-case name with your package's first, such as"
+            " acme_notes_limit"
+        )
+    if not callable(parse):
+        raise ConfigurationError(f"setting {name!r} has no parser: give a function from text to its value")
+    declare_setting(config, name, Setting(parse, default, ini=ini, fresh=fresh))
+
+
+def declare_setting(config: Any, name: str, setting: Setting[Any]) -> None:
+    """One that a package brings, or that secretsvc has itself."""
+    settings = config.registry.service_settings
+    declare(config, "setting", name, lambda: settings.add(name, setting))
+
+
+def dbsession(request: Any) -> RequestSession:
+    """An ORM session on the request's own connection and transaction, made when it is first asked for."""
+    if request.call is not None:
+        return RequestSession(lambda: request.call.connection, request.tm)
+    session = request.registry.database.session(request.tm)
+    return RequestSession(lambda: session.connection(Mode.SNAPSHOT), request.tm)
+
+
+def includeme(config: Any) -> None:
+    """Registers the directives, and what secretsvc has itself by them."""
+    config.registry.models = Models()
+    config.add_directive("add_models", add_models)
+    config.add_directive("add_setting", add_setting)
+    for name, setting in config.registry.service_settings.known().items():
+        declare_setting(config, name, setting)
+    config.add_request_method(dbsession, reify=True)

@@ -1,0 +1,30 @@
+"""The search over the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.home import schemas
+from secretsvc.home.domain.search import search
+from secretsvc.web.tree import Root
+from secretsvc.web.views import ANY_IDENTITY
+
+
+def find(_context: Root, request: Any) -> Any:
+    """`GET /search`."""
+    query = request.query_values
+    return {"items": search(request.call, query["q"], query["limit"])[: query["limit"]]}
+
+
+def includeme(config: Any) -> None:
+    """Declares the operation."""
+    config.add_api_view(
+        find,
+        context=Root,
+        name="search",
+        operation_id="search",
+        summary="Find projects, environments and secrets by a part of their names",
+        role=ANY_IDENTITY,
+        query=schemas.SearchQuery(),
+        response=schemas.FoundList(),
+    )

@@ -1,0 +1,143 @@
+"""The built-in packages have no other way in than plugins: all that there is, was declared by a directive."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import secretsvc
+from secretsvc.db.base import Base
+from secretsvc.kernel import errors
+from secretsvc.kernel.errors import SecretsvcError
+from secretsvc.kernel.settings import Settings
+from secretsvc.web.declaring import declared
+from secretsvc.web.openapi import endpoints
+
+PACKAGE = Path(__file__).parents[2] / "secretsvc"
+#: What directives fill, and the module that does so.
+FILLED = {
+    "audit_actions": "audit/directives.py",
+    "done": "web/shell.py",
+    "error_codes": "web/error_codes.py",
+    "error_links": "web/shell.py",
+    "formats": "secrets/directives.py",
+    "key_providers": "registry.py",
+    "models": "directives.py",
+    "navigation": "web/pages.py",
+    "pages": "web/pages.py",
+    "public_paths": "web/views.py",
+    "revealing": "web/views.py",
+    "service_settings": "registry.py",
+    "tabs": "web/pages.py",
+    "tree": "web/tree.py",
+}
+#: Those who read what others filled while the application is configured.
+READS = {
+    ("secrets/api/secrets.py", "formats"): "the description of its operations, as it is when that is made",
+    ("directives.py", "service_settings"): "to add to them",
+    ("web/views.py", "tree"): "a view's verb is a part of the tree",
+}
+
+
+@pytest.fixture(scope="module")
+def registry() -> Any:
+    return secretsvc.assemble({}).registry
+
+
+def kinds_of_errors() -> set[str]:
+    """The codes of the errors of the kernel."""
+    kinds = [one for one in vars(errors).values() if isinstance(one, type)]
+    return {one.code for one in kinds if issubclass(one, SecretsvcError) and one is not SecretsvcError}
+
+
+def own_tables() -> set[str]:
+    """The tables that any module of the package maps, be it imported by the application or by a test."""
+    mappers = [one for one in Base.registry.mappers if one.class_.__module__.startswith("secretsvc.")]
+    return {one.local_table.name for one in mappers}
+
+
+FOUND = {
+    "error": lambda registry: set(registry.error_codes),
+    "audit action": lambda registry: set(registry.audit_actions),
+    "format": lambda registry: set(registry.formats.labels),
+    "setting": lambda registry: set(registry.service_settings.known()),
+    "key provider": lambda registry: set(registry.key_providers),
+    "navigation": lambda registry: {link.path for link in registry.navigation},
+    "tab": lambda registry: {tab.label for tabs in registry.tabs.values() for tab in tabs},
+    "tree child": lambda registry: {name for names in registry.tree.children.values() for name in names},
+    "operation": lambda registry: {one.operation.operation_id for one in endpoints(registry)},
+    "done": lambda registry: set(registry.done),
+    "error link": lambda registry: {link.label for link in registry.error_links},
+}
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_all_that_there_is_of_a_kind_was_declared(registry, kind):
+    found = FOUND[kind](registry)
+    assert found
+    assert declared(registry, kind) == found
+
+
+def test_every_error_setting_and_table_of_the_package_is_there(registry):
+    assert declared(registry, "error") == kinds_of_errors()
+    assert declared(registry, "setting") == set(Settings.known())
+    assert registry.models.names == own_tables()
+
+
+def test_every_module_with_tables_was_registered(registry):
+    modules = {one.class_.__module__ for one in Base.registry.mappers}
+    ours = {name for name in modules if name.startswith("secretsvc.")}
+    assert declared(registry, "models") == ours
+
+
+def touched(source: str) -> set[str]:
+    """What directives fill, of a registry at hand while the application is configured."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute)
+        and node.attr in FILLED
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "registry"
+        and isinstance(node.value.value, ast.Name)
+        and node.value.value.id == "config"
+    }
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_nobody_fills_what_a_directive_fills(path):
+    name = str(path.relative_to(PACKAGE))
+    strange = {
+        one for one in touched(path.read_text("utf-8")) if FILLED[one] != name and (name, one) not in READS
+    }
+    assert strange == set()
+
+
+def test_what_is_listed_is_there():
+    for name, path in FILLED.items():
+        assert f"registry.{name}" in (PACKAGE / path).read_text("utf-8"), name
+    for path, name in READS:
+        assert name in touched((PACKAGE / path).read_text("utf-8")), (path, name)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def includeme(config):\n    config.registry.error_codes['X'] = (409, '')",
+        "def includeme(config):\n    config.registry.audit_actions.append('x.y')",
+        "def includeme(config):\n    actions = config.registry.audit_actions",
+    ],
+)
+def test_the_law_of_directives_bites(source):
+    assert touched(source)
+
+
+def test_the_law_of_directives_sees_what_was_not_declared(registry):
+    other = secretsvc.assemble({}).registry
+    other.audit_actions.append("private.door")
+    assert declared(other, "audit action") != FOUND["audit action"](other)

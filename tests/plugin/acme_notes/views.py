@@ -1,0 +1,62 @@
+"""The address below an environment, two operations, a page with its form, and a tab that leads there."""
+
+from acme_notes import domain
+from secretsvc.kernel.authorization import Role
+from secretsvc.projects.resources import Environment
+from secretsvc.web.pages import see_other
+from secretsvc.web.schema import Body, Identifier, Integer, Items, Text, required
+from secretsvc.web.tree import PAGES, Node
+
+
+class Notes(Node):
+    """`…/notes`."""
+
+
+class NoteBody(Body):
+    text = required(Text(minimum=1, maximum=500, strip=True))
+
+
+class NoteView(NoteBody):
+    id = required(Identifier())
+    created_at = required(Integer())
+
+
+class NoteList(Body):
+    items = required(Items(NoteView()))
+
+
+def list_notes(context, request):
+    found = domain.list_notes(request.call, request.dbsession, context.address)
+    return {"items": [view_of(note) for note in found]}
+
+
+def add_note(context, request):
+    text = request.body_values["text"]
+    return view_of(domain.add_note(request.call, request.dbsession, context.address, text))
+
+
+def view_of(note):
+    return {"id": note.id, "text": note.text, "created_at": note.created_at}
+
+
+def notes_page(context, request):
+    return {"notes": domain.list_notes(request.call, request.dbsession, context.address)}
+
+
+def add_by_form(context, request):
+    body = request.form.read(NoteBody(), "text")
+    domain.add_note(request.call, request.dbsession, context.address, body["text"])
+    return see_other(context.path(PAGES), "noted")
+
+
+def includeme(config):
+    config.add_tree_child(Environment, "notes", Notes)
+    reads = {"context": Notes, "role": Role.READER, "response": NoteList()}
+    config.add_api_view(list_notes, operation_id="listNotes", summary="List notes", **reads)
+    writes = {"context": Notes, "role": Role.WRITER, "method": "POST", "errors": (409,)}
+    writes |= {"body": NoteBody(), "response": NoteView()}
+    config.add_api_view(add_note, operation_id="addNote", summary="Add a note", **writes)
+    page = {"context": Notes, "template": "acme_notes:templates/notes.pt"}
+    config.add_page(notes_page, role=Role.READER, **page)
+    config.add_form(add_by_form, role=Role.WRITER, redraw=notes_page, **page)
+    config.add_tab("Notes", context=Environment, name="notes", role=Role.READER)

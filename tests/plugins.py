@@ -1,0 +1,41 @@
+"""The example plugin as an installed distribution, and databases that have its branch."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from alembic.config import Config
+
+SOURCE = Path(__file__).parent / "plugin"
+ROOT = SOURCE.parent.parent
+
+
+def install(source: Path, folder: Path) -> Path:
+    """Installs a distribution into a folder of its own, with its metadata, as pip does; asks no registry."""
+    copy, target = folder / "source", folder / "installed"
+    # Building leaves files beside the sources.
+    shutil.copytree(source, copy)
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index")
+    options = ("--no-deps", "--no-build-isolation", "--target", str(target))
+    subprocess.run([*pip, *options, str(copy)], check=True, capture_output=True, text=True)
+    return target
+
+
+def alembic_config(folder: Path, package: str, url: str | None = None) -> Config:
+    """Alembic's, of `plugin.ini`, which is production.ini with a package included."""
+    ini = folder / "plugin.ini"
+    production = (ROOT / "production.ini").read_text("utf-8")
+    section = "[app:main]\n"
+    included = production.replace(section, f"{section}pyramid.includes = {package}\n")
+    ini.write_text(included.replace("%(here)s/alembic", str(ROOT / "alembic")), "utf-8")
+    config = Config(ini)
+    config.attributes["url"] = url
+    return config
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of a distribution's sources."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
