@@ -5,16 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from secretsvc.kernel.claims import Requirement, SubjectTemplate, requirements, subject_template
-from secretsvc.kernel.settings import (
-    Setting,
-    Settings,
-    Sources,
-    algorithms,
-    comma_separated,
-    file_path,
-    key_url,
-    required_text,
-)
+from secretsvc.kernel.parsers import algorithms, comma_separated, file_path, key_url, required_text
+from secretsvc.kernel.settings import Setting, Settings, Sources
 
 
 class Workload(Sources):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.settings import Settings, master_key
+from secretsvc.kernel.parsers import master_key
+from secretsvc.kernel.settings import Settings
 
 
 def from_environment(settings: Settings) -> tuple[bytes, bytes | None]:

@@ -38,6 +38,10 @@ def includeme(config: Any) -> None:
         if not config.registry.service_settings.service_tokens:
             return
     config.include(".resources")
+    _declare(config)
+
+
+def _declare(config: Any) -> None:
     config.add_api_view(
         create_token,
         context=Tokens,

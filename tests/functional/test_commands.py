@@ -11,7 +11,7 @@ from rotation import NEW_KEY, NEXT_KEY, PROD, Operator, fill, rotated
 from service import MASTER_KEY
 
 from secretsvc.commands import main
-from secretsvc.kernel.settings import master_key
+from secretsvc.kernel.parsers import master_key
 from secretsvc.secrets.models import secret_version
 
 

@@ -7,7 +7,7 @@ from rotation import NEW_KEY
 from service import MASTER_KEY
 
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.kernel.settings import master_key
+from secretsvc.kernel.parsers import master_key
 
 
 def kids(service) -> list[str]:

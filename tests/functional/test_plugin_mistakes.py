@@ -19,7 +19,7 @@ import colander
 from sqlalchemy import Column, Integer, Table
 from secretsvc.db.base import Base
 from secretsvc.kernel.errors import Conflict, SecretsvcError
-from secretsvc.kernel.settings import integer
+from secretsvc.kernel.parsers import integer
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.web.schema import Body, Document, Type, Variants, required
 from secretsvc.web.tree import Node

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from secretsvc.kernel import crypto
 from secretsvc.kernel.crypto import KeyRing, generate_master_key
 from secretsvc.kernel.errors import DecryptFailed, ServerMisconfigured, UnknownKid
-from secretsvc.kernel.settings import master_key
+from secretsvc.kernel.parsers import master_key
 
 ONE, TWO, THREE = (bytes([n]) * 32 for n in (1, 2, 3))
 ENVIRONMENT = uuid.UUID("018f2d3c-0000-7000-8000-000000000001")

@@ -2,7 +2,7 @@
 
 from acme_notes.domain import NotesFull
 from acme_notes.tsv import read_tsv, write_tsv
-from secretsvc.kernel.settings import integer
+from secretsvc.kernel.parsers import integer
 
 
 def includeme(config):
