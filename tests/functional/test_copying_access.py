@@ -6,7 +6,9 @@ import base64
 from itertools import pairwise
 
 import pytest
+from rotation import rotated
 from service import arrange
+from sqlalchemy import event
 from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, records, state, tamper
 
@@ -134,6 +136,34 @@ def test_an_envelope_that_cannot_be_opened_at_the_source_fails_it_whole(
 def test_a_source_s_envelope_that_is_gone_fails_it_whole(vault, dev, service):
     service.execute("DELETE FROM secret_version")
     assert copy(vault, 500).json["code"] == "DECRYPT_FAILED"
+
+
+def test_a_source_that_is_deleted_meanwhile_is_not_there(vault, dev, service):
+    """Nothing locks it: it goes between the statements that read its keys and its values."""
+    due = [True]
+
+    def delete(connection, _cursor, statement, *_rest):
+        reads = statement.startswith("SELECT") and ("json_extract" in statement or "unnest" in statement)
+        if due and reads:
+            due.clear()
+            connection.exec_driver_sql("DELETE FROM environment WHERE slug = 'dev'")
+
+    vault.set(KEPT="x")
+    before = state(service)
+    event.listen(service.engine, "before_cursor_execute", delete)
+    assert copy(vault, 404, mode="replace").json["message"] == "Environment not found."
+    assert not due
+    assert state(service) == before
+
+
+def test_values_under_an_older_master_key_are_copied_under_the_active_one(vault, dev, service):
+    old = dev.listed()["A"]["kid"]
+    now = Vault(rotated(service).user())
+    copy(now)
+    assert now.values() == {"A": "hunter2-one", "B": "hunter2-two"}
+    assert {one["kid"] for one in now.listed().values()} & {old} == set()
+    now.post("restore", {"to_rev": 0})
+    assert len(now.post("restore", {"to_rev": 1}).json["changes"]) == 2
 
 
 def test_an_envelope_of_an_unknown_key_names_it(vault, dev, service):

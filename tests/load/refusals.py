@@ -126,7 +126,7 @@ def _moves(canary: str) -> list[Refusal]:
         _post(404, "/secrets:rollback", {"key": canary, "to_version": 1}),
         _post(404, "/secrets:rollback", {"key": "KEPT", "to_version": 999}),
         _post(400, "/secrets:rollback", {"key": "KEPT", "to_version": 1}, {"If-Match": "*"}),
-        _post(422, "/secrets:copy", {"from": {"project": canary, "environment": "dev"}}),
+        _post(404, "/secrets:copy", {"from": {"project": canary, "environment": "dev"}}),
         _post(422, "/secrets:copy", {"from": {"project": "shop", "environment": "dev"}, "keys": [canary]}),
         _post(422, "/secrets:copy", {"from": canary, "reason": canary * 20}),
         _post(422, "/secrets:restore", {"to_rev": canary}),

@@ -32,7 +32,8 @@ shop=$api/projects/shop/environments
 curl -fsS -o made -H "$json" -d '{"slug": "staging", "name": "Staging"}' $shop
 set='{"API_URL": "https://v7.example", "API_KEY": "k7", "GREETING": "hello", "ONLY_STAGING": "x"}'
 curl -fsS -o made -H "$json" -d "{\\"mode\\": \\"merge\\", \\"set\\": $set}" $shop/staging/secrets:batch
-curl -fsS -o made -H "$json" -d '{"mode": "merge", "set": {"API_KEY": "k6"}}' $prod/secrets:batch
+old='{"mode": "merge", "set": {"API_KEY": "k6"}, "reason": "release 6"}'
+curl -fsS -o made -H "$json" -d "$old" $prod/secrets:batch
 """
 NEEDS = [tool for tool in ("bash", "curl", "python3") if shutil.which(tool) is None]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.secrets.api.secrets import judged_reason, told
+from secretsvc.secrets.api.secrets import declare_writes, told
 from secretsvc.secrets.domain import copying as domain
 from secretsvc.secrets.resources import Secrets
 from secretsvc.secrets.schemas import history as schemas
-from secretsvc.secrets.schemas.secrets import WriteResult
 from secretsvc.web.precondition import refuse_precondition
 
 
@@ -47,20 +46,9 @@ def includeme(config: Any) -> None:
         query=schemas.CompareQuery(),
         response=schemas.Comparison(),
     )
-    for operation_id, name, view, summary, body in (
+    declare_writes(
+        config,
         ("copySecrets", ":copy", copy_secrets, "Write what another environment holds", schemas.CopyBody()),
         ("restoreSecrets", ":restore", restore_secrets, "Go back to a revision", schemas.RestoreBody()),
-    ):
-        config.add_api_view(
-            view,
-            context=Secrets,
-            name=name,
-            method="POST",
-            operation_id=operation_id,
-            summary=summary,
-            role=Role.WRITER,
-            body=body,
-            response=WriteResult(),
-            errors=(409, 412),
-            also_judged=judged_reason,
-        )
+        errors=(409, 412),
+    )

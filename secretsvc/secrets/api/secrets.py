@@ -175,19 +175,25 @@ def _declare_reads_of_one(config: Any) -> None:
 
 
 def _declare_writes(config: Any) -> None:
-    for operation_id, name, view, summary, body in (
+    imported = schemas.ImportBody(config.registry.formats.readers)
+    declare_writes(
+        config,
         ("batchSecrets", ":batch", batch_secrets, "Set and remove secrets at once", schemas.BatchBody()),
-        (
-            "importSecrets",
-            ":import",
-            import_secrets,
-            "Write what a file holds",
-            schemas.ImportBody(config.registry.formats.readers),
-        ),
+        ("importSecrets", ":import", import_secrets, "Write what a file holds", imported),
+        errors=(409, 412),
+        expects_revision=True,
+    )
+    declare_writes(
+        config,
         ("renameSecret", ":rename", rename_secret, "Rename a secret", schemas.RenameBody()),
         ("rollbackSecret", ":rollback", rollback_secret, "Write an older version", schemas.RollbackBody()),
-    ):
-        expects_revision = name in (":batch", ":import")
+        errors=(409,),
+    )
+
+
+def declare_writes(config: Any, *writes: tuple[str, str, Any, str, Any], **more: Any) -> None:
+    """Declares writes of secrets, each by its operation id, name, view, summary and body; `more` of all."""
+    for operation_id, name, view, summary, body in writes:
         config.add_api_view(
             view,
             context=Secrets,
@@ -198,7 +204,6 @@ def _declare_writes(config: Any) -> None:
             role=Role.WRITER,
             body=body,
             response=schemas.WriteResult(),
-            errors=(409, 412) if expects_revision else (409,),
-            expects_revision=expects_revision,
             also_judged=judged_reason,
+            **more,
         )
