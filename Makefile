@@ -59,6 +59,7 @@ check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -q tests/laws
 	$(BIN)/pylint --jobs=1 secretsvc
 

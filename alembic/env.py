@@ -4,12 +4,6 @@ from logging.config import fileConfig
 
 from pyramid.paster import get_appsettings
 
-import secretsvc.access.models
-import secretsvc.audit.models
-import secretsvc.identity.models
-import secretsvc.keyring.models
-import secretsvc.projects.models
-import secretsvc.secrets.models  # noqa: F401 - models register themselves on the metadata
 from alembic import context
 from secretsvc.db.base import Base
 from secretsvc.db.engine import Mode, for_mode, make_engine

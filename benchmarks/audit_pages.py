@@ -27,7 +27,7 @@ from bench import ENGINES, Report, Request, Service, databases, options_of, serv
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import environment, project
+from secretsvc.tables.projects import environment, project
 
 SIZES = (10_000, 1_000_000)
 PROJECTS, ENVIRONMENTS = 200, 3

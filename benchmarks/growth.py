@@ -23,7 +23,7 @@ from service import arrange
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import project
+from secretsvc.tables.projects import project
 
 ROOT = "root@example.com"
 PROD = "/projects/shop/environments/prod"

@@ -32,8 +32,8 @@ from sqlalchemy import insert, select
 from secretsvc import commands
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.keyring import domain
-from secretsvc.projects.models import environment
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.projects import environment
 
 OLD, NEW = KeyRing(b64decode(MASTER_KEY), None), KeyRing(b64decode(NEW_KEY), None)
 PAGE, VERSIONS, SECRETS = 500, 4, 500

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from bench import ENGINES, Report, Service, databases, options_of, service_over
 from sqlalchemy import Connection
 
-from secretsvc.access.models import grant, group, group_member
-from secretsvc.access.rules import load_standing
+from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.db.engine import read_once, write_transaction
-from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import project
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import project
 
 SIZES = (100, 100_000)
 PROJECTS, COUNT, GOAL = 200, 2_000, 1.3

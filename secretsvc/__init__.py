@@ -9,7 +9,20 @@ from pyramid.settings import aslist
 
 from secretsvc.service import report
 
-WINGS = ("identity", "audit", "access", "projects", "secrets", "keyring", "meta")
+#: In the order in which they may import each other; no package imports a later one.
+PACKAGES = (
+    "audit",
+    "authorization",
+    "projects",
+    "identity",
+    "access",
+    "groups",
+    "secrets",
+    "keyring",
+    "auditlog",
+    "home",
+    "meta",
+)
 
 
 def main(_global_config: dict[str, str], **settings: str) -> Any:
@@ -27,8 +40,8 @@ def configure(settings: dict[str, str]) -> Configurator:
     config.include("pyramid_tm")
     config.include("secretsvc.service")
     config.include("secretsvc.web")
-    for wing in WINGS:
-        config.include(f"secretsvc.{wing}")
+    for package in PACKAGES:
+        config.include(f"secretsvc.{package}")
     for other in others:
         config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from service import ADMIN, Service
 from transaction import TransactionManager
 
-from secretsvc.access.admission import Admission
+from secretsvc.authorization.rules.admission import Admission
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms

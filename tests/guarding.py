@@ -9,8 +9,7 @@ from rotation import PROD
 from service import Client, Service
 from vault import state
 
-from secretsvc.keyring.models import master_key
-from secretsvc.secrets.models import secret_version
+from secretsvc.secrets.models import master_key, secret_version
 
 #: By the API: the path and the body. They fit an environment that `fill` has filled.
 CALLS: dict[str, tuple[str, Any]] = {

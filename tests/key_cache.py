@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from secretsvc.identity.jwks import KeyCache
+from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.errors import IdentityProviderUnavailable, Unauthenticated
 
 ALGORITHMS = ("RS256", "ES256")

@@ -8,11 +8,11 @@ from uuid import UUID
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert
 
-from secretsvc.access.models import grant, group, group_member
-from secretsvc.identity.models import identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import environment, project
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
 
 NOW = 1_000
 RANK = {"reader": 1, "writer": 2, "admin": 3}

@@ -9,8 +9,8 @@ import pytest
 from jwks_server import KeyServer
 from tokens import TestIssuer
 
-from secretsvc.identity.assertions import Verifier
-from secretsvc.identity.jwks import KeyCache
+from secretsvc.authentication.assertions import Verifier
+from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import Unauthenticated
 

@@ -17,16 +17,16 @@ from tokens import TestIssuer
 from webtest import TestApp, TestResponse
 
 import secretsvc
-from secretsvc.access.models import grant, group, group_member
 from secretsvc.audit.models import audit_record
 from secretsvc.db.base import Base
 from secretsvc.db.engine import write_transaction
-from secretsvc.identity.models import identity
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Setting, Settings
-from secretsvc.projects.models import environment, project
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
 
 API = "/api/v1"
 HEADER = "Proxy-Access-Jwt-Assertion"

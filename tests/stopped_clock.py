@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.identity import tweens
+from secretsvc.authorization import tweens
 from secretsvc.kernel.clock import now_ms
 
 

@@ -10,8 +10,8 @@ from service import Client, Service
 from sqlalchemy import select
 from webtest import TestResponse
 
-from secretsvc.projects.models import environment, project
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.projects import environment, project
 
 CANONICAL = "/projects/shop/environments/prod"
 ALIAS = "/p/shop/e/prod"

@@ -9,12 +9,12 @@ from service import ADMIN, Client, Service, arrange
 from sqlalchemy import delete, insert, select
 from webtest import TestResponse
 
-from secretsvc.access.models import grant, group, group_member
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import environment, project
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.projects import environment, project
 
 TABLES = (project, environment, secret, secret_version, group, group_member, grant)
 LISTED = ("listed@example.com", "disabled-though-listed@example.com")

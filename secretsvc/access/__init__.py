@@ -1,12 +1,12 @@
-"""Who may do what: groups, grants, and the snapshot that a request is judged by."""
+"""Grants of identities and groups, and what they amount to."""
 
 from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Announces the wing's rooms."""
-    config.include(".policy")
+    """Includes the modules of this package that configure the application."""
     config.include(".api")
-    config.include(".group_api")
-    for pages in ("ui", "grant_ui", "identity_ui", "group_ui", "place_ui"):
-        config.include(f".{pages}")
+    config.include(".ui.grants")
+    config.include(".ui.grant")
+    config.include(".ui.identity")
+    config.include(".ui.scope")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.access import domain, schemas
-from secretsvc.access.grants import Terms
+from secretsvc.access import schemas
+from secretsvc.access.domain import grants as domain
+from secretsvc.access.domain import permissions, unknown
 from secretsvc.access.resources import Access, Grant, Grants
+from secretsvc.access.rules.grants import Terms
 from secretsvc.db.paging import Window
 from secretsvc.identity.resources import Identity
 from secretsvc.kernel.authorization import Address, Role
@@ -38,12 +40,12 @@ def delete_grant(context: Grant, request: Any) -> Any:
 
 def effective_permissions(context: Identity, request: Any) -> Any:
     """`GET /identities/{id}/effective-permissions`."""
-    return domain.effective_permissions(request.call, context.id)
+    return permissions.effective_permissions(request.call, context.id)
 
 
 def unknown_identities(_context: Access, request: Any) -> Any:
     """`GET /access/unknown-identities`."""
-    return {"items": domain.unknown_identities(request.call)}
+    return {"items": unknown.unknown_identities(request.call)}
 
 
 def terms_of(body: dict[str, Any]) -> Terms:

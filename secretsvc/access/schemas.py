@@ -1,12 +1,10 @@
-"""What clients send and get of grants, groups and effective permissions."""
+"""What clients send and get of grants and effective permissions."""
 
 from __future__ import annotations
 
 from secretsvc.identity.schemas import Identity
 from secretsvc.web.schema import (
     CURSOR,
-    DESCRIPTION,
-    NAME,
     ROLE,
     Body,
     Boolean,
@@ -133,51 +131,6 @@ class GrantPage(Body):
 
     items = required(Items(Grant()))
     next_cursor = required(CURSOR)
-
-
-class GrantList(Body):
-    """The grants of a group."""
-
-    items = required(Items(Grant()))
-
-
-class CreateGroupBody(Body):
-    """`POST /groups`."""
-
-    slug = required(Slug())
-    name = required(NAME)
-    description = optional(DESCRIPTION)
-
-
-class UpdateGroupBody(Body):
-    """`PATCH /groups/{id}`."""
-
-    name = optional(NAME)
-    description = optional(DESCRIPTION)
-
-
-class Group(Body):
-    """A group."""
-
-    id = required(Identifier())
-    slug = required(Slug())
-    name = required(NAME)
-    description = required(DESCRIPTION)
-    created_at = required(Integer())
-    updated_at = required(Integer())
-
-
-class GroupPage(Body):
-    """A list of groups."""
-
-    items = required(Items(Group()))
-    next_cursor = required(CURSOR)
-
-
-class AddGroupMemberBody(Body):
-    """`POST /groups/{id}/members`."""
-
-    identity_id = required(Identifier())
 
 
 class GroupRef(Body):

@@ -1,10 +1,8 @@
-"""What happened: the append-only record of mutations, reads of values and denials."""
+"""Writing what happened: mutations, reads of values and denials, append-only."""
 
 from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Announces the wing's rooms."""
+    """Includes the modules of this package that configure the application."""
     config.include(".tweens")
-    config.include(".api")
-    config.include(".ui")

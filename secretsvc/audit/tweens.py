@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from secretsvc.audit.denials import DenialLog
+from secretsvc.audit.rules.denials import DenialLog
 from secretsvc.kernel.call import Call
 from secretsvc.web.failures import cause_of
 

@@ -1,10 +1,9 @@
-"""Who is asking: assertions, the access proxy's keys, and the identities that they prove."""
+"""Identities: everyone who ever came with a valid assertion."""
 
 from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Announces the wing's rooms."""
-    config.include(".tweens")
+    """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")

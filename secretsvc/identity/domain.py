@@ -9,16 +9,16 @@ from uuid import UUID
 
 from sqlalchemy import or_, select, update
 
-from secretsvc.access.guard import keeping_an_admin_enabled
-from secretsvc.access.rules import assert_admin_somewhere, assert_can
-from secretsvc.audit.rules import record
+from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.last_admin import keeping_an_admin_enabled
+from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import update_one
-from secretsvc.identity.directory import IDENTITY_NOT_FOUND, Identity, find_identity
-from secretsvc.identity.models import identity
+from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
+from secretsvc.tables.identities import identity
 
 
 @dataclass(frozen=True, slots=True)

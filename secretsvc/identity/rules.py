@@ -1,83 +1,38 @@
-"""Authentication: from a WSGI environ to a principal that has not asked too often."""
+"""Identities as clients see them, and the way to find one."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
+from uuid import UUID
 
-from limits.errors import ConfigurationError
-from limits.storage import storage_from_string
-from limits.strategies import FixedWindowRateLimiter, RateLimiter
+from sqlalchemy import bindparam, select
 
-from secretsvc.identity.assertions import Refused, Verifier, read_assertion
-from secretsvc.identity.jwks import KeyCache
-from secretsvc.identity.remembering import RememberingVerifier
-from secretsvc.identity.unverified import unverified_facts
-from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.errors import RateLimited, ServerMisconfigured
-from secretsvc.kernel.refusals import Refusals
-from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
+from secretsvc.tables.identities import identity
+
+IDENTITY_NOT_FOUND = "Identity not found."
 
 
-class Authenticator:
-    """Verifies assertions under one set of settings; what it needs is made at the first use."""
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An identity; times in epoch milliseconds."""
 
-    def __init__(self, settings: Settings, refusals: Refusals) -> None:
-        self.settings, self.refusals = settings, refusals
+    id: UUID
+    kind: str
+    subject: str
+    display_name: str | None
+    disabled: bool
+    created_at: int
+    last_seen_at: int
 
-    def authenticate(self, environ: Mapping[str, Any], now: int, request_id: str) -> Principal:
-        """The principal that the assertion proves; `now` in epoch milliseconds.
 
-        Raises `Unauthenticated`, which is noted with its reason, `IdentityProviderUnavailable`,
-        `RateLimited` or `ServerMisconfigured`.
-        """
-        token = ""
-        try:
-            token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
-            principal = self._verifier.verify(token, now / 1000).principal
-        except Refused as refusal:
-            self.refusals.note(refusal.reason, request_id, lambda: unverified_facts(token))
-            raise
-        self._count(principal)
-        return principal
+def find_identity(call: Call, identity_id: UUID | None) -> Identity:
+    """One identity; None is nobody's. Raises `NotFound`; who may ask is the use case's affair."""
+    row = call.connection.execute(_BY_ID, {"identity_id": identity_id}).mappings().first()
+    if row is None:
+        raise NotFound(IDENTITY_NOT_FOUND)
+    return Identity(**row)
 
-    @cached_property
-    def keys(self) -> KeyCache:
-        """The access proxy's keys. Raises `ServerMisconfigured`."""
-        settings = self.settings
-        return KeyCache(settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown)
 
-    def is_counting(self) -> bool:
-        """Whether the rate limit's storage answers; asks it. Raises `ServerMisconfigured`."""
-        return self.settings.rate_limit is None or bool(self._limiter.storage.check())
-
-    @cached_property
-    def _verifier(self) -> RememberingVerifier:
-        settings = self.settings
-        verifier = Verifier(
-            self.keys,
-            settings.access_issuer,
-            settings.access_audience,
-            settings.access_algorithms,
-            settings.access_leeway,
-        )
-        return RememberingVerifier(verifier, self.keys, settings.access_leeway)
-
-    @cached_property
-    def _limiter(self) -> RateLimiter:
-        try:
-            storage = storage_from_string(self.settings.rate_limit_storage)
-        except ConfigurationError:
-            self.settings.complain("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
-            raise ServerMisconfigured() from None
-        return FixedWindowRateLimiter(storage)
-
-    def _count(self, principal: Principal) -> None:
-        rate = self.settings.rate_limit
-        if rate is None or self._limiter.hit(rate, principal.kind, principal.subject):
-            return
-        window = self._limiter.get_window_stats(rate, principal.kind, principal.subject)
-        raise RateLimited(max(1, math.ceil(window.reset_time - time.time())))
+_BY_ID = select(identity).where(identity.c.id == bindparam("identity_id"))

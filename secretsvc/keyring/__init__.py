@@ -4,7 +4,7 @@ from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Announces the wing's rooms."""
+    """Includes the modules of this package that configure the application."""
     config.include(".providers")
     config.include(".verdict")
     config.include(".api")

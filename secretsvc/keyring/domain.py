@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from secretsvc.access.rules import assert_can
-from secretsvc.audit.rules import record
+from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.snapshot import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
-from secretsvc.keyring.rows import (
+from secretsvc.keyring.rules import (
     Place,
     Row,
     count_by_kid,
@@ -23,8 +23,8 @@ from secretsvc.keyring.rows import (
     retire_unused,
     take_page,
 )
-from secretsvc.secrets.rules import open_value, problem_with
-from secretsvc.secrets.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
+from secretsvc.secrets.rules.rows import open_value, problem_with
+from secretsvc.secrets.rules.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
 
 VERIFY_PAGE = 500
 

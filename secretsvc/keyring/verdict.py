@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.db.engine import read_transaction
-from secretsvc.secrets.sealing import may_seal
+from secretsvc.secrets.rules.sealing import may_seal
 
 
 def includeme(config: Any) -> None:

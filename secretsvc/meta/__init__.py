@@ -1,9 +1,8 @@
-"""The service about itself: health, its description, and the page that everything starts from."""
+"""The service about itself: health and its description."""
 
 from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Announces the wing's rooms."""
+    """Includes the modules of this package that configure the application."""
     config.include(".api")
-    config.include(".ui")

@@ -11,9 +11,3 @@ class Health(Body):
     service = required(Text(maximum=64))
     status = required(Text(maximum=64))
     version = required(Text(maximum=64))
-
-
-class SearchQuery(Body):
-    """What is searched for on the page `/`; empty for nothing."""
-
-    text = required(Text(maximum=256))

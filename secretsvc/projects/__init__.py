@@ -4,6 +4,6 @@ from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Announces the wing's rooms."""
+    """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")

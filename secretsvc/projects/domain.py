@@ -10,14 +10,14 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from secretsvc.access.rules import (
+from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.snapshot import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_can,
     assert_sees,
     confirm,
 )
-from secretsvc.audit.rules import record
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
@@ -25,7 +25,6 @@ from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import environment, project
 from secretsvc.projects.rules import (
     Environment,
     Project,
@@ -34,6 +33,7 @@ from secretsvc.projects.rules import (
     find_project,
     project_in_sight,
 )
+from secretsvc.tables.projects import environment, project
 
 
 def list_projects(call: Call, window: Window) -> Page[Project]:

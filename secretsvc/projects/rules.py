@@ -8,12 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, bindparam, func, or_, select, true
 
-from secretsvc.access.locating import at_environment
-from secretsvc.access.rules import confirm, not_found
+from secretsvc.authorization.rules.locating import at_environment
+from secretsvc.authorization.rules.snapshot import confirm, not_found
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call
-from secretsvc.projects.models import environment, project
+from secretsvc.tables.projects import environment, project
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.secrets import domain, schemas
-from secretsvc.secrets.formats import encode_env
+from secretsvc.secrets import schemas
+from secretsvc.secrets.domain import secrets as domain
 from secretsvc.secrets.resources import Secret, Secrets
+from secretsvc.secrets.rules.formats import encode_env
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 
 

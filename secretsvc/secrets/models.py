@@ -1,4 +1,4 @@
-"""The secret table and its history; every envelope, current or not, lives in the history."""
+"""Secrets, their history, where every envelope lives, and the master keys that may seal in this database."""
 
 from __future__ import annotations
 
@@ -65,5 +65,22 @@ class SecretVersion(Base):
     created_by: Mapped[UUID | None] = mapped_column(Id)
 
 
+class MasterKey(Base):
+    """An adopted master key by its kid; one that is retired seals no more.
+
+    `place` counts from 1, the newest adopted has the highest: of two that are adopted at the same moment only
+    one gets it (decision 0028).
+    """
+
+    __tablename__ = "master_key"
+    __table_args__ = (UniqueConstraint("place"),)
+
+    kid: Mapped[str] = mapped_column(String(16), primary_key=True)
+    place: Mapped[int] = mapped_column(BigInteger)
+    adopted_at: Mapped[int] = mapped_column(Millis)
+    retired_at: Mapped[int | None] = mapped_column(Millis)
+
+
 secret = table_of(Secret)
 secret_version = table_of(SecretVersion)
+master_key = table_of(MasterKey)

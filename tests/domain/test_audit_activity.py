@@ -8,11 +8,11 @@ from service import arrange
 from shapes import log
 from statements import recorded
 
-from secretsvc.audit import activity, selection
-from secretsvc.audit.activity import DAY, HOUR, MINUTE
-from secretsvc.audit.domain import browse_audit
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.selection import AuditFilter
+from secretsvc.auditlog.domain import browse_audit
+from secretsvc.auditlog.rules import activity, selection
+from secretsvc.auditlog.rules.activity import DAY, HOUR, MINUTE
+from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 

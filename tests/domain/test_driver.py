@@ -18,8 +18,8 @@ from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_many, update_many
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import environment, project
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.projects import environment, project
 
 INSERT = Prepared(insert(project))
 FIND = Prepared(select(project).where(project.c.slug == bindparam("slug")))

@@ -7,7 +7,7 @@ from calls import call_of
 from service import arrange
 from statements import recorded
 
-from secretsvc.access.expiring_domain import count_denied_in_vain, expiring_grants
+from secretsvc.home.domain.waiting import count_denied_in_vain, expiring_grants
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import Forbidden
 

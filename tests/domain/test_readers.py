@@ -10,11 +10,9 @@ from service import ADMIN, Service, arrange
 from sqlalchemy import Connection, select
 from statements import recorded
 
-from secretsvc.access.domain import effective_permissions
-from secretsvc.access.models import grant
-from secretsvc.access.readers_domain import Reader, readers
-from secretsvc.access.rules import load_standing
-from secretsvc.identity.models import identity
+from secretsvc.access.domain.permissions import effective_permissions
+from secretsvc.access.domain.readers import Reader, readers
+from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import (
     ADMIN_EVERYWHERE,
@@ -28,6 +26,8 @@ from secretsvc.kernel.authorization import (
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden, NotFound
 from secretsvc.kernel.settings import Settings
+from secretsvc.tables.grants import grant
+from secretsvc.tables.identities import identity
 
 PLACES = [Address("shop"), Address("shop", "prod"), Address("depot", "prod")]
 ADA = "ada@example.com"

@@ -9,9 +9,9 @@ from sqlalchemy import insert
 from statements import recorded
 from vault import Vault
 
+from secretsvc.home.domain.search import LIMIT, search
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import project
-from secretsvc.secrets.search_domain import LIMIT, search
+from secretsvc.tables.projects import project
 
 ADA = "ada@example.com"
 

@@ -9,7 +9,7 @@ from random_grants import NOW, RANK, SCOPES, SUBJECTS, subject, worlds, write
 from sqlalchemy import text
 from statements import recorded
 
-from secretsvc.access.rules import load_standing
+from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import Address, GrantSnapshot, decide
 

@@ -8,9 +8,9 @@ from service import ADMIN, arrange
 from statements import recorded
 from stopped_clock import StoppedClock
 
-from secretsvc.access.models import grant
-from secretsvc.identity.models import identity
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant
+from secretsvc.tables.identities import identity
 
 ADA, EVE = "ada@example.com", "eve@example.com"
 DAY = 86_400_000

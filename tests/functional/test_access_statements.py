@@ -11,9 +11,9 @@ from shapes import log
 from sqlalchemy import insert
 from statements import recorded
 
-from secretsvc.access.models import grant, group, group_member
-from secretsvc.identity.models import identity
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
 
 ADA, TARGET = "ada@example.com", "target@example.com"
 PROJECT = {"scope_type": "project", "project": "shop", "role": "admin"}

@@ -6,10 +6,10 @@ import pytest
 from obstacles import at_once
 from service import ADMIN, HEADER, Client
 
-from secretsvc.access.models import grant
-from secretsvc.identity import tweens
-from secretsvc.identity.models import identity
+from secretsvc.authorization import tweens
 from secretsvc.kernel.clock import now_ms
+from secretsvc.tables.grants import grant
+from secretsvc.tables.identities import identity
 
 
 @pytest.fixture

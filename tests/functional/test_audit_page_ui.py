@@ -14,7 +14,7 @@ from statements import recorded
 from vault import Vault
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.words import ACTIONS
+from secretsvc.auditlog.ui.words import ACTIONS
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 

@@ -8,7 +8,7 @@ from service import API, HEADER
 from tokens import TestIssuer
 from wsgi import call
 
-from secretsvc.identity.models import identity
+from secretsvc.tables.identities import identity
 
 HEALTH = f"{API}/health"
 UNKNOWN_OR_ODD = [

@@ -10,9 +10,9 @@ from service import Client
 from shapes import GRANT, paths
 from stopped_clock import StoppedClock
 
-from secretsvc.access.models import grant
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant
 
 ADA, EVE = "ada@example.com", "eve@example.com"
 EVER = 2**53 - 1

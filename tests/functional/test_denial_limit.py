@@ -10,8 +10,8 @@ from service import Maker, Service, arrange
 from statements import recorded
 from stopped_clock import StoppedClock
 
-from secretsvc.audit.denials import LeftOut
 from secretsvc.audit.models import denial_tally
+from secretsvc.audit.rules.denials import LeftOut
 from secretsvc.kernel.ids import new_id
 
 EVE = "eve@example.com"

@@ -6,8 +6,8 @@ import pytest
 from obstacles import at_once
 from service import ADMIN, arrange
 
-from secretsvc.access.models import grant
-from secretsvc.identity.models import identity
+from secretsvc.tables.grants import grant
+from secretsvc.tables.identities import identity
 
 SPARE, ADA = "spare@example.com", "ada@example.com"
 

@@ -7,8 +7,8 @@ from service import ADMIN
 from shapes import EFFECTIVE, ENTRY, IDENTITY, SOURCE, paths
 from stopped_clock import StoppedClock
 
-from secretsvc.access.models import grant
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant
 
 ADA = "ada@example.com"
 

@@ -8,7 +8,7 @@ import pytest
 from service import arrange
 from sqlalchemy import event
 
-from secretsvc.projects.models import environment, project
+from secretsvc.tables.projects import environment, project
 
 PROJECT = "/projects/{p}"
 BATCH = {"mode": "merge", "set": {"KEY": "x"}}

@@ -9,9 +9,9 @@ import pytest
 from pages import Browser, form_of, submit, words
 from service import ADMIN
 
-from secretsvc.access.models import grant
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant
 
 ADA, EVE = "ada@example.com", "eve@example.com"
 EVIL = "<b>&\"'${1+1}</b><script>x</script>"

@@ -9,8 +9,8 @@ from shapes import GRANT, paths
 from sqlalchemy.exc import IntegrityError
 from stopped_clock import StoppedClock
 
-from secretsvc.access.models import grant
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant
 
 ADA = "ada@example.com"
 GLOBAL = {"scope_type": "global"}

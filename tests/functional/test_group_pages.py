@@ -7,8 +7,8 @@ from pages import Browser, press, rows, submit, words
 from service import arrange
 from statements import recorded
 
-from secretsvc.access.models import grant, group, group_member
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant, group, group_member
 
 ADA, EVE = "ada@example.com", "eve@example.com"
 MEMBERS = "section[aria-labelledby=members]"

@@ -8,8 +8,8 @@ from service import API, Client
 from shapes import GROUP, IDENTITY, paths
 from stopped_clock import StoppedClock
 
-from secretsvc.access.models import grant, group, group_member
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant, group, group_member
 
 ADA = "ada@example.com"
 TEAM = {"slug": "team", "name": "Team"}

@@ -12,7 +12,7 @@ from vault import Vault
 
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import environment, project
+from secretsvc.tables.projects import environment, project
 
 ADA = "ada@example.com"
 DAY = 86_400_000

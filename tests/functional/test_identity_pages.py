@@ -7,9 +7,9 @@ from pages import Browser, press, rows, submit, words
 from service import ADMIN, HEADER, arrange
 from statements import recorded
 
-from secretsvc.access.models import grant
-from secretsvc.identity.models import identity
 from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant
+from secretsvc.tables.identities import identity
 
 ADA, EVE = "ada@example.com", "eve@example.com"
 EFFECTIVE = "section[aria-labelledby=effective]"

@@ -13,10 +13,9 @@ from service import ADMIN, MASTER_KEY
 from statements import recorded
 from vault import Vault, block_commit
 
-from secretsvc.keyring.models import master_key
-from secretsvc.secrets.models import secret_version
+from secretsvc.secrets.models import master_key, secret_version
 
-LOGGER = "secretsvc.secrets.sealing"
+LOGGER = "secretsvc.secrets.rules.sealing"
 
 
 def write(client, status=200, value="x"):

@@ -7,8 +7,8 @@ from obstacles import at_once
 from service import Client
 from stopped_clock import StoppedClock
 
-from secretsvc.access.models import grant, group, group_member
-from secretsvc.identity.models import identity
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
 
 BOSS = "boss@example.com"
 SPARE = "spare@example.com"

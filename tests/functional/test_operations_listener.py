@@ -23,8 +23,8 @@ from server import exchange, running
 from service import HEADER, MASTER_KEY, Service, arrange
 from sqlalchemy import text
 
+from secretsvc.authentication.jwks import FIRST_PAUSE
 from secretsvc.db.schema import REVISION
-from secretsvc.identity.jwks import FIRST_PAUSE
 from secretsvc.server.factory import Server, server_of
 from secretsvc.server.operations import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state

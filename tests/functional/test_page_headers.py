@@ -8,7 +8,7 @@ import pytest
 from pages import Browser, submit
 from vault import PLAINTEXT_HEADERS
 
-from secretsvc.access.resources import Group
+from secretsvc.groups.resources import Group
 from secretsvc.identity.resources import Identity
 from secretsvc.web.headers import (
     API_CONTENT_SECURITY_POLICY,

@@ -9,9 +9,9 @@ import pytest
 from obstacles import at_once, refuse_inserts
 from service import Client
 
-from secretsvc.access.models import grant
-from secretsvc.projects.models import environment, project
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.grants import grant
+from secretsvc.tables.projects import environment, project
 
 FIELDS = {"id", "slug", "name", "description", "created_at", "updated_at"}
 

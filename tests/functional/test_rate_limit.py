@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.identity.models import identity
+from secretsvc.tables.identities import identity
 
 
 def test_the_request_over_the_limit_is_told_when_to_come_back(make_service):

@@ -7,7 +7,7 @@ from service import arrange
 from sqlalchemy import event, update
 
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import environment, project
+from secretsvc.tables.projects import environment, project
 
 
 @pytest.fixture

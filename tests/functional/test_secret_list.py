@@ -64,7 +64,7 @@ def test_a_change_moves_the_version_and_the_time_of_update_only(vault, monkeypat
     vault.set(A="one")
     before = vault.listed()["A"]
     later = before["updated_at"] + 5_000
-    monkeypatch.setattr("secretsvc.identity.tweens.now_ms", lambda: later)
+    monkeypatch.setattr("secretsvc.authorization.tweens.now_ms", lambda: later)
     vault.set(A="two")
     assert vault.listed()["A"] == before | {"version": 2, "updated_at": later}
 
@@ -74,7 +74,7 @@ def test_a_secret_that_comes_back_is_new_but_for_its_version(vault, monkeypatch)
     before = vault.listed()["A"]
     vault.batch(delete=["A"])
     later = before["updated_at"] + 5_000
-    monkeypatch.setattr("secretsvc.identity.tweens.now_ms", lambda: later)
+    monkeypatch.setattr("secretsvc.authorization.tweens.now_ms", lambda: later)
     vault.set(A="two")
     again = before | {"version": 3, "description": None, "created_at": later, "updated_at": later}
     assert vault.listed()["A"] == again

@@ -12,8 +12,8 @@ import pytest
 from rotation import rotated
 from vault import Vault, overwrite, state, version_row
 
-from secretsvc.projects.models import environment
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.projects import environment
 
 VALUE = "correct horse battery staple"
 HEAD, NONCE, TAG = 9, 12, 16

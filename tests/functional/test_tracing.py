@@ -20,7 +20,7 @@ from vault import Vault
 from secretsvc.db.engine import write_transaction
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.ids import new_id
-from secretsvc.projects.models import project
+from secretsvc.tables.projects import project
 
 VALUE = "marker-of-a-value"
 

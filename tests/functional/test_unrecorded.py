@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from obstacles import refuse_inserts
 
-from secretsvc.access.models import grant, group, group_member
-from secretsvc.identity.models import identity
-from secretsvc.projects.models import project
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import project
 
 ADA = "ada@example.com"
 TABLES = (grant, group, group_member, identity, project)

@@ -13,12 +13,15 @@ EXCEPTIONS = {
     ("projects/domain", "list_projects"): "open to any identity; its visibility is scoped in the query",
     ("projects/domain", "environments_of"): "open to any identity; its visibility is scoped in the query",
     ("identity/domain", "who_am_i"): "open to any identity; it tells the caller of itself alone",
-    ("secrets/search_domain", "search"): "open to any identity; its visibility is scoped in the query",
-    ("access/domain", "own_permissions"): "open to any identity; it tells the caller of itself alone",
+    ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",
+    (
+        "access/domain/permissions",
+        "own_permissions",
+    ): "open to any identity; it tells the caller of itself alone",
 }
 DOMAINS = {
-    f"{path.parent.name}/{path.stem}": path.read_text(encoding="utf-8")
-    for path in PACKAGE.glob("*/*domain.py")
+    str(path.relative_to(PACKAGE).with_suffix("")): path.read_text(encoding="utf-8")
+    for path in (*PACKAGE.glob("*/domain.py"), *PACKAGE.glob("*/domain/*.py"))
 }
 
 

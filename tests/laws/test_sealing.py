@@ -1,4 +1,4 @@
-"""Nothing is sealed but behind the guard, `secrets/sealing.py` (decision 0028)."""
+"""Nothing is sealed but behind the guard, `secrets/rules/sealing.py` (decision 0028)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 SEALING = {"seal", "seal_under"}
 #: The cipher itself, and the one place that asks whether the key may.
-LAWFUL = {"kernel/crypto.py", "secrets/sealing.py"}
+LAWFUL = {"kernel/crypto.py", "secrets/rules/sealing.py"}
 SOURCES = {str(path.relative_to(PACKAGE)): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
 
 

@@ -23,9 +23,9 @@ from obstacles import at_once
 from service import Maker, Service
 from sqlalchemy import delete, text, update
 
-from secretsvc.access.models import grant, group, group_member
 from secretsvc.db.engine import make_engine, write_transaction
-from secretsvc.identity.models import identity
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
 
 ROUNDS = int(os.environ.get("SECRETSVC_RACE_ROUNDS", "4"))
 ADA, BOB = "ada@example.com", "bob@example.com"

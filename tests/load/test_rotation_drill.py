@@ -26,8 +26,8 @@ from service import MASTER_KEY, Client, Service
 from sqlalchemy import select, text
 
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.projects.models import environment
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.projects import environment
 
 KILLS = int(os.environ.get("SECRETSVC_ROTATION_KILLS", "4"))
 ENVELOPES = 2000

@@ -11,8 +11,8 @@ from key_cache import Clock
 from scene import ALGORITHMS, LEEWAY, NOW, Scene
 from tokens import TestIssuer
 
-from secretsvc.identity.assertions import Verifier
-from secretsvc.identity.jwks import KeyCache
+from secretsvc.authentication.assertions import Verifier
+from secretsvc.authentication.jwks import KeyCache
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address, ip_network
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from secretsvc.kernel.addresses import client_address, networks
@@ -56,15 +56,19 @@ def test_nobody_is_named_where_no_proxy_is_trusted(peer, entries):
 
 
 @given(st.ip_addresses(), st.lists(hops, max_size=6))
+@example(ip_address("10.0.0.1"), ["fd00::", "10.0.0.1", "10.0.0.1"])
 def test_what_is_found_was_named_by_somebody_trusted(peer, entries):
     found = client_address(str(peer), ",".join(entries), PROXIES)
     assert found is not None
     chain = [str(peer), *reversed(",".join(entries).split(","))]
     named = [known(entry) for entry in chain]
-    position = named.index(ip_address(found))
-    assert all(is_trusted(one) for one in named[:position])
-    # It is the last word: whoever is further on was not named by anybody trusted, or is no address.
-    assert not is_trusted(named[position]) or position + 1 == len(chain) or named[position + 1] is None
+    assert any(one == ip_address(found) and is_last_word(named, at) for at, one in enumerate(named))
+
+
+def is_last_word(named, position):
+    """Whether all before it are trusted, and it was not, or whoever is further on is no address."""
+    ends = not is_trusted(named[position]) or position + 1 == len(named) or named[position + 1] is None
+    return ends and all(is_trusted(one) for one in named[:position])
 
 
 @given(st.ip_addresses(), st.lists(hops), st.lists(hops))

@@ -14,7 +14,7 @@ from jwks_server import KeyServer
 from scene import LEEWAY, NOW, Scene
 from tokens import ABSENT, base64url, ec_key, encode, jwk, rsa_key, signature
 
-from secretsvc.identity.assertions import Verifier
+from secretsvc.authentication.assertions import Verifier
 from secretsvc.kernel.errors import Unauthenticated
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551

@@ -13,8 +13,8 @@ from jwks_server import KeyServer
 from scene import LEEWAY, NOW, Scene
 from tokens import ABSENT, TestIssuer
 
-from secretsvc.identity.assertions import Verifier, read_assertion
-from secretsvc.identity.jwks import KeyCache
+from secretsvc.authentication.assertions import Verifier, read_assertion
+from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.errors import ServerMisconfigured, Unauthenticated
 from secretsvc.kernel.settings import Settings

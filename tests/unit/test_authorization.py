@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secretsvc.access.explanation import explain
+from secretsvc.access.rules.explanation import explain
 from secretsvc.kernel.authorization import (
     GLOBAL,
     Address,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
-from secretsvc.secrets.formats import READERS, read_env, read_json, write_env
+from secretsvc.secrets.rules.formats import READERS, read_env, read_json, write_env
 
 MARKER = "hunter2hunter2"
 SPECIAL = "'\"\\#$ \t\r\n\v\f\0\a\b\x1c\x85\xa0\u2028\ufeff={}`a"

@@ -16,7 +16,7 @@ from jwks_server import KeyServer, answer, slow
 from key_cache import COOLDOWN, Clock, cache, eventually, outcome
 from tokens import TestIssuer
 
-from secretsvc.identity import jwks
+from secretsvc.authentication import jwks
 
 DAY = 86_400
 FAILING = answer(b"", 500)

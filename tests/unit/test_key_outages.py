@@ -23,8 +23,8 @@ from jwks_server import Answer, KeyServer, answer
 from key_cache import COOLDOWN, Clock, cache, eventually, outcome
 from tokens import TestIssuer, ec_key
 
-from secretsvc.identity import jwks
-from secretsvc.identity.key_source import MAX_BYTES
+from secretsvc.authentication import jwks
+from secretsvc.authentication.key_source import MAX_BYTES
 
 UNAVAILABLE = "IDENTITY_PROVIDER_UNAVAILABLE"
 DEADLINE = 0.4

@@ -10,8 +10,8 @@ import pytest
 from scene import LEEWAY, NOW, Scene
 from tokens import ABSENT, encode
 
-from secretsvc.identity.assertions import MAX_LENGTH, Refused, read_assertion
-from secretsvc.identity.unverified import unverified_facts
+from secretsvc.authentication.assertions import MAX_LENGTH, Refused, read_assertion
+from secretsvc.authentication.unverified import unverified_facts
 from secretsvc.kernel.refusals import LENGTH, MEMBERS, Reason
 
 

@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tokens import ABSENT, base64url, jwk, rsa_key
 
-from secretsvc.identity.jose import usable_keys
-from secretsvc.identity.roca import is_roca
+from secretsvc.authentication.jose import usable_keys
+from secretsvc.authentication.roca import is_roca
 
 # How many primes the generator's `M` has, by the bits of the modulus.
 WEAK = [(512, 39), (1024, 71), (2048, 126), (4096, 225)]

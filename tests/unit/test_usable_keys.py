@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from tokens import ABSENT, base64url, ec_key, jwk, rsa_key
 
-from secretsvc.identity.jose import KeySet, usable_keys
+from secretsvc.authentication.jose import KeySet, usable_keys
 
 ALGORITHMS = ("RS256", "ES256")
 GOOD = jwk(rsa_key("good"), kid="good", alg="RS256", use="sig")

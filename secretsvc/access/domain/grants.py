@@ -1,0 +1,54 @@
+"""Use cases of the grants of identities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from secretsvc.access.rules.grants import (
+    Grant,
+    Terms,
+    change_grant,
+    create_grant,
+    find_grant,
+    make_grant,
+    remove_grant,
+    select_grants,
+    within_administered,
+)
+from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
+from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.identity.rules import find_identity
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.call import Call
+from secretsvc.tables.grants import grant
+
+
+def list_grants(call: Call, window: Window) -> Page[Grant]:
+    """The grants at scopes that the caller administers, oldest first."""
+    assert_admin_somewhere(call)
+    statement = select_grants().where(within_administered(call))
+    return page_of(call.connection, statement, grant.c.id, window, make_grant)
+
+
+def grant_to_identity(call: Call, identity_id: UUID, terms: Terms) -> Grant:
+    """Grants a role to an identity. Raises `NotFound` for an identity that is not there, `Conflict`."""
+    assert_can(call, Role.ADMIN, terms.scope)
+    find_identity(call, identity_id)
+    return create_grant(call, terms, identity_id=identity_id)
+
+
+def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, Any]) -> Grant:
+    """Changes a grant of an identity or of a group (contract 5.10).
+
+    Raises `NotFound`, `Forbidden`, `Conflict`, `LastAdmin`.
+    """
+    assert_admin_somewhere(call)
+    return change_grant(call, changes, grant_id)
+
+
+def delete_grant(call: Call, grant_id: UUID) -> None:
+    """Removes a grant of an identity or of a group (contract 4.8). Raises `NotFound`, `LastAdmin`."""
+    assert_admin_somewhere(call)
+    remove_grant(call, find_grant(call, grant_id))

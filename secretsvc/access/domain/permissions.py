@@ -1,0 +1,95 @@
+"""Use cases of what grants amount to: the effective permissions of an identity, and its groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+
+from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain, source_of
+from secretsvc.authorization.rules.admission import is_listed, with_listing
+from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, load_standing
+from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.kernel.actors import Kind, Principal
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
+from secretsvc.kernel.call import Call
+from secretsvc.tables.grants import group, group_member
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The effective role at one scope, None for a disabled identity."""
+
+    scope_type: ScopeType
+    project: str | None
+    environment: str | None
+    role: Role | None
+    sources: list[Source]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectivePermissions:
+    """What an identity may do, at the scopes that the caller administers."""
+
+    identity: Identity
+    items: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOf:
+    """A group that an identity is in."""
+
+    id: UUID
+    slug: str
+    name: str
+
+
+def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions:
+    """Each scope that a live grant names, with every source (specification, "Access")."""
+    assert_admin_somewhere(call)
+    found = find_identity(call, identity_id)
+    explained, groups = _explanation(call, found)
+    visible = [one for one in explained if decide(call.snapshot, one.at) is Role.ADMIN]
+    return EffectivePermissions(found, [_entry(one, groups) for one in visible])
+
+
+def own_permissions(call: Call) -> EffectivePermissions:
+    """The same of the caller itself, at every scope; open to any identity, the disabled too."""
+    found = find_identity(call, call.actor.identity_id)
+    explained, groups = _explanation(call, found)
+    return EffectivePermissions(found, [_entry(one, groups) for one in explained])
+
+
+def groups_of(call: Call, identity_id: UUID) -> list[MemberOf]:
+    """The groups that an identity is in, by their slugs."""
+    assert_admin_somewhere(call)
+    statement = (
+        select(group.c.id, group.c.slug, group.c.name)
+        .join_from(group, group_member)
+        .where(group_member.c.identity_id == identity_id)
+        .order_by(group.c.slug)
+    )
+    return [MemberOf(**row) for row in call.connection.execute(statement).mappings()]
+
+
+def _explanation(call: Call, found: Identity) -> tuple[list[Explained], dict[UUID, GroupRef]]:
+    principal = Principal(Kind(found.kind), found.subject)
+    grants = load_standing(call.connection, principal, call.now).grants
+    if is_listed(call.settings, principal):
+        grants = with_listing(grants)
+    return explain(GrantSnapshot(grants, found.disabled)), _groups(call, grants)
+
+
+def _groups(call: Call, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
+    ids = {held.group_id for held in grants if held.group_id is not None}
+    if not ids:
+        return {}
+    rows = call.connection.execute(select(group.c.id, group.c.slug).where(group.c.id.in_(ids)))
+    return {row.id: GroupRef(row.id, row.slug) for row in rows}
+
+
+def _entry(explained: Explained, groups: dict[UUID, GroupRef]) -> Entry:
+    at = explained.at
+    sources = [source_of(held, groups, decisive=held is explained.decisive) for held in explained.sources]
+    return Entry(at.scope_type, at.project, at.environment, explained.role, sources)

@@ -1,0 +1,136 @@
+"""Who can read this: everybody who holds a role at one place, and the grant that decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    RowMapping,
+    Select,
+    and_,
+    cast,
+    literal_column,
+    null,
+    or_,
+    select,
+    union_all,
+)
+
+from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_at, source_of
+from secretsvc.authorization.rules.admission import with_listing
+from secretsvc.authorization.rules.snapshot import assert_can, confirm, is_live
+from secretsvc.identity.rules import Identity
+from secretsvc.kernel.actors import Kind
+from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.call import Call
+from secretsvc.projects.rules import find_environment, find_project
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An identity that may read at a place, and by which grant."""
+
+    identity: Identity
+    role: Role
+    source: Source
+
+
+def readers(call: Call, at: Address) -> list[Reader]:
+    """Every enabled identity that holds a role at a project or an environment, the greatest role first.
+
+    What it says equals what `decide` enforces. Three statements at most, however many they are.
+    """
+    assert_can(call, Role.ADMIN, at)
+    rows = call.connection.execute(_held_where(_covers(call, at)), {"now": call.now}).mappings().all()
+    people = {row["id"]: _identity(row) for row in rows}
+    groups = {row["group_id"]: GroupRef(row["group_id"], row["group"]) for row in rows if row["group_id"]}
+    held: dict[UUID, tuple[HeldGrant, ...]] = {}
+    for row in rows:
+        held[row["id"]] = (*held.get(row["id"], ()), _grant(row, at))
+    for listed in _listed(call):
+        people[listed.id] = listed
+        held[listed.id] = with_listing(held.get(listed.id, ()))
+    explained = {holder: explain_at(GrantSnapshot(grants), at) for holder, grants in held.items()}
+    found = _readers(people, explained, groups)
+    return sorted(found, key=lambda one: (-one.role.rank, one.identity.subject, one.identity.kind))
+
+
+def _readers(
+    people: Mapping[UUID, Identity], explained: Mapping[UUID, Explained], groups: Mapping[UUID, GroupRef]
+) -> Iterable[Reader]:
+    for holder, one in explained.items():
+        if one.role is not None and one.decisive is not None:
+            yield Reader(people[holder], one.role, source_of(one.decisive, groups, decisive=True))
+
+
+def _covers(call: Call, at: Address) -> ColumnElement[bool]:
+    """The condition that a grant's scope is the place or lies above it."""
+    if at.environment is None:
+        project_id, below = find_project(call, at).id, []
+        confirm(call, project_id)
+    else:
+        found = find_environment(call, at)
+        project_id, below = found.project_id, [grant.c.environment_id == found.id]
+    above = and_(grant.c.scope_type == ScopeType.PROJECT.value, grant.c.project_id == project_id)
+    # Spelled out as the partial index of global grants has it.
+    return or_(grant.c.scope_type == literal_column("'global'"), above, *below)
+
+
+def _held_where(condition: ColumnElement[bool]) -> Any:
+    """The live grants of enabled identities, their own and those of their groups, in one statement."""
+    direct = _columns(cast(null(), group.c.slug.type)).join(grant, grant.c.identity_id == identity.c.id)
+    shared = (
+        _columns(group.c.slug)
+        .join(group_member, group_member.c.identity_id == identity.c.id)
+        .join(group, group.c.id == group_member.c.group_id)
+        .join(grant, grant.c.group_id == group.c.id)
+    )
+    usable = and_(condition, is_live(), ~identity.c.disabled)
+    return union_all(direct.where(usable), shared.where(usable))
+
+
+def _columns(group_slug: Any) -> Select[Any]:
+    return select(
+        *identity.c,
+        grant.c.id.label("grant_id"),
+        grant.c.group_id,
+        group_slug.label("group"),
+        grant.c.role,
+        grant.c.scope_type,
+        grant.c.expires_at,
+    ).select_from(identity)
+
+
+def _identity(row: RowMapping) -> Identity:
+    return Identity(**{column.name: row[column.name] for column in identity.c})
+
+
+def _grant(row: RowMapping, at: Address) -> HeldGrant:
+    """A row as a grant at the place or above it, which is why its slugs are known."""
+    scope_type = ScopeType(row["scope_type"])
+    project = at.project if scope_type is not ScopeType.GLOBAL else None
+    environment = at.environment if scope_type is ScopeType.ENVIRONMENT else None
+    return HeldGrant(
+        row["grant_id"],
+        row["group_id"],
+        Role(row["role"]),
+        scope_type,
+        project=project,
+        environment=environment,
+        expires_at=row["expires_at"],
+    )
+
+
+def _listed(call: Call) -> list[Identity]:
+    """The known and enabled among those whom `BOOTSTRAP_ADMINS` names; it names people only."""
+    subjects = call.settings.bootstrap_admins
+    if not subjects:
+        return []
+    mine = and_(identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), ~identity.c.disabled)
+    return [Identity(**row) for row in call.connection.execute(select(identity).where(mine)).mappings()]

@@ -1,0 +1,58 @@
+"""Who was denied and holds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, cast, exists, func, select
+
+from secretsvc.audit.models import denial_tally
+from secretsvc.audit.rules.narrowing import auditable_denials
+from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, is_live
+from secretsvc.kernel.call import Call
+from secretsvc.tables.grants import grant, group_member
+from secretsvc.tables.identities import identity
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownIdentity:
+    """A subject that was denied and holds no live grant; times in epoch milliseconds."""
+
+    subject: str
+    kind: str
+    denials: int
+    first_denied_at: int
+    last_denied_at: int
+
+
+def unknown_identities(call: Call) -> list[UnknownIdentity]:
+    """Who was denied without holding anything, the latest first (contract 3.7)."""
+    assert_admin_somewhere(call)
+    counted, last = denial_tally.c, func.max(denial_tally.c.last_denied_at)
+    statement = (
+        select(
+            identity.c.subject,
+            identity.c.kind,
+            # PostgreSQL makes a decimal of it, which no client expects.
+            cast(func.sum(counted.denials), BigInteger).label("denials"),
+            func.min(counted.first_denied_at).label("first_denied_at"),
+            last.label("last_denied_at"),
+        )
+        .join_from(denial_tally, identity, identity.c.id == counted.identity_id)
+        .where(auditable_denials(call), ~_holds_anything(counted.identity_id))
+        .group_by(counted.identity_id, identity.c.kind, identity.c.subject)
+        .order_by(last.desc(), identity.c.subject)
+    )
+    rows = call.connection.execute(statement, {"now": call.now}).mappings()
+    return [UnknownIdentity(**found) for found in rows]
+
+
+def _holds_anything(identity_id: Any) -> Any:
+    direct = exists().where(grant.c.identity_id == identity_id, is_live())
+    shared = exists().where(
+        group_member.c.identity_id == identity_id,
+        grant.c.group_id == group_member.c.group_id,
+        is_live(),
+    )
+    return direct | shared

@@ -1,0 +1,1 @@
+"""Grants as rows, whom they are for, and what they amount to."""

@@ -1,0 +1,1 @@
+"""The pages of grants, of identities, and of who can read where."""

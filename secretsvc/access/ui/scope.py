@@ -1,0 +1,42 @@
+"""The page "Access" of a project and of an environment: who can read there, and by which grants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.access.domain import named_grants as grant_domain
+from secretsvc.access.domain import readers as readers_domain
+from secretsvc.access.ui.grants import remove_chosen
+from secretsvc.kernel.authorization import Role
+from secretsvc.projects.resources import Environment, Project
+from secretsvc.web.tree import PAGES
+
+NAME = "access"
+
+
+def access_page(context: Any, request: Any) -> Any:
+    """Everybody who holds a role here, and the grants on this place and below."""
+    at = context.address
+    return {
+        "readers": readers_domain.readers(request.call, at),
+        "grants": grant_domain.grants_within(request.call, at),
+    }
+
+
+def remove_grant(context: Any, request: Any) -> Any:
+    """Removes the chosen grant."""
+    return remove_chosen(request, f"{context.path(PAGES)}/{NAME}")
+
+
+def includeme(config: Any) -> None:
+    """Declares the page of either place."""
+    for context in (Project, Environment):
+        page = {
+            "context": context,
+            "name": NAME,
+            "template": "secretsvc.access:templates/place.pt",
+            "role": Role.ADMIN,
+        }
+        config.add_page(access_page, **page)
+        config.add_form(remove_grant, redraw=access_page, **page)
+        config.add_tab("Access", context=context, name=NAME, role=Role.ADMIN, order=40)

@@ -1,0 +1,1 @@
+"""What use cases lean on: to record what they did and what they refused."""

@@ -1,0 +1,167 @@
+"""Reading the audit log: what the caller may see, newest first, page by page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import orjson
+from sqlalchemy import RowMapping, select
+
+from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
+from secretsvc.auditlog.rules.activity import Activity, count_activity
+from secretsvc.auditlog.rules.selection import AuditFilter, Places, places_of, take_rows
+from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
+from secretsvc.authorization.rules.snapshot import (
+    ENVIRONMENT_NOT_FOUND,
+    PROJECT_NOT_FOUND,
+    assert_admin_somewhere,
+)
+from secretsvc.kernel.authorization import Address, Role, decide, decide_row
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
+from secretsvc.tables.projects import environment, project
+
+
+@dataclass(frozen=True, slots=True)
+class AuditActor:
+    """Who acted; the system has neither identity nor kind."""
+
+    identity_id: UUID | None
+    kind: str | None
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """One row of the log; `detail` is None where its text cannot be parsed."""
+
+    id: UUID
+    created_at: int
+    action: str
+    outcome: str
+    actor: AuditActor
+    project_id: UUID | None
+    environment_id: UUID | None
+    request_id: str
+    reason: str | None
+    detail: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Records, newest first, and the cursor of the older ones if there are any."""
+
+    items: list[AuditRecord]
+    next_cursor: str | None = field(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditBrowse:
+    """Records, newest first, and where to go on in both directions: `older` is a cursor, `newer` an `after`.
+
+    `activity` is of the whole selection, not only of this page.
+    """
+
+    items: list[AuditRecord]
+    older: UUID | None
+    newer: UUID | None
+    places: Places
+    activity: Activity
+
+
+def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
+    """A page of what the caller may audit (specification, "Audit").
+
+    Raises `NotFound` for a project or environment that is absent or that the caller may not audit.
+    """
+    assert_admin_somewhere(call)
+    reach = _reach(call, asked)
+    rows, more = take_rows(call, reach, asked)
+    items = [_record(row) for row in rows]
+    return AuditPage(items, str(items[-1].id) if more else None)
+
+
+def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
+    """As `read_audit`, with what people want around the rows; four statements beside those of the reach."""
+    assert_admin_somewhere(call)
+    reach = _reach(call, asked)
+    rows, more = take_rows(call, reach, asked)
+    forward = asked.after is not None
+    return AuditBrowse(
+        [_record(row) for row in rows],
+        # Whoever came from one side can go back to it.
+        older=rows[-1]["id"] if rows and (more or forward) else None,
+        newer=rows[0]["id"] if rows and (more if forward else asked.cursor is not None) else None,
+        places=places_of(call, rows),
+        activity=count_activity(call, reach, asked),
+    )
+
+
+def _reach(call: Call, asked: AuditFilter) -> Reach:
+    if asked.environment is not None and asked.project is not None:
+        return _environment_reach(call, asked.project, asked.environment)
+    if asked.environment is not None:
+        return _environments_reach(call, asked.environment)
+    if asked.project is not None:
+        return _project_reach(call, asked.project)
+    return own_reach(call)
+
+
+def _project_reach(call: Call, slug: str) -> Reach:
+    if decide(call.snapshot, Address(slug)) is not Role.ADMIN:
+        note_denial(call, "access.denied", Address(slug))
+        raise NotFound(PROJECT_NOT_FOUND)
+    found = call.connection.execute(select(project.c.id).where(project.c.slug == slug)).scalar()
+    # The slug may have changed hands since the snapshot.
+    if found is None or decide_row(call.snapshot, found) is not Role.ADMIN:
+        raise NotFound(PROJECT_NOT_FOUND)
+    return Reach(False, frozenset({found}), environments_of(call, {found}))
+
+
+def _environment_reach(call: Call, project_slug: str, slug: str) -> Reach:
+    at = Address(project_slug, slug)
+    if decide(call.snapshot, at) is not Role.ADMIN:
+        note_denial(call, "access.denied", at)
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    named = select(environment.c.id, environment.c.project_id).join_from(environment, project)
+    named = named.where(environment.c.slug == slug, project.c.slug == project_slug)
+    found = call.connection.execute(named).first()
+    if found is None or decide_row(call.snapshot, found.project_id, found.id) is not Role.ADMIN:
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    return Reach(False, environments=frozenset({found.id}))
+
+
+def _environments_reach(call: Call, slug: str) -> Reach:
+    """Every environment of that slug that the caller may audit."""
+    mine, named = own_reach(call), select(environment.c.id).where(environment.c.slug == slug)
+    if not mine.everything:
+        named = named.where(environment.c.id.in_(mine.environments))
+    found = frozenset(call.connection.execute(named).scalars())
+    if not found:
+        note_denial_of_any(call, "access.denied", slug)
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    return Reach(False, environments=found)
+
+
+def _record(row: RowMapping) -> AuditRecord:
+    return AuditRecord(
+        row["id"],
+        row["created_at"],
+        row["action"],
+        row["outcome"],
+        AuditActor(row["identity_id"], row["actor_kind"], row["actor_subject"]),
+        row["project_id"],
+        row["environment_id"],
+        row["request_id"],
+        row["reason"],
+        _detail(row["detail"]),
+    )
+
+
+def _detail(text: str | None) -> Any:
+    try:
+        return None if text is None else orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

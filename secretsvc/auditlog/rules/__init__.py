@@ -1,0 +1,1 @@
+"""Selecting records of the audit log, and counting them over time."""

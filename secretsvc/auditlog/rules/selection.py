@@ -1,0 +1,177 @@
+"""The rows of the audit log that are asked for: their conditions, a page of them, the places they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, or_, select, union
+
+from secretsvc.audit.models import audit_record, is_denied
+from secretsvc.audit.rules.narrowing import Reach
+from secretsvc.audit.rules.recording import DENIED, SUCCESS
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.ids import earliest_id
+from secretsvc.tables.projects import environment, project
+
+# SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.
+PARTS = 100
+# Ids are in the order of time, and lead to a time without an index of its own: a record's id is made when
+# it is written, a little later than the request's one clock value, or, by a clock set back, earlier.
+LAG_MS = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """What is asked for; times in epoch milliseconds, `since` inclusive and `until` exclusive.
+
+    A page holds what is older than `cursor`, or, with `after`, the next newer ones.
+    """
+
+    project: str | None = None
+    environment: str | None = None
+    actor: str | None = None
+    action: str | None = None
+    outcome: str | None = None
+    since: int | None = None
+    until: int | None = None
+    cursor: UUID | None = None
+    limit: int = 50
+    request_id: str | None = None
+    after: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The slugs of places that still exist: of projects by id, and of environments with their project's."""
+
+    projects: dict[UUID, str]
+    environments: dict[UUID, tuple[str, str]]
+
+
+def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMapping], bool]:
+    """A page, newest first, and whether there is more of it in the direction asked for.
+
+    Each scope's rows come off an index of its own, and the nearest of those are taken: one condition over
+    all scopes would walk the log until enough rows happened to match.
+    """
+    parts = _parts(reach, asked)
+    rows: dict[UUID, RowMapping] = {}
+    for start in range(0, len(parts), PARTS):
+        ids = parts[start : start + PARTS]
+        statement = select(audit_record).where(audit_record.c.id.in_(_merged(ids, asked)))
+        rows |= {found["id"]: found for found in call.connection.execute(statement).mappings()}
+    nearest = sorted(rows.values(), key=lambda found: found["id"], reverse=asked.after is None)
+    page = sorted(nearest[: asked.limit], key=lambda found: found["id"], reverse=True)
+    return page, len(nearest) > asked.limit
+
+
+def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> Select[Any]:
+    """Columns of the rows that `take_rows` would take, and of one more, for counting; one statement.
+
+    Times are judged by ids alone, which an index of a scope holds: rows up to `LAG_MS` outside of them are
+    among the found. Of more scopes than a union takes, all rows within the times are read.
+    """
+    row = audit_record.c
+    if reach.everything:
+        rows = select(*columns).where(*_conditions(asked, scoped=False, roughly=True))
+        return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
+    parts = _parts(reach, asked, roughly=True)
+    if len(parts) <= PARTS:
+        return select(*columns).where(row.id.in_(_merged(parts, asked)))
+    within = or_(row.project_id.in_(reach.projects), row.environment_id.in_(reach.environments))
+    rows = select(*columns).where(*_conditions(asked, scoped=True, roughly=True), within)
+    return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
+
+
+def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[Select[Any]]:
+    row = audit_record.c
+    conditions = _conditions(asked, scoped=not reach.everything, roughly=roughly)
+    parts = [_scope_ids(asked, conditions)] if reach.everything else []
+    parts += [_scope_ids(asked, conditions, row.project_id, one) for one in sorted(reach.projects)]
+    return parts + [
+        _scope_ids(asked, conditions, row.environment_id, one) for one in sorted(reach.environments)
+    ]
+
+
+def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnElement[bool]]:
+    """The conditions of a filter beside its place; `scoped` where an index of a scope leads to the rows."""
+    row = audit_record.c
+    conditions: list[ColumnElement[bool]] = []
+    if asked.actor is not None:
+        # Subjects of people are lower-cased, names of service tokens are not (contract 4.11).
+        conditions.append(row.actor_subject.in_({asked.actor, asked.actor.lower()}))
+    if asked.action is not None:
+        conditions.append(row.action == asked.action)
+    if asked.request_id is not None:
+        conditions.append(row.request_id == asked.request_id)
+    if asked.outcome is not None:
+        conditions.append(_has_outcome(asked.outcome, scoped))
+    if asked.since is not None:
+        conditions += [row.id >= earliest_id(asked.since - LAG_MS)]
+        conditions += [] if roughly else [row.created_at >= asked.since]
+    if asked.until is not None:
+        conditions += [row.id < earliest_id(asked.until + LAG_MS)]
+        conditions += [] if roughly else [row.created_at < asked.until]
+    if asked.after is not None:
+        conditions.append(row.id > asked.after)
+    if asked.cursor is not None:
+        conditions.append(row.id < asked.cursor)
+    return conditions
+
+
+def places_of(call: Call, rows: Iterable[RowMapping]) -> Places:
+    """The slugs of the places that rows name, where they still exist; two statements."""
+    rows = list(rows)
+    projects = select(project.c.id, project.c.slug).where(project.c.id.in_(_ids(rows, "project_id")))
+    environments = (
+        select(environment.c.id, project.c.slug.label("project"), environment.c.slug)
+        .join_from(environment, project)
+        .where(environment.c.id.in_(_ids(rows, "environment_id")))
+    )
+    return Places(
+        {found.id: found.slug for found in call.connection.execute(projects)},
+        {found.id: (found.project, found.slug) for found in call.connection.execute(environments)},
+    )
+
+
+def _ids(rows: list[RowMapping], column: str) -> set[UUID]:
+    return {row[column] for row in rows if row[column] is not None}
+
+
+def _scope_ids(
+    asked: AuditFilter,
+    conditions: list[ColumnElement[bool]],
+    scope: Column[UUID] | None = None,
+    value: UUID | None = None,
+) -> Select[Any]:
+    row = audit_record.c
+    statement = select(row.id).where(*conditions)
+    if scope is not None:
+        # SQLite keeps no statistics, and might rather walk all denials, or all that an actor ever did.
+        index = f"INDEXED BY ix_audit_record_{scope.name}"
+        statement = statement.where(scope == value).with_hint(audit_record, index, "sqlite")
+    statement = statement.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
+    # SQLite orders and cuts a part of a union only inside a query of its own.
+    return select(statement.subquery().c.id)
+
+
+def _merged(parts: list[Select[Any]], asked: AuditFilter) -> Select[Any]:
+    """One row more than asked for, if there are as many."""
+    merged = union(*parts).subquery() if len(parts) > 1 else parts[0].subquery()
+    nearest = select(merged.c.id).order_by(_nearest(asked, merged.c.id)).limit(asked.limit + 1).subquery()
+    return select(nearest.c.id)
+
+
+def _nearest(asked: AuditFilter, row_id: ColumnElement[UUID]) -> ColumnElement[UUID]:
+    return row_id.desc() if asked.after is None else row_id.asc()
+
+
+def _has_outcome(outcome: str, scoped: bool) -> ColumnElement[bool]:
+    if outcome != DENIED:
+        return audit_record.c.outcome == outcome
+    # Within a scope the same is said so that the index of all denials will not do: PostgreSQL would read
+    # the whole of it for each part.
+    return audit_record.c.outcome != SUCCESS if scoped else is_denied()

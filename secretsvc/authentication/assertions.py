@@ -1,0 +1,208 @@
+"""The access proxy's assertion: where a request carries it, whether it is genuine, and whom it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jwt
+from jwt.exceptions import InvalidSubjectError
+
+from secretsvc.authentication.jose import segment_object
+from secretsvc.kernel.actors import Kind, Principal
+from secretsvc.kernel.errors import ServerMisconfigured, Unauthenticated
+from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.settings import ASYMMETRIC_ALGORITHMS
+from secretsvc.kernel.subjects import email_subject, exact_subject
+
+MAX_LENGTH = 16_384
+MAX_TIME = 2**53
+_COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+# Each of these changes what is signed, or how it is to be read.
+_REFUSED_HEADERS = ("crit", "b64", "zip")
+_NESTED = ("jwt", "application/jwt")
+_BEARER = "bearer "
+# What PyJWT finds wrong, by the class of its error: the text may quote the token.
+_REASONS: dict[type[Exception], Reason] = {
+    jwt.InvalidSignatureError: Reason.SIGNATURE,
+    jwt.InvalidIssuerError: Reason.ISSUER,
+    jwt.InvalidAudienceError: Reason.AUDIENCE,
+    jwt.MissingRequiredClaimError: Reason.MISSING_CLAIM,
+    InvalidSubjectError: Reason.CLASSIFICATION,
+}
+
+
+class Keys(Protocol):
+    """Where the verifier looks a signing key up."""
+
+    def find(self, kid: str, alg: str) -> jwt.PyJWK:
+        """The key. Raises `Unauthenticated` or `IdentityProviderUnavailable`."""
+        ...
+
+
+class Refused(Unauthenticated):
+    """An assertion is not accepted; `reason` is for the log and never for the client."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+def read_assertion(environ: Mapping[str, Any], header: str, cookie: str) -> str:
+    """The assertion as the request carries it, not verified. Raises `Refused`.
+
+    A header that is present, even if empty, is the only source (contract 4.5). There the assertion may stand
+    behind one `Bearer ` (contract 6.1).
+    """
+    variable = f"HTTP_{header.upper().replace('-', '_')}"
+    if variable in environ:
+        values = {_without_scheme(environ[variable])}
+    else:
+        values = _cookie_values(environ.get("HTTP_COOKIE", ""), cookie)
+    # Two cookies of one name that differ: a sibling domain may have planted either.
+    if len(values) > 1:
+        raise Refused(Reason.AMBIGUOUS)
+    if values <= {""}:
+        raise Refused(Reason.ABSENT)
+    return values.pop()
+
+
+def _without_scheme(text: str) -> str:
+    return text[len(_BEARER) :] if text[: len(_BEARER)].lower() == _BEARER else text
+
+
+def _cookie_values(text: str, name: str) -> set[str]:
+    pairs = (part.partition("=") for part in text.split(";"))
+    return {value.strip() for found, _, value in pairs if found.strip() == name}
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A genuine assertion: its bearer, and the epoch seconds between which it holds.
+
+    `not_before` is the later of `nbf` and `iat`, 0 where it has neither.
+    """
+
+    principal: Principal
+    expires_at: float
+    not_before: float
+
+    def holds_at(self, now: float, leeway: float) -> bool:
+        """Whether it is in force at `now` (epoch seconds), give or take `leeway` seconds."""
+        return self.expires_at > now - leeway and self.not_before <= now + leeway
+
+
+class Verifier:
+    """Verifies and classifies assertions of one issuer.
+
+    Raises `ServerMisconfigured` for an issuer, audience or algorithm list with which a check would be
+    void: without them any token would do, or anyone's.
+    """
+
+    def __init__(
+        self,
+        keys: Keys,
+        issuer: str,
+        audiences: Collection[str],
+        algorithms: Collection[str],
+        leeway: float,
+    ) -> None:
+        if not issuer or isinstance(audiences, str) or not audiences or not all(audiences):
+            raise ServerMisconfigured()
+        if not algorithms or not ASYMMETRIC_ALGORITHMS.issuperset(algorithms):
+            raise ServerMisconfigured()
+        self._keys, self._issuer, self._leeway = keys, issuer, leeway
+        self._audiences, self._algorithms = list(audiences), list(algorithms)
+
+    def verify(self, token: str, now: float) -> Verified:
+        """The bearer, judged at `now`, epoch seconds (specification: Authentication).
+
+        Raises `Refused`, to the client the same for every reason, or `IdentityProviderUnavailable`.
+        """
+        try:
+            verified = _read_claims(self._genuine_claims(token))
+        except (jwt.PyJWTError, ValueError, RecursionError) as error:
+            raise Refused(_REASONS.get(type(error), Reason.MALFORMED)) from None
+        if not verified.holds_at(now, self._leeway):
+            raise Refused(Reason.EXPIRED if verified.expires_at <= now - self._leeway else Reason.NOT_YET)
+        return verified
+
+    def _genuine_claims(self, token: str) -> dict[str, Any]:
+        if len(token) > MAX_LENGTH or not _COMPACT.fullmatch(token):
+            raise Refused(Reason.MALFORMED)
+        header, payload, _ = token.split(".")
+        kid, alg = self._check_header(segment_object(header))
+        jwt.decode(
+            token,
+            self._find(kid, alg),
+            algorithms=self._algorithms,
+            audience=self._audiences,
+            issuer=self._issuer,
+            # Times are judged by the caller's one clock value, not by PyJWT's own.
+            options={
+                "require": ["exp", "iss", "aud"],
+                "verify_exp": False,
+                "verify_nbf": False,
+                "verify_iat": False,
+            },
+        )
+        # PyJWT reads UTF-16 and lets the last of duplicate members win.
+        return segment_object(payload)
+
+    def _find(self, kid: str, alg: str) -> jwt.PyJWK:
+        try:
+            return self._keys.find(kid, alg)
+        except Unauthenticated:
+            raise Refused(Reason.UNKNOWN_KID) from None
+
+    def _check_header(self, header: dict[str, Any]) -> tuple[str, str]:
+        kid, alg = header.get("kid"), header.get("alg")
+        if not isinstance(alg, str) or alg not in self._algorithms:
+            raise Refused(Reason.ALGORITHM)
+        if not isinstance(kid, str) or not kid:
+            raise Refused(Reason.NO_KID)
+        if any(name in header for name in _REFUSED_HEADERS):
+            raise Refused(Reason.HEADER)
+        if str(header.get("typ", "JWT")).upper() != "JWT":
+            raise Refused(Reason.HEADER)
+        content = header.get("cty", "")
+        if not isinstance(content, str) or content.lower() in _NESTED:
+            raise Refused(Reason.HEADER)
+        return kid, alg
+
+
+def _read_claims(claims: dict[str, Any]) -> Verified:
+    earliest = [_time(claims[name]) for name in ("nbf", "iat") if name in claims]
+    return Verified(_classify(claims), _time(claims["exp"]), max(earliest, default=0.0))
+
+
+def _time(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Refused(Reason.TIME)
+    if not 0 < value < MAX_TIME:
+        raise Refused(Reason.TIME)
+    return float(value)
+
+
+def _classify(claims: dict[str, Any]) -> Principal:
+    """The specification's table. Presence decides, so that an empty or null claim is still a claim."""
+    sub = claims.get("sub")
+    person, service = "email" in claims, "common_name" in claims
+    try:
+        if person and not service and isinstance(sub, str) and sub:
+            _check_email_verified(claims)
+            return Principal(Kind.USER, email_subject(claims["email"]))
+        if service and not person and sub == "":
+            return Principal(Kind.SERVICE, exact_subject(claims["common_name"]))
+    except ValueError:
+        raise Refused(Reason.SUBJECT) from None
+    raise Refused(Reason.CLASSIFICATION)
+
+
+def _check_email_verified(claims: dict[str, Any]) -> None:
+    """An address that its issuer did not verify is anybody's (contract 6.2)."""
+    verified = claims.get("email_verified", True)
+    if verified is not True and verified != "true":
+        raise Refused(Reason.EMAIL_VERIFIED)

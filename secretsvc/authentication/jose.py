@@ -1,0 +1,148 @@
+"""What JOSE text may look like here: JSON read without a second interpretation, and keys fit to verify."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from secretsvc.authentication.roca import is_roca
+
+RSA_BITS = range(2048, 8193)
+RSA_LEAST_EXPONENT = 65_537
+# The longest member of a usable key is an 8192-bit modulus: 1366 characters.
+MEMBER_LENGTH = 1_400
+#: Levels of nesting, the object itself included.
+MAX_DEPTH = 32
+
+_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+_CURVES = {
+    ("EC", "P-256"): ("ES256",),
+    ("EC", "P-384"): ("ES384",),
+    ("EC", "P-521"): ("ES512",),
+    ("OKP", "Ed25519"): ("EdDSA",),
+}
+_PUBLIC_MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OKP": ("kty", "crv", "x")}
+
+
+def strict_object(data: bytes) -> dict[str, Any]:
+    """A JSON object in UTF-8 without a byte order mark, duplicate members, NaN or Infinity.
+
+    Raises ValueError, also for more than `MAX_DEPTH` levels, and RecursionError where the nesting is deeper
+    than the interpreter's stack.
+    """
+    value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    _check_depth(value, MAX_DEPTH)
+    return value
+
+
+def _check_depth(value: Any, levels: int) -> None:
+    if isinstance(value, (dict, list)):
+        # How deep the interpreter's stack is differs by its version.
+        if not levels:
+            raise ValueError("nested too deeply")
+        for member in value.values() if isinstance(value, dict) else value:
+            _check_depth(member, levels - 1)
+
+
+def segment_object(segment: str) -> dict[str, Any]:
+    """The object that a segment of a compact JWS encodes. Raises as `strict_object`."""
+    return strict_object(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("duplicate member")
+    return members
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise ValueError("not a JSON number")
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Usable keys by kid and algorithm. Two sets are equal when their public material is."""
+
+    keys: Mapping[str, Mapping[str, jwt.PyJWK]] = field(compare=False)
+    material: Mapping[str, Mapping[str, Any]]
+
+
+def usable_keys(document: bytes, algorithms: Collection[str]) -> KeySet:
+    """The keys of a JWKS that may verify an assertion by one of `algorithms`, each parsed once.
+
+    Unusable ones are left out. Raises ValueError for what is no JWKS or has no usable key left: a key
+    source that lost its keys must look like an outage, not like an order to trust nobody.
+    """
+    entries = strict_object(document).get("keys")
+    if not isinstance(entries, list):
+        raise ValueError("no array of keys")
+    named = [(entry["kid"], entry) for entry in entries if isinstance(entry, dict) and _name(entry)]
+    times = Counter(kid for kid, _ in named)
+    keys: dict[str, dict[str, jwt.PyJWK]] = {}
+    material: dict[str, dict[str, Any]] = {}
+    for kid, entry in named:
+        # Which of two keys a kid means is a guess, and an attacker could help with it.
+        usable = _usable(entry, algorithms) if times[kid] == 1 else {}
+        if usable:
+            keys[kid] = usable
+            material[kid] = {**_public(entry), "algorithms": tuple(usable)}
+    if not keys:
+        raise ValueError("no usable key")
+    return KeySet(keys, material)
+
+
+def _name(entry: dict[str, Any]) -> bool:
+    kid = entry.get("kid")
+    return isinstance(kid, str) and kid != ""
+
+
+def _usable(entry: dict[str, Any], algorithms: Collection[str]) -> dict[str, jwt.PyJWK]:
+    """The entry's key by each algorithm that it may verify; empty for an unusable one."""
+    if not _meant_for_verifying(entry):
+        return {}
+    try:
+        public = _public(entry)
+        fitting = [alg for alg in _algorithms_of(public) if alg in algorithms]
+        if "alg" in entry:
+            fitting = [alg for alg in fitting if alg == entry["alg"]]
+        keys = {alg: jwt.PyJWK(public, alg) for alg in fitting}
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+        return {}
+    return {alg: key for alg, key in keys.items() if _strong(key)}
+
+
+def _meant_for_verifying(entry: dict[str, Any]) -> bool:
+    if "use" in entry and entry["use"] != "sig":
+        return False
+    operations = entry.get("key_ops", ["verify"])
+    return isinstance(operations, list) and "verify" in operations
+
+
+def _public(entry: dict[str, Any]) -> dict[str, str]:
+    """The public members alone: a private key published by mistake must not be held here."""
+    public = {name: entry[name] for name in _PUBLIC_MEMBERS[entry["kty"]]}
+    if any(not isinstance(value, str) or len(value) > MEMBER_LENGTH for value in public.values()):
+        raise ValueError("malformed member")
+    return public
+
+
+def _algorithms_of(public: dict[str, str]) -> tuple[str, ...]:
+    return _RSA if public["kty"] == "RSA" else _CURVES[public["kty"], public["crv"]]
+
+
+def _strong(key: jwt.PyJWK) -> bool:
+    if not isinstance(key.key, RSAPublicKey):
+        return True
+    numbers = key.key.public_numbers()
+    good_exponent = numbers.e >= RSA_LEAST_EXPONENT and numbers.e % 2 == 1
+    return key.key.key_size in RSA_BITS and good_exponent and not is_roca(numbers.n)

@@ -1,0 +1,215 @@
+"""The access proxy's signing keys, held so that its outages are not ours (contract 1)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import jwt
+
+from secretsvc.authentication.jose import KeySet, usable_keys
+from secretsvc.authentication.key_source import key_source
+from secretsvc.kernel.errors import IdentityProviderUnavailable, Unauthenticated
+
+log = logging.getLogger(__name__)
+
+SOFT_LIFE = 300.0
+HARD_LIFE = 86_400.0
+DEADLINE = 3.0
+# Between two attempts to get a first set that no request asked for.
+FIRST_PAUSE = 10.0
+# How long into a slow fetch a request that did not start it still waits: enough for a healthy source,
+# too little for unknown kids to occupy every thread of the server while the source hangs.
+PATIENCE = 0.25
+
+
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """One attempt to fetch. `started` is by the cache's clock, `launched` by the real one, for waiting."""
+
+    started: float
+    wanted: str | None
+    replaces: bool
+    launched: float = field(default_factory=time.monotonic)
+    landed: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self, seconds: float) -> None:
+        """Until it has landed, at most `seconds` from its launch."""
+        self.landed.wait(max(0.0, self.launched + seconds - time.monotonic()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The set in use and when it was last seen at the source."""
+
+    set: KeySet
+    seen: float
+
+
+class KeyCache:
+    """Signing keys by kid.
+
+    A look-up of a known kid never waits for the source. After 5 minutes the set is refreshed in the
+    background; after 24 hours without a sight of the source it is given up. `clock` is monotonic, and
+    `cooldown`, `deadline` (of a whole fetch) and the clock are in seconds.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        algorithms: Collection[str],
+        cooldown: float,
+        *,
+        deadline: float = DEADLINE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._source = key_source(url, deadline)
+        self._algorithms, self._cooldown = frozenset(algorithms), cooldown
+        self._deadline, self._clock = deadline, clock
+        # Guards the fields below, for an instant each time and never during a fetch.
+        self._lock = threading.Lock()
+        self._held: _Held | None = None
+        self._flight: _Flight | None = None
+        self._generation = 0
+        self._failed = False
+        self._last_started: float | None = None
+        self._cooling_since: float | None = None
+
+    @property
+    def generation(self) -> int:
+        """Another number when the key set has changed: what was verified before may not verify now.
+
+        Reading it also notices a changed file, an expired set and a refresh that is due, so that whoever
+        relies on it instead of `find` sees a withdrawn key as soon.
+        """
+        self._tend(self._clock())
+        return self._generation
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the source was last seen to have the set in use; None without a set."""
+        held = self._held
+        return None if held is None else self._clock() - held.seen
+
+    def prepare(self) -> None:
+        """What is due without a request: the first set, later its refresh. For a process to call often."""
+        now = self._clock()
+        self._tend(now)
+        last = self._last_started
+        if self._held is None and (last is None or now - last >= FIRST_PAUSE):
+            self._launch(now, None)
+
+    def find(self, kid: str, alg: str) -> jwt.PyJWK:
+        """The key that verifies `alg` under `kid`.
+
+        Raises `Unauthenticated` for a kid that the source does not have, or has for another algorithm;
+        `IdentityProviderUnavailable` while the source cannot be asked (contract 1).
+        """
+        now = self._clock()
+        self._tend(now)
+        held = self._held
+        if held is None or kid not in held.set.keys:
+            held = self._fetch_for(kid, now)
+        try:
+            return held.set.keys[kid][alg]
+        except KeyError:
+            raise Unauthenticated() from None
+
+    def _fetch_for(self, kid: str, now: float) -> _Held:
+        flight, own = self._launch(now, kid)
+        answered = True
+        if flight is not None:
+            flight.wait(self._deadline if own or not flight.replaces else PATIENCE)
+            answered = flight.landed.is_set()
+        if own and flight is not None and not answered:
+            # Its thread hangs where no deadline reaches it, in a name look-up perhaps.
+            self._land(flight, None)
+        with self._lock:
+            held = self._held
+            if held is None or (kid not in held.set.keys and (self._failed or not answered)):
+                raise IdentityProviderUnavailable()
+            return held
+
+    def _tend(self, now: float) -> None:
+        """What is due without anybody's waiting for it."""
+        held = self._held
+        if held is not None and now - held.seen >= HARD_LIFE:
+            self._expire(held)
+        pause = min(self._cooldown, SOFT_LIFE)
+        rested = self._last_started is None or now - self._last_started >= pause
+        stale = held is not None and now - held.seen >= SOFT_LIFE and rested
+        if stale or self._source.changed():
+            self._launch(now, None)
+
+    def _expire(self, held: _Held) -> None:
+        with self._lock:
+            if self._held is held:
+                self._held = None
+                self._generation += 1
+
+    def _launch(self, now: float, wanted: str | None) -> tuple[_Flight | None, bool]:
+        """The fetch under way, and whether this call began it; none while unknown kids must wait."""
+        with self._lock:
+            under_way = self._flight
+            if under_way is not None and now - under_way.started <= 2 * self._deadline:
+                return under_way, False
+            if wanted is not None and self._cooling(now):
+                return None, False
+            flight = _Flight(now, wanted, replaces=self._held is not None)
+            self._flight, self._last_started = flight, now
+        if self._source.local:
+            self._fly(flight)
+            return flight, True
+        try:
+            threading.Thread(target=self._fly, args=(flight,), name="key-fetch", daemon=True).start()
+        except RuntimeError:
+            self._land(flight, None)
+        return flight, True
+
+    def _cooling(self, now: float) -> bool:
+        return self._cooling_since is not None and now - self._cooling_since < self._cooldown
+
+    def _fly(self, flight: _Flight) -> None:
+        keys = None
+        try:
+            keys = usable_keys(self._source.read(), self._algorithms)
+        except Exception as error:
+            # Whatever the source sends must not end this thread before it has landed.
+            log.warning(
+                "the access proxy's keys could not be fetched: %s %s",
+                type(error).__name__,
+                getattr(error, "code", ""),
+            )
+        self._land(flight, keys)
+
+    def _land(self, flight: _Flight, keys: KeySet | None) -> None:
+        """Takes the outcome over. One that comes after its attempt was given up changes nothing."""
+        with self._lock:
+            if self._flight is flight:
+                self._flight, self._failed = None, keys is None
+                if keys is not None:
+                    self._replace(keys, flight.started)
+                if self._was_in_vain(flight, keys):
+                    self._cooling_since = flight.started
+        flight.landed.set()
+
+    def _replace(self, keys: KeySet, seen: float) -> None:
+        before = self._held
+        if before is not None and before.set == keys:
+            self._held = _Held(before.set, seen)
+            return
+        self._held = _Held(keys, seen)
+        self._generation += 1
+
+    @staticmethod
+    def _was_in_vain(flight: _Flight, keys: KeySet | None) -> bool:
+        """Whether a cool-down follows."""
+        if keys is None:
+            # Nobody asked for a first set before its time: whoever asks now may try at once.
+            return flight.wanted is not None or flight.replaces
+        # A first load or a routine refresh answers no unknown kid: a cool-down after it would only put
+        # off the first use of a rotated key.
+        return flight.wanted is not None and (flight.replaces or flight.wanted not in keys.keys)

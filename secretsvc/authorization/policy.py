@@ -1,0 +1,107 @@
+"""The security policy: Pyramid asks what a view requires, the snapshot of grants answers.
+
+Answering and refusing are two things. `permits` only answers, so that whoever asks
+`request.has_permission` can act on it. What refuses is the deriver around Pyramid's own check of a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyramid.httpexceptions import HTTPForbidden
+from pyramid.security import Allowed, Denied
+
+from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can, assert_sees
+from secretsvc.kernel.authorization import (
+    Address,
+    GrantSnapshot,
+    Role,
+    administered,
+    decide,
+    sees,
+)
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Forbidden
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
+
+View = Callable[[Any, Any], Any]
+ROLES = frozenset(Role)
+
+
+class GrantPolicy:
+    """Decides by the request's grant snapshot and the node's address."""
+
+    def identity(self, request: Any) -> Any:
+        """The actor of the request's call, None where nobody was asked for."""
+        call = getattr(request, "call", None)
+        return None if call is None else call.actor
+
+    def authenticated_userid(self, request: Any) -> str | None:
+        """The actor's subject, None where nobody was asked for."""
+        actor = self.identity(request)
+        return None if actor is None else actor.subject
+
+    def permits(self, request: Any, context: Any, permission: str) -> Allowed | Denied:
+        """Allowed or Denied: it raises nothing and records nothing.
+
+        Denied is also the answer to a permission that nobody knows, and where there is no caller or no place.
+        """
+        call, at = getattr(request, "call", None), getattr(context, "address", None)
+        if call is None or at is None or not _holds(call.snapshot, permission, at):
+            return Denied(permission)
+        return Allowed(permission)
+
+    def remember(self, request: Any, userid: str, **options: Any) -> list[tuple[str, str]]:
+        """Nothing to remember: each request carries its own assertion."""
+        return []
+
+    def forget(self, request: Any, **options: Any) -> list[tuple[str, str]]:
+        """Nothing to forget."""
+        return []
+
+
+def _holds(snapshot: GrantSnapshot, permission: str, at: Address) -> bool:
+    if permission == ANY_IDENTITY:
+        return True
+    if permission == ADMIN_SOMEWHERE:
+        return next(administered(snapshot), None) is not None
+    if permission == VISIBLE:
+        return sees(snapshot, at)
+    held = decide(snapshot, at) if permission in ROLES else None
+    return held is not None and held.implies(Role(permission))
+
+
+def _refuse(call: Call, permission: str, at: Address) -> None:
+    """Raises as the rules do, where a view is not permitted: they know 403 from 404, and note the denial."""
+    if permission == ADMIN_SOMEWHERE:
+        assert_admin_somewhere(call)
+    elif permission == VISIBLE:
+        assert_sees(call, at)
+    elif permission in ROLES:
+        assert_can(call, Role(permission), at)
+    raise Forbidden()
+
+
+def refusing_view(view: View, info: Any) -> View:
+    """Around Pyramid's check of a view's permission: says in our errors that it failed."""
+    permission = info.options.get("permission")
+
+    def wrapper(context: Any, request: Any) -> Any:
+        try:
+            return view(context, request)
+        except HTTPForbidden as error:
+            if isinstance(error.result, Denied):
+                _refuse(request.call, permission, context.address)
+            raise
+
+    return wrapper
+
+
+refusing_view.options = ("permission",)  # type: ignore[attr-defined]  # as Pyramid wants it
+
+
+def includeme(config: Any) -> None:
+    """Sets the policy, and what refuses."""
+    config.set_security_policy(GrantPolicy())
+    config.add_view_deriver(refusing_view, under="declared_view", over="secured_view")

@@ -1,0 +1,1 @@
+"""The snapshot, the assertions, admission, and the last-admin guard."""

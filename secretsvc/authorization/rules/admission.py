@@ -1,0 +1,148 @@
+"""Admission: from a proven principal to an actor with a snapshot of grants, in the specification's order.
+
+Each write here commits in a short transaction of its own, before the request's main one begins: a
+caller who is then denied must still be found by whoever wants to grant something.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import Connection, update
+from sqlalchemy.exc import DBAPIError
+
+from secretsvc.audit.rules import recording as audit
+from secretsvc.authorization.rules.snapshot import (
+    KnownIdentity,
+    Standing,
+    has_own_global_admin,
+    load_standing,
+)
+from secretsvc.db.engine import Mode, write_transaction
+from secretsvc.db.session import Session
+from secretsvc.db.statements import insert_or_ignore
+from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.errors import Internal, NoAdminsConfigured
+from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.settings import Settings
+from secretsvc.tables.grants import grant
+from secretsvc.tables.identities import identity
+
+
+def is_listed(settings: Settings, principal: Principal) -> bool:
+    """Whether `BOOTSTRAP_ADMINS` names the principal; it names people only (contract 3.6)."""
+    return principal.kind is Kind.USER and principal.subject in settings.bootstrap_admins
+
+
+def with_listing(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]:
+    """The grants of somebody listed, who is an admin also before there is a row that says so."""
+    return grants if has_own_global_admin(grants) else (ADMIN_EVERYWHERE, *grants)
+
+
+class Admission:
+    """Admits principals over the connection of a request, under one set of settings."""
+
+    def __init__(self, session: Session, settings: Settings) -> None:
+        self.session, self.settings = session, settings
+
+    def admit(self, principal: Principal, now: int, request_id: str) -> tuple[Actor, GrantSnapshot]:
+        """Steps 2 and 3 of each request; `now` in epoch milliseconds.
+
+        Raises `NoAdminsConfigured`. A principal that is known and was seen recently costs one statement.
+        """
+        listed = is_listed(self.settings, principal)
+        standing = self._standing(principal, now)
+        if not standing.admin_exists and not self.settings.bootstrap_admins:
+            raise NoAdminsConfigured()
+        if self._is_due(standing, listed, now):
+            # Given back first: were each request to hold two, those at once could all wait for a second.
+            self.session.restart()
+            with write_transaction(self.session.engine) as connection:
+                self._settle(connection, principal, standing.identity, listed, now, request_id)
+            standing = self._standing(principal, now)
+        known = standing.identity
+        if known is None:
+            raise Internal()
+        grants = (*standing.grants, ADMIN_EVERYWHERE) if listed else standing.grants
+        actor = Actor(known.id, principal.kind.value, principal.subject)
+        return actor, GrantSnapshot(grants, known.disabled)
+
+    def _standing(self, principal: Principal, now: int) -> Standing:
+        try:
+            return load_standing(self.session.connection(Mode.ONCE), principal, now)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        # The server was restarted; the pool has let go of its connections, so a second try has a new one.
+        self.session.restart()
+        return load_standing(self.session.connection(Mode.ONCE), principal, now)
+
+    def _is_due(self, standing: Standing, listed: bool, now: int) -> bool:
+        known = standing.identity
+        if known is None or known.last_seen_at <= now - self.settings.last_seen_resolution:
+            return True
+        return listed and not known.disabled and not standing.has_own_global_admin
+
+    def _settle(
+        self,
+        connection: Connection,
+        principal: Principal,
+        known: KnownIdentity | None,
+        listed: bool,
+        now: int,
+        request_id: str,
+    ) -> None:
+        if known is None:
+            identity_id = self._create(connection, principal, now, request_id)
+        else:
+            identity_id = None if known.disabled else known.id
+            self._touch(connection, known.id, now)
+        if listed and identity_id is not None:
+            self._bootstrap(connection, identity_id, principal, now, request_id)
+
+    def _create(self, connection: Connection, principal: Principal, now: int, request_id: str) -> UUID | None:
+        """The new identity's id, or None where another first request was quicker and did all this."""
+        identity_id = new_id()
+        row = {
+            "id": identity_id,
+            "kind": principal.kind.value,
+            "subject": principal.subject,
+            "disabled": False,
+            "created_at": now,
+            "last_seen_at": now,
+        }
+        if not insert_or_ignore(connection, identity, row):
+            return None
+        actor = Actor(identity_id, principal.kind.value, principal.subject)
+        detail = {"identity_id": str(identity_id)}
+        audit.write(connection, actor, now, request_id, "identity.create", detail=detail)
+        return identity_id
+
+    def _touch(self, connection: Connection, identity_id: UUID, now: int) -> None:
+        """Writes `last_seen_at` unless another request did so within the resolution."""
+        stale = identity.c.last_seen_at <= now - self.settings.last_seen_resolution
+        connection.execute(
+            update(identity).where(identity.c.id == identity_id, stale).values(last_seen_at=now)
+        )
+
+    def _bootstrap(
+        self, connection: Connection, identity_id: UUID, principal: Principal, now: int, request_id: str
+    ) -> None:
+        """Gives a listed address its real grant row, attributed to the system, once."""
+        grant_id = new_id()
+        row = {
+            "id": grant_id,
+            "identity_id": identity_id,
+            "scope_type": ScopeType.GLOBAL.value,
+            "role": Role.ADMIN.value,
+            "created_at": now,
+        }
+        if not insert_or_ignore(connection, grant, row):
+            return
+        detail = {
+            "grant_id": str(grant_id),
+            "identity_id": str(identity_id),
+            "subject": principal.subject,
+        }
+        audit.write(connection, SYSTEM, now, request_id, "grant.bootstrap", detail=detail)

@@ -1,0 +1,71 @@
+"""The authentication tween: before routing, so that unknown paths answer 401 to whoever is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyramid.tweens import EXCVIEW
+
+from secretsvc.authentication.authenticator import Authenticator
+from secretsvc.authorization.rules.admission import Admission
+from secretsvc.db.engine import Mode
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.errors import PayloadTooLarge
+from secretsvc.web.cross_site import refuse_cross_site
+from secretsvc.web.views import SAFE_METHODS
+
+
+def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+    """Verify, classify, admit; then the refusals that need no route."""
+    settings, database = registry.service_settings, registry.database
+    authenticator = registry.authenticator = Authenticator(settings, registry.refusals)
+
+    def tween(request: Any) -> Any:
+        if request.method in SAFE_METHODS and request.environ["PATH_INFO"] in registry.public_paths:
+            return handler(request)
+        now = now_ms()
+        principal = authenticator.authenticate(request.environ, now, request.request_id)
+        session = database.session(request.tm)
+        actor, snapshot = Admission(session, settings).admit(principal, now, request.request_id)
+        request.call = Call(
+            actor,
+            snapshot,
+            now,
+            request.request_id,
+            settings,
+            connect=lambda: session.connection(_mode(request)),
+            abandon=session.restart,
+            load_ring=registry.load_ring,
+            admission=registry.plaintext_budget.admission(actor.identity_id),
+        )
+        _check_body(request, settings.body_max_bytes)
+        if request.method not in SAFE_METHODS:
+            refuse_cross_site(request, "Requests from other sites are refused.")
+        return handler(request)
+
+    return tween
+
+
+def _mode(request: Any) -> Mode:
+    if request.call.only_reads:
+        return Mode.SNAPSHOT
+    if request.method not in SAFE_METHODS:
+        return Mode.WRITE
+    if request.operation.reads_at_once:
+        return Mode.ONCE
+    return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
+
+
+def _check_body(request: Any, limit: int) -> None:
+    """Refuses a body over the limit; one that does not tell its length is read to know (contract 2)."""
+    if request.content_length is None and request.is_body_readable:
+        request.body = request.body_file_raw.read(limit + 1)
+    if (request.content_length or 0) > limit:
+        raise PayloadTooLarge(f"The body is over {limit} bytes.")
+
+
+def includeme(config: Any) -> None:
+    """Installs the tween under the exception views, which answer what it raises."""
+    config.add_tween(f"{__name__}.authentication_tween", under=EXCVIEW)

@@ -1,0 +1,222 @@
+"""The API of groups, their members and their grants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.access.api import terms_of
+from secretsvc.access.schemas import Grant, UpdateGrantBody, create_group_grant_body
+from secretsvc.db.paging import Window
+from secretsvc.groups import domain, schemas
+from secretsvc.groups.resources import Group, GroupGrant, GroupGrants, Groups, Member, Members
+from secretsvc.identity.schemas import Identity, IdentityList
+from secretsvc.kernel.authorization import Role
+from secretsvc.web.schema import ListQuery
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
+
+GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", "deleteGroup")
+
+
+def list_groups(_context: Groups, request: Any) -> Any:
+    """`GET /groups`."""
+    return domain.list_groups(request.call, Window(**request.query_values))
+
+
+def create_group(context: Groups, request: Any) -> Any:
+    """`POST /groups`."""
+    created = domain.create_group(request.call, **request.body_values)
+    return created_at(request, context, created.id, created)
+
+
+def get_group(context: Group, request: Any) -> Any:
+    """`GET /groups/{id}`."""
+    return domain.get_group(request.call, context.id)
+
+
+def update_group(context: Group, request: Any) -> Any:
+    """`PATCH /groups/{id}`."""
+    return domain.update_group(request.call, context.id, request.body_values)
+
+
+def delete_group(context: Group, request: Any) -> Any:
+    """`DELETE /groups/{id}`."""
+    return domain.delete_group(request.call, context.id)
+
+
+def list_members(context: Members, request: Any) -> Any:
+    """`GET /groups/{id}/members`."""
+    return {"items": domain.list_members(request.call, context.group_id)}
+
+
+def add_member(context: Members, request: Any) -> Any:
+    """`POST /groups/{id}/members`."""
+    member = domain.add_member(request.call, context.group_id, **request.body_values)
+    return created_at(request, context, member.id, member)
+
+
+def remove_member(context: Member, request: Any) -> Any:
+    """`DELETE /groups/{id}/members/{identityId}`."""
+    return domain.remove_member(request.call, context.group_id, context.id)
+
+
+def list_group_grants(context: GroupGrants, request: Any) -> Any:
+    """`GET /groups/{id}/grants`."""
+    return {"items": domain.list_group_grants(request.call, context.group_id)}
+
+
+def create_group_grant(context: GroupGrants, request: Any) -> Any:
+    """`POST /groups/{id}/grants`."""
+    terms = terms_of(request.body_values)
+    granted = domain.grant_to_group(request.call, context.group_id, terms)
+    return created_at(request, context, granted.id, granted)
+
+
+def update_group_grant(context: GroupGrant, request: Any) -> Any:
+    """`PATCH /groups/{id}/grants/{grantId}`."""
+    return domain.update_group_grant(request.call, context.group_id, context.id, request.body_values)
+
+
+def delete_group_grant(context: GroupGrant, request: Any) -> Any:
+    """`DELETE /groups/{id}/grants/{grantId}`."""
+    return domain.delete_group_grant(request.call, context.group_id, context.id)
+
+
+def includeme(config: Any) -> None:
+    """Declares the operations."""
+    config.include(".resources")
+    _declare_groups(config)
+    _declare_members(config)
+    _declare_grants(config)
+
+
+def _declare_groups(config: Any) -> None:
+    config.add_api_view(
+        list_groups,
+        context=Groups,
+        operation_id="listGroups",
+        summary="List groups",
+        role=ADMIN_SOMEWHERE,
+        query=ListQuery(),
+        response=schemas.GroupPage(),
+    )
+    config.add_api_view(
+        create_group,
+        context=Groups,
+        method="POST",
+        operation_id="createGroup",
+        errors=(409,),
+        links={name: {"id": "id"} for name in GROUP_LINKS},
+        summary="Create a group",
+        role=Role.ADMIN,
+        body=schemas.CreateGroupBody(),
+        status=201,
+        response=schemas.Group(),
+    )
+    config.add_api_view(
+        get_group,
+        context=Group,
+        operation_id="getGroup",
+        summary="Get a group",
+        role=ADMIN_SOMEWHERE,
+        response=schemas.Group(),
+    )
+    config.add_api_view(
+        update_group,
+        context=Group,
+        method="PATCH",
+        operation_id="updateGroup",
+        summary="Change a group's name or description",
+        role=Role.ADMIN,
+        body=schemas.UpdateGroupBody(),
+        response=schemas.Group(),
+    )
+    config.add_api_view(
+        delete_group,
+        context=Group,
+        method="DELETE",
+        operation_id="deleteGroup",
+        errors=(409,),
+        summary="Delete a group with its memberships and grants",
+        role=Role.ADMIN,
+        status=204,
+        response=None,
+    )
+
+
+def _declare_members(config: Any) -> None:
+    config.add_api_view(
+        list_members,
+        context=Members,
+        operation_id="listGroupMembers",
+        summary="List the members of a group",
+        role=ADMIN_SOMEWHERE,
+        response=IdentityList(),
+    )
+    config.add_api_view(
+        add_member,
+        context=Members,
+        method="POST",
+        operation_id="addGroupMember",
+        errors=(409,),
+        summary="Add an identity to a group",
+        role=Role.ADMIN,
+        body=schemas.AddGroupMemberBody(),
+        status=201,
+        response=Identity(),
+    )
+    config.add_api_view(
+        remove_member,
+        context=Member,
+        method="DELETE",
+        operation_id="removeGroupMember",
+        errors=(409,),
+        summary="Remove an identity from a group",
+        role=Role.ADMIN,
+        status=204,
+        response=None,
+    )
+
+
+def _declare_grants(config: Any) -> None:
+    config.add_api_view(
+        list_group_grants,
+        context=GroupGrants,
+        operation_id="listGroupGrants",
+        summary="List a group's grants at scopes that the caller administers",
+        role=ADMIN_SOMEWHERE,
+        response=schemas.GrantList(),
+    )
+    config.add_api_view(
+        create_group_grant,
+        context=GroupGrants,
+        method="POST",
+        operation_id="createGroupGrant",
+        errors=(409,),
+        summary="Grant a role to a group; the caller must be an admin at the scope",
+        role=ANY_IDENTITY,
+        body=create_group_grant_body(),
+        status=201,
+        response=Grant(),
+    )
+    config.add_api_view(
+        update_group_grant,
+        context=GroupGrant,
+        method="PATCH",
+        operation_id="updateGroupGrant",
+        errors=(409,),
+        summary="Change the role or expiry of a group's grant; the caller must be an admin at its scope",
+        role=ADMIN_SOMEWHERE,
+        body=UpdateGrantBody(),
+        response=Grant(),
+    )
+    config.add_api_view(
+        delete_group_grant,
+        context=GroupGrant,
+        method="DELETE",
+        operation_id="deleteGroupGrant",
+        errors=(409,),
+        summary="Remove a group's grant; the caller must be an admin at its scope",
+        role=ADMIN_SOMEWHERE,
+        status=204,
+        response=None,
+    )

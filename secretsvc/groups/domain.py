@@ -1,0 +1,181 @@
+"""Use cases of groups: records and members are for global admins, grants for the admins of their scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from secretsvc.access.rules.grants import (
+    Grant,
+    Terms,
+    change_grant,
+    create_grant,
+    find_grant,
+    make_grant,
+    remove_grant,
+    select_grants,
+    within_administered,
+)
+from secretsvc.access.rules.holders import Holder, find_holder
+from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.last_admin import keeping_an_admin
+from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
+from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.db.statements import delete_one, insert_or_ignore, update_one
+from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.kernel.authorization import GLOBAL, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.ids import new_id
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+
+GROUP_NOT_FOUND = "Group not found."
+MEMBER_NOT_FOUND = "Member not found."
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as clients see it; times in epoch milliseconds."""
+
+    id: UUID
+    slug: str
+    name: str
+    description: str | None
+    created_at: int
+    updated_at: int
+
+
+def list_groups(call: Call, window: Window) -> Page[Group]:
+    """Every group, oldest first."""
+    assert_admin_somewhere(call)
+    return page_of(call.connection, select(group), group.c.id, window, Group)
+
+
+def create_group(call: Call, slug: str, name: str, description: str | None = None) -> Group:
+    """A new group without members. Raises `Conflict` for a slug that is taken."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    created = Group(new_id(), slug, name, description, call.now, call.now)
+    try:
+        call.connection.execute(insert(group), asdict(created))
+    except IntegrityError:
+        raise Conflict("The slug is taken.") from None
+    record(call, "group.create", detail={"group_id": created.id, "slug": slug})
+    return created
+
+
+def get_group(call: Call, group_id: UUID) -> Group:
+    """One group."""
+    assert_admin_somewhere(call)
+    return _find_group(call, group_id)
+
+
+def update_group(call: Call, group_id: UUID, changes: Mapping[str, Any]) -> Group:
+    """Changes `name` and `description`; no changes are a no-op."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    found = _find_group(call, group_id)
+    if not changes:
+        return found
+    statement = update(group).where(group.c.id == group_id).values(**changes, updated_at=call.now)
+    row = update_one(call.connection, statement, group)
+    if row is None:
+        raise NotFound(GROUP_NOT_FOUND)
+    record(call, "group.update", detail={"group_id": group_id, "fields": sorted(changes)})
+    return Group(**row)
+
+
+def delete_group(call: Call, group_id: UUID) -> None:
+    """Deletes a group with its memberships and grants. Raises `NotFound`, `LastAdmin`."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    found = _find_group(call, group_id)
+    with keeping_an_admin(call):
+        if not delete_one(call.connection, delete(group).where(group.c.id == group_id)):
+            raise NotFound(GROUP_NOT_FOUND)
+    record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
+
+
+def list_members(call: Call, group_id: UUID) -> list[Identity]:
+    """The identities in a group, oldest first."""
+    assert_admin_somewhere(call)
+    _find_group(call, group_id)
+    rows = call.connection.execute(
+        select(identity)
+        .join_from(identity, group_member)
+        .where(group_member.c.group_id == group_id)
+        .order_by(identity.c.id)
+    )
+    return [Identity(**row) for row in rows.mappings()]
+
+
+def add_member(call: Call, group_id: UUID, identity_id: UUID) -> Identity:
+    """Adds an identity to a group. Raises `NotFound` for either, `Conflict` for a member."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    _find_group(call, group_id)
+    member = find_identity(call, identity_id)
+    row = {"group_id": group_id, "identity_id": identity_id, "created_at": call.now}
+    if not insert_or_ignore(call.connection, group_member, row):
+        raise Conflict("The identity is a member already.")
+    record(call, "group.member.add", detail={"group_id": group_id, "identity_id": identity_id})
+    return member
+
+
+def add_member_by_name(call: Call, group_id: UUID, member: Holder) -> None:
+    """Adds whoever bears a name to a group. Raises `ValidationFailed` where nobody does, and as above."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    add_member(call, group_id, find_holder(call, member))
+
+
+def remove_member(call: Call, group_id: UUID, identity_id: UUID) -> None:
+    """Removes an identity from a group. Raises `NotFound`, `LastAdmin`."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    with keeping_an_admin(call):
+        membership = delete(group_member).where(
+            group_member.c.group_id == group_id, group_member.c.identity_id == identity_id
+        )
+        if not delete_one(call.connection, membership):
+            _find_group(call, group_id)
+            raise NotFound(MEMBER_NOT_FOUND)
+    record(call, "group.member.remove", detail={"group_id": group_id, "identity_id": identity_id})
+
+
+def list_group_grants(call: Call, group_id: UUID) -> list[Grant]:
+    """A group's grants at scopes that the caller administers, oldest first (contract 3.7)."""
+    assert_admin_somewhere(call)
+    _find_group(call, group_id)
+    statement = select_grants().where(grant.c.group_id == group_id, within_administered(call))
+    rows = call.connection.execute(statement.order_by(grant.c.id)).mappings()
+    return [make_grant(**row) for row in rows]
+
+
+def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> Grant:
+    """Grants a role to a group. Raises `NotFound` for a group that is not there, `Conflict`."""
+    assert_can(call, Role.ADMIN, terms.scope)
+    _find_group(call, group_id)
+    return create_grant(call, terms, group_id=group_id)
+
+
+def update_group_grant(call: Call, group_id: UUID, grant_id: UUID, changes: Mapping[str, Any]) -> Grant:
+    """Changes a grant of this group (contract 5.10). Raises `NotFound` for a pair that does not match.
+
+    Also `Forbidden`, `Conflict`, `LastAdmin`.
+    """
+    assert_admin_somewhere(call)
+    return change_grant(call, changes, grant_id, group_id)
+
+
+def delete_group_grant(call: Call, group_id: UUID, grant_id: UUID) -> None:
+    """Removes a grant of this group. Raises `NotFound` for a pair that does not match, `LastAdmin`."""
+    assert_admin_somewhere(call)
+    remove_grant(call, find_grant(call, grant_id, group_id))
+
+
+def _find_group(call: Call, group_id: UUID) -> Group:
+    row = call.connection.execute(select(group).where(group.c.id == group_id)).mappings().first()
+    if row is None:
+        raise NotFound(GROUP_NOT_FOUND)
+    return Group(**row)

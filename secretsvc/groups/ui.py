@@ -1,0 +1,86 @@
+"""The pages of groups: their records, their members and their grants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.access.domain import named_grants as grant_domain
+from secretsvc.access.schemas import MemberForm
+from secretsvc.access.ui.grants import LIMIT, chosen, read_holder, remove_grant
+from secretsvc.db.paging import Window
+from secretsvc.groups import domain, schemas
+from secretsvc.groups.resources import Group, Groups
+from secretsvc.kernel.authorization import Role
+from secretsvc.web.pages import cursor_of, see_other
+from secretsvc.web.tree import PAGES
+from secretsvc.web.views import ADMIN_SOMEWHERE
+
+
+def groups_page(_context: Groups, request: Any) -> Any:
+    """Every group, with a form for another."""
+    page = domain.list_groups(request.call, Window(LIMIT, cursor_of(request)))
+    return {"groups": page.items, "next_cursor": page.next_cursor}
+
+
+def create_group(context: Groups, request: Any) -> Any:
+    """Makes a group and leads on to it."""
+    body = request.form.read(schemas.CreateGroupBody(), "slug", "name", "description")
+    created = domain.create_group(request.call, **body)
+    return see_other(f"{context.path(PAGES)}/{created.id}", "created")
+
+
+def group_page(context: Group, request: Any) -> Any:
+    """A group with its members and its grants."""
+    call = request.call
+    group = domain.get_group(call, context.id)
+    return {
+        "here": group.slug,
+        "group": group,
+        "members": domain.list_members(call, context.id),
+        "grants": grant_domain.grants_of_group(call, context.id),
+        "scopes": grant_domain.grantable_scopes(call),
+        "holders": grant_domain.known_holders(call),
+    }
+
+
+def update_group(context: Group, request: Any) -> Any:
+    """Changes the name and the description."""
+    changes = request.form.read(schemas.UpdateGroupBody(), "name", "description")
+    domain.update_group(request.call, context.id, changes)
+    return see_other(context.path(PAGES), "saved")
+
+
+def delete_group(context: Group, request: Any) -> Any:
+    """Deletes a group whose slug was typed to confirm it."""
+    request.form.confirm(domain.get_group(request.call, context.id).slug)
+    domain.delete_group(request.call, context.id)
+    return see_other("/groups", "deleted")
+
+
+def add_member(context: Group, request: Any) -> Any:
+    """Adds the identity of a subject."""
+    member = read_holder(request.form, MemberForm())
+    domain.add_member_by_name(request.call, context.id, member)
+    return see_other(context.path(PAGES), "added")
+
+
+def remove_member(context: Group, request: Any) -> Any:
+    """Removes the chosen member."""
+    domain.remove_member(request.call, context.id, chosen(request.form))
+    return see_other(context.path(PAGES), "removed")
+
+
+def includeme(config: Any) -> None:
+    """Declares the pages."""
+    page = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
+    config.add_page(groups_page, role=ADMIN_SOMEWHERE, **page)
+    config.add_form(create_group, role=Role.ADMIN, redraw=groups_page, **page)
+    page = {"context": Group, "template": "secretsvc.groups:templates/group.pt"}
+    form = {**page, "redraw": group_page}
+    config.add_page(group_page, role=ADMIN_SOMEWHERE, **page)
+    config.add_form(update_group, role=Role.ADMIN, **form)
+    config.add_form(delete_group, name="delete", role=Role.ADMIN, **form)
+    config.add_form(add_member, name="add-member", role=Role.ADMIN, **form)
+    config.add_form(remove_member, name="remove-member", role=Role.ADMIN, **form)
+    config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, **form)
+    config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40)

@@ -1,0 +1,83 @@
+"""What waits for those who grant: grants that end soon, and who was lately denied without any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+
+from secretsvc.access.rules.grants import within_administered
+from secretsvc.audit.models import denial_tally
+from secretsvc.audit.rules.narrowing import auditable_denials
+from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, is_live
+from secretsvc.kernel.call import Call
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiringGrant:
+    """A live grant that ends; `holder` is a subject, or a group's slug where `is_group`.
+
+    `project` and `environment` are the slugs of its scope, None where the scope has none; `expires_at` is
+    in epoch milliseconds.
+    """
+
+    holder: str
+    is_group: bool
+    role: str
+    project: str | None
+    environment: str | None
+    expires_at: int
+
+
+def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
+    """The live grants that end in the next `within` milliseconds, the first to end first.
+
+    At most `limit` of them, at scopes that the caller administers. Raises `Forbidden` for an admin of
+    nothing.
+    """
+    assert_admin_somewhere(call)
+    statement = (
+        select(
+            func.coalesce(identity.c.subject, group.c.slug).label("holder"),
+            grant.c.group_id.is_not(None).label("is_group"),
+            grant.c.role,
+            project.c.slug.label("project"),
+            environment.c.slug.label("environment"),
+            grant.c.expires_at,
+        )
+        .select_from(_holders())
+        .outerjoin(project, project.c.id == grant.c.project_id)
+        .outerjoin(environment, environment.c.id == grant.c.environment_id)
+        .where(within_administered(call), is_live(), grant.c.expires_at <= call.now + within)
+        .order_by(grant.c.expires_at, grant.c.id)
+        .limit(limit)
+    )
+    rows = call.connection.execute(statement, {"now": call.now}).mappings()
+    return [ExpiringGrant(**row) for row in rows]
+
+
+def count_denied_in_vain(call: Call, since: int) -> int:
+    """How many identities were denied since a time in epoch milliseconds, and hold no live grant.
+
+    Of denials that the caller may audit. Raises `Forbidden` for an admin of nothing.
+    """
+    assert_admin_somewhere(call)
+    row = denial_tally.c
+    direct = select(grant.c.identity_id).where(grant.c.identity_id.is_not(None), is_live())
+    shared = select(group_member.c.identity_id).where(group_member.c.group_id == grant.c.group_id, is_live())
+    statement = select(func.count(row.identity_id.distinct())).where(
+        row.last_denied_at >= since,
+        auditable_denials(call),
+        row.identity_id.not_in(direct.union(shared)),
+    )
+    count: int = call.connection.execute(statement, {"now": call.now}).scalar_one()
+    return count
+
+
+def _holders() -> Any:
+    source = grant.outerjoin(identity, identity.c.id == grant.c.identity_id)
+    return source.outerjoin(group, group.c.id == grant.c.group_id)

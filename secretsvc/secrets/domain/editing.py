@@ -1,0 +1,246 @@
+"""What people do to an environment by hand: edit many rows, or all of it as text, and see who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, and_, bindparam, select
+
+from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.db.statements import DIALECTS
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
+from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.formats import read_env
+from secretsvc.secrets.rules.known import Known
+from secretsvc.secrets.rules.planning import Plan
+from secretsvc.secrets.rules.rows import (
+    IS_CURRENT,
+    Listed,
+    Sealed,
+    find_secret,
+    listed,
+    opened,
+    problem_with,
+    secrets_inside,
+    versions_beside,
+)
+from secretsvc.secrets.rules.writing import Written, check_edits, check_values, write
+from secretsvc.tables.identities import identity
+
+SYSTEM_NAME = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
+
+    `blank` are keys without a value: one that lives keeps its own, another begins with an empty one.
+    """
+
+    values: Mapping[str, str]
+    descriptions: Mapping[str, str | None]
+    removals: Collection[str]
+    blank: Collection[str] = ()
+
+    def __repr__(self) -> str:
+        keys = sorted({*self.values, *self.blank})
+        return f"Edits({keys}, {sorted(self.descriptions)}, {sorted(self.removals)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """A version with who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
+
+    key: str
+    version: int
+    kid: str | None
+    created_at: int
+    subject: str
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is a tombstone."""
+        return self.kid is None
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """An environment as its editor shows it; `authors` are those of the current versions, by key."""
+
+    environment: Environment
+    items: list[Listed]
+    authors: dict[str, Authored]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHistory:
+    """A key with its versions, newest first; `error` says why its current value cannot be read, if so.
+
+    `rev` is the environment's, read before them.
+    """
+
+    key: str
+    rev: int
+    description: str | None
+    version: int
+    deleted: bool
+    error: str | None
+    versions: list[Authored]
+
+
+def edit_secrets(
+    call: Call,
+    at: Address,
+    edits: Edits,
+    *,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """As `batch_secrets` merges, but a description may change alone, which writes no version.
+
+    Raises as `batch_secrets` does, and `ValidationFailed` for the description of what is not there.
+    """
+    assert_can(call, Role.WRITER, at)
+    check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
+    check_values(call, edits.values)
+
+    def plan(_place: Environment, known: Mapping[str, Known]) -> Plan:
+        live = {key for key, one in known.items() if not one.deleted}
+        values = {**dict.fromkeys({*edits.blank} - live, ""), **edits.values}
+        _check_described(edits, values.keys() | live)
+        return Plan(values, edits.removals, edits.descriptions)
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.batch",
+        keys={*edits.values, *edits.blank, *edits.descriptions, *edits.removals},
+        expected_rev=expected_rev,
+        reason=reason,
+        dry_run=dry_run,
+    )
+
+
+def _check_described(edits: Edits, there: Collection[str]) -> None:
+    issues = []
+    for key in sorted(edits.descriptions):
+        if key in edits.removals:
+            issues.append(Issue(f"description.{key}", "Its secret is to be deleted."))
+        elif key not in there:
+            issues.append(Issue(f"description.{key}", "The secret is not there any more."))
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
+
+
+def rewrite_as_text(
+    call: Call,
+    at: Address,
+    content: str,
+    *,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """Makes the environment what the dotenv text says; a value that stays as it is takes no new version."""
+    assert_can(call, Role.WRITER, at)
+    values = read_env(content, call.settings.env_max_secrets)
+    check_values(call, values)
+
+    def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
+        return Plan(_changed(call, place, values), known.keys() - values.keys())
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.import",
+        keys=values,
+        whole=True,
+        expected_rev=expected_rev,
+        reason=reason,
+        dry_run=dry_run,
+    )
+
+
+def _changed(call: Call, place: Environment, values: Mapping[str, str]) -> dict[str, str]:
+    changed, inside = dict(values), call.ring.within(place.id)
+    with secrets_inside(call, place.id) as rows:
+        for row in rows:
+            # What cannot be read differs from whatever the text says.
+            with suppress(DecryptFailed, UnknownKid):
+                key, value = opened(inside, row)
+                if changed.get(key) == value:
+                    del changed[key]
+    return changed
+
+
+def sheet(call: Call, at: Address) -> Sheet:
+    """An environment's secrets without their values, and who wrote them."""
+    assert_can(call, Role.READER, at)
+    place = find_environment(call, at)
+    inside = call.ring.within(place.id)
+    with secrets_inside(call, place.id) as rows:
+        items = [listed(inside, row) for row in rows]
+    return Sheet(place, items, {one.key: one for one in _authored(call, CURRENT, place.id)})
+
+
+def key_history(call: Call, at: Address, key: str) -> KeyHistory:
+    """A key that lives or lived, with its versions and who wrote them. Raises `NotFound`."""
+    assert_can(call, Role.READER, at)
+    row = find_secret(call, at, key)
+    sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
+    error = None if row.deleted else problem_with(call, sealed)
+    versions = _authored(call, OF_KEY, row.id, secret_key=key)
+    return KeyHistory(key, row.rev, row.description, row.version, row.deleted, error, versions[::-1])
+
+
+def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
+    """The present revision, and the newest version of each key that was written after another one, by key."""
+    assert_can(call, Role.READER, at)
+    place = find_environment(call, at)
+    found = _authored(call, SINCE, place.id, since_rev=rev)
+    return place.rev, sorted(found, key=lambda one: one.key)
+
+
+def _authored(
+    call: Call, statements: Mapping[str, Select[Any]], environment_id: UUID, **more: Any
+) -> list[Authored]:
+    statement = statements[call.connection.dialect.name]
+    rows = call.connection.execute(statement, {"environment_id": environment_id, **more})
+    return [
+        Authored(row.key, row.version, row.kid, row.created_at, row.subject or SYSTEM_NAME)
+        for row in rows.all()
+    ]
+
+
+def _written(dialect_name: str, condition: ColumnElement[bool]) -> Select[Any]:
+    version, on = versions_beside(dialect_name, condition)
+    return (
+        select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, identity.c.subject)
+        .join_from(secret, version, on)
+        .outerjoin(identity, identity.c.id == version.c.created_by)
+        .where(secret.c.environment_id == bindparam("environment_id"))
+        .order_by(version.c.version)
+    )
+
+
+CURRENT = {name: _written(name, IS_CURRENT).where(~secret.c.deleted) for name in DIALECTS}
+OF_KEY = {
+    name: _written(name, secret_version.c.secret_id == secret.c.id).where(
+        secret.c.key == bindparam("secret_key")
+    )
+    for name in DIALECTS
+}
+# A key's newest version is its current one, be it a tombstone.
+SINCE = {
+    name: _written(name, and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))) for name in DIALECTS
+}

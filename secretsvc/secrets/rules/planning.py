@@ -1,0 +1,64 @@
+"""What a write is to do to the keys of an environment, and what that comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from secretsvc.secrets.rules.known import Known
+
+ADDED, CHANGED, REMOVED = "added", "changed", "removed"
+
+
+@dataclass
+class Change:
+    """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`.
+
+    Neither frozen nor slotted, because there are many of them (decision 0021).
+    """
+
+    key: str
+    kind: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Values to write, keys to remove, and descriptions to set (None clears).
+
+    A description of a key that lives and is not written changes alone, without a version.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    removals: Collection[str] = ()
+    descriptions: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def changes_of(plan: Plan, known: Mapping[str, Known]) -> list[Change]:
+    """What a plan does to the keys, sorted by them."""
+    changes = []
+    for key in plan.values:
+        before = known.get(key)
+        kind = CHANGED if before is not None and not before.deleted else ADDED
+        changes.append(Change(key, kind, before.version + 1 if before is not None else 1))
+    for key in plan.removals:
+        before = known.get(key)
+        if before is not None and not before.deleted:
+            changes.append(Change(key, REMOVED, before.version + 1))
+    return sorted(changes, key=lambda change: change.key)
+
+
+def described_alone(plan: Plan, known: Mapping[str, Known], changes: Iterable[Change]) -> list[str]:
+    """The keys whose description alone differs from what it was, sorted."""
+    alone = plan.descriptions.keys() - {change.key for change in changes}
+    return sorted(
+        key
+        for key in alone & known.keys()
+        if not known[key].deleted and known[key].description != plan.descriptions[key]
+    )
+
+
+def growth_of(changes: Iterable[Change]) -> int:
+    """How many secrets more there are afterwards."""
+    kinds = [change.kind for change in changes]
+    return kinds.count(ADDED) - kinds.count(REMOVED)

@@ -1,0 +1,253 @@
+"""Secrets at rest: to load them, and to open their values in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields
+from sys import getsizeof
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    true,
+)
+
+from secretsvc.authorization.rules.locating import at_environment
+from secretsvc.db.prepared import Prepared
+from secretsvc.db.statements import DIALECTS
+from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
+from secretsvc.projects.rules import Environment, environment_row
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.tables.projects import environment, project
+
+SECRET_NOT_FOUND = "Secret not found."  # noqa: S105 - a message, not a password
+VERSION_NOT_FOUND = "Version not found."
+#: Up to so many bytes are read without a stream, which PostgreSQL plans anew each time.
+AT_ONCE = 2**20
+_EMPTY = getsizeof("")
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A version with its envelope and the place that the envelope is bound to.
+
+    A damaged row may have none: its current version is missing, or a tombstone.
+    """
+
+    environment_id: UUID
+    key: str
+    version: int
+    envelope: bytes | None
+    kid: str | None
+
+
+@dataclass
+class Listed:
+    """A secret without its value; `error` says why a row that is not `readable` is not.
+
+    Neither frozen nor slotted, because there are many of them (decision 0021).
+    """
+
+    key: str
+    version: int
+    description: str | None
+    kid: str | None
+    created_at: int
+    updated_at: int
+    readable: bool
+    error: str | None
+
+
+def listed(inside: Compartment, row: Any) -> Listed:
+    """A row of `secrets_inside` as clients see it; it is opened to know that it could be."""
+    key, version, description, envelope, kid, created_at, updated_at = row
+    error = _problem(inside, envelope, kid, key, version)
+    return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
+
+
+def opened(inside: Compartment, row: Any) -> tuple[str, str]:
+    """The key and the plaintext of a row of `secrets_inside`. Raises `DecryptFailed` or `UnknownKid`."""
+    key, version, _, envelope, kid, _, _ = row
+    return key, inside.open(envelope, kid, key, version).decode("utf-8")
+
+
+def open_value(call: Call, sealed: Sealed) -> str:
+    """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
+    inside = call.ring.within(sealed.environment_id)
+    return inside.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
+
+
+def problem_with(call: Call, sealed: Sealed) -> str | None:
+    """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
+    inside = call.ring.within(sealed.environment_id)
+    return _problem(inside, sealed.envelope, sealed.kid, sealed.key, sealed.version)
+
+
+def _problem(
+    inside: Compartment, envelope: bytes | None, kid: str | None, key: str, version: int
+) -> str | None:
+    try:
+        inside.open(envelope, kid, key, version)
+    except (DecryptFailed, UnknownKid) as error:
+        return error.code
+    return None
+
+
+def find_secret(call: Call, at: Address, key: str) -> Any:
+    """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
+
+    Columns: `project_id`, `id` and `rev` (of the environment), `secret_id`, `version`, `deleted`,
+    `description`, `envelope`, `kid`.
+    """
+    row = environment_row(call, at, _SECRET, secret_key=key)
+    if row.secret_id is None:
+        raise NotFound(SECRET_NOT_FOUND)
+    return row
+
+
+def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    """The live secrets of an environment, sorted by key, each with its current version.
+
+    They are plain tuples for `listed` and `opened`, of which a few are in memory at once: nothing may be
+    executed before the context ends. Whoever keeps what it opens takes `open_all`.
+    """
+    statement = _INSIDE[call.connection.dialect.name]
+    return statement.streamed(call.connection, {"environment_id": environment_id})
+
+
+def open_all(call: Call, at: Address) -> tuple[Environment, dict[str, str]]:
+    """An environment and every value of it by key, sorted, admitted until the answer has left.
+
+    No other use case may hold so many values at once. Raises `NotFound`, `ServerMisconfigured`,
+    `Unavailable`, `DecryptFailed`, `UnknownKid`.
+    """
+    row = environment_row(call, at, _SIZED[call.connection.dialect.name])
+    place, admitted = Environment(*row[:-1]), row.size
+    inside = call.ring.within(place.id)
+    call.admit(admitted)
+    values: dict[str, str] = {}
+    size = 0
+    with _all_inside(call, place.id, admitted) as rows:
+        for row in rows:
+            key, value = opened(inside, row)
+            # One character beyond Latin-1 makes Python keep two or four bytes for each.
+            size += getsizeof(value) - _EMPTY
+            if size > admitted:
+                call.admit(size - admitted)
+                admitted = size
+            values[key] = value
+    return place, values
+
+
+def _all_inside(
+    call: Call, environment_id: UUID, size: int
+) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    """As `secrets_inside`; where all of it takes little memory it takes less time."""
+    if size > AT_ONCE:
+        return secrets_inside(call, environment_id)
+    statement = _INSIDE[call.connection.dialect.name]
+    return nullcontext(statement.tuples(call.connection, {"environment_id": environment_id}))
+
+
+def versions_beside(
+    dialect_name: str, condition: ColumnElement[bool]
+) -> tuple[FromClause, ColumnElement[bool]]:
+    """What to join to `secret` for the versions that a condition picks, and on what (decision 0006).
+
+    PostgreSQL would read the history of all environments to join that of one, wherever it takes an index for
+    slower; what has an offset it must look up for each secret. SQLite looks up by itself.
+    """
+    if dialect_name == "sqlite":
+        return secret_version, condition
+    found = select(secret_version).where(condition).correlate(secret).offset(literal_column("0"))
+    return found.lateral("found"), true()
+
+
+IS_CURRENT = and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version)
+_SECRET = Prepared(
+    select(
+        environment.c.project_id,
+        environment.c.id,
+        environment.c.rev,
+        secret.c.id.label("secret_id"),
+        secret.c.version,
+        secret.c.deleted,
+        secret.c.description,
+        secret_version.c.envelope,
+        secret_version.c.kid,
+    )
+    .join_from(environment, project)
+    .outerjoin(
+        secret,
+        and_(secret.c.environment_id == environment.c.id, secret.c.key == bindparam("secret_key")),
+    )
+    .outerjoin(secret_version, IS_CURRENT)
+    .where(at_environment())
+)
+
+
+def _each(dialect_name: str) -> Select[Any]:
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    return (
+        select(
+            secret.c.key,
+            secret.c.version,
+            secret.c.description,
+            version.c.envelope,
+            version.c.kid,
+            secret.c.created_at,
+            secret.c.updated_at,
+        )
+        # Not an inner join: a secret whose version is missing is unreadable, and must not be left out.
+        .outerjoin_from(secret, version, is_current)
+        .where(~secret.c.deleted)
+        .order_by(secret.c.key)
+    )
+
+
+INSIDE = {
+    name: _each(name).where(secret.c.environment_id == bindparam("environment_id")) for name in DIALECTS
+}
+_INSIDE = {name: Prepared(statement) for name, statement in INSIDE.items()}
+
+
+def _sized(dialect_name: str) -> Select[Any]:
+    """An environment, and how many bytes the envelopes are that `secrets_inside` reads.
+
+    Neither database reads a long value to tell its length.
+    """
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    size = (
+        select(func.coalesce(func.sum(_length_of(version.c.envelope, dialect_name)), 0))
+        .select_from(secret)
+        .outerjoin(version, is_current)
+        .where(secret.c.environment_id == environment.c.id, ~secret.c.deleted)
+        .correlate(environment)
+        .scalar_subquery()
+    )
+    return (
+        select(*(environment.c[one.name] for one in fields(Environment)), size.label("size"))
+        .join_from(environment, project)
+        .where(at_environment())
+    )
+
+
+def _length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:
+    bytes_of = func.length if dialect_name == "sqlite" else func.octet_length
+    return bytes_of(envelope, type_=BigInteger)
+
+
+_SIZED = {name: Prepared(_sized(name)) for name in DIALECTS}

@@ -1,0 +1,147 @@
+"""The one way to an envelope, and its guard: only a master key that is in use here may seal (decision 0028).
+
+A process with a key that this database does not know would write what nobody else can open.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, bindparam, exists, or_, select
+
+from secretsvc.audit.rules.recording import write as write_record
+from secretsvc.db.statements import insert_or_ignore
+from secretsvc.kernel.actors import SYSTEM
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import Envelope, KeyRing, Standing, Verdict
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.secrets.models import master_key, secret_version
+
+log = logging.getLogger(__name__)
+
+#: How a key came into use, as its record says.
+FIRST, ROTATION, COMMAND = "first", "rotation", "command"
+
+
+class Plain(NamedTuple):
+    """A value and the place that its envelope is bound to."""
+
+    environment_id: UUID
+    key: str
+    version: int
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Plain({self.key!r}, {self.version})"
+
+
+def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
+    """The values under the active key, each bound to its place; where it may be, the key is adopted for it.
+
+    What is written with them must hold `MAY_SEAL` in one of its statements, because another process may
+    retire the key at any time. Raises `ServerMisconfigured` for a key that may not seal.
+    """
+    ring = call.ring
+    if values:
+        _admit(call, ring)
+    return [
+        ring.within(one.environment_id).seal(one.value.encode("utf-8"), one.key, one.version)
+        for one in values
+    ]
+
+
+def doubt(call: Call) -> None:
+    """Has the next who seals ask the database again whether the active key may."""
+    call.ring.keep(None)
+
+
+def known_keys(connection: Connection) -> dict[str, Any]:
+    """The adopted keys by their kid, the newest last: `place`, and `retired_at`, None for one that seals."""
+    return {row.kid: row for row in connection.execute(_KNOWN).all()}
+
+
+def may_seal(connection: Connection, ring: KeyRing) -> bool:
+    """Whether the ring's active key is in use, or would be by its first envelope; it adopts nothing."""
+    known = known_keys(connection)
+    mine = known.get(ring.active_kid)
+    if mine is not None:
+        return mine.retired_at is None
+    return _way_in(connection, ring, known) is not None
+
+
+def enter(call: Call, kid: str, place: int, way: str) -> bool:
+    """Adopts a key that was not known; False where another was quicker.
+
+    The record is by the system, whoever's request it was (contract 3.11).
+    """
+    row = {"kid": kid, "place": place, "adopted_at": call.now, "retired_at": None}
+    if not insert_or_ignore(call.connection, master_key, row):
+        return False
+    detail = {"kid": kid, "by": way}
+    write_record(call.connection, SYSTEM, call.now, call.request_id, "keyring.adopt", detail=detail)
+    return True
+
+
+def _admit(call: Call, ring: KeyRing) -> None:
+    """Refuses a key that may not seal; a bad verdict is asked for each time, so that it can be mended."""
+    if ring.verdict is not None and ring.verdict.is_good:
+        return
+    verdict = _judge(call, ring)
+    if verdict is None or verdict.is_good:
+        ring.keep(verdict)
+        return
+    if ring.keep(verdict):
+        log.error(
+            "MASTER_KEY has kid %s, which is %s: it seals nothing; the newest adopted master key is %s",
+            ring.active_kid,
+            verdict.standing,
+            verdict.newest or "none",
+        )
+    raise ServerMisconfigured()
+
+
+def _judge(call: Call, ring: KeyRing) -> Verdict | None:
+    """The database's verdict; None for a key that is adopted here, which may yet be undone."""
+    while True:
+        known = known_keys(call.connection)
+        newest = next(reversed(known), None)
+        mine = known.get(ring.active_kid)
+        if mine is not None:
+            standing = Standing.ADOPTED if mine.retired_at is None else Standing.RETIRED
+            return Verdict(standing, newest)
+        way = _way_in(call.connection, ring, known)
+        if way is None:
+            return Verdict(Standing.UNKNOWN, newest)
+        place = known[newest].place + 1 if newest is not None else 1
+        if enter(call, ring.active_kid, place, way):
+            return None
+        # Another transaction took the place, and has ended: what it adopted decides.
+
+
+def _way_in(connection: Connection, ring: KeyRing, known: dict[str, Any]) -> str | None:
+    """How an unknown active key comes into use by sealing, None if it does not."""
+    if not known:
+        # Envelopes without an adopted key are those of processes from before there was this guard.
+        others = connection.execute(_SEALED_BY_OTHERS, {"active_kid": ring.active_kid}).scalar_one()
+        return None if others else FIRST
+    beside = (known[kid] for kid in ring.kids if kid in known)
+    return ROTATION if any(one.retired_at is None for one in beside) else None
+
+
+_KNOWN = select(master_key.c.kid, master_key.c.place, master_key.c.retired_at).order_by(master_key.c.place)
+#: The condition that the key of the parameter `active_kid` may seal, for a statement of whatever is written.
+MAY_SEAL = exists(
+    select(master_key.c.kid).where(
+        master_key.c.kid == bindparam("active_kid"), master_key.c.retired_at.is_(None)
+    )
+)
+# Two ranges are read off the index; "not equal" would read the whole table.
+_SEALED_BY_OTHERS = select(
+    or_(
+        exists(select(secret_version.c.kid).where(secret_version.c.kid < bindparam("active_kid"))),
+        exists(select(secret_version.c.kid).where(secret_version.c.kid > bindparam("active_kid"))),
+    )
+)

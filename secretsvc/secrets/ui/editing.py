@@ -1,0 +1,232 @@
+"""Forms that change an environment: each is reviewed as a dry run, named key by key, before it is applied.
+
+There is no session to keep what was typed: the pages hand it on to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
+from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.projects.resources import Environment
+from secretsvc.secrets import schemas
+from secretsvc.secrets.domain import editing as editing_domain
+from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain.editing import Edits
+from secretsvc.secrets.resources import Secret
+from secretsvc.secrets.rules.formats import write_env
+from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
+from secretsvc.web.forms import Form, unix_lines
+from secretsvc.web.pages import REFUSALS, see_other
+from secretsvc.web.schema import KEY_GRAMMAR, validate
+from secretsvc.web.tree import PAGES
+
+TEMPLATES = "secretsvc.secrets:templates"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A kind of change: its page, what writes it, and which of its fields hold what was typed."""
+
+    name: str
+    template: str
+    page: Callable[[Any, Any], Any]
+    write: Callable[..., Written]
+    handed_on: Callable[[Form], dict[str, str]]
+
+
+def import_page(_context: Environment, _request: Any) -> Any:
+    """Room for a file's text."""
+    return {}
+
+
+def text_page(_context: Environment, request: Any) -> Any:
+    """The environment as dotenv text; empty until it is asked for."""
+    return {
+        "content": request.form["content"],
+        "rev": request.form["rev"],
+        "loaded": bool(request.form["rev"]),
+    }
+
+
+def load_text(context: Environment, request: Any) -> Any:
+    """Every value, to be edited."""
+    exported = domain.export_secrets(request.call, context.address, "reveal")
+    return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
+
+
+def write_edits(call: Call, at: Address, form: Form, **options: Any) -> Written:
+    """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
+    limit = call.settings.env_max_secrets
+    if len(rows_of(form)) > limit:
+        raise PayloadTooLarge(
+            f"An environment holds at most {limit} secrets.",
+            hint=f"Of the rows for new ones this page has kept the first {limit}.",
+        )
+    return editing_domain.edit_secrets(call, at, read_edits(form), **options)
+
+
+def write_import(call: Call, at: Address, form: Form, **options: Any) -> Written:
+    """A file's text."""
+    body = {
+        "format": form["format"],
+        "mode": form["mode"],
+        "content": unix_lines(form["file"] or form["content"]),
+    }
+    return domain.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
+
+
+def write_text(call: Call, at: Address, form: Form, **options: Any) -> Written:
+    """The environment's own text."""
+    return editing_domain.rewrite_as_text(call, at, unix_lines(form["content"]), **options)
+
+
+def read_edits(form: Form) -> Edits:
+    """What the rows of the editor ask for. Raises `ValidationFailed` with an issue for each field at fault.
+
+    A value left blank stays, be it in a row for a new secret whose key is there already; an empty one is
+    asked for by itself. A description counts where it is another than it was.
+    """
+    values = {key: unix_lines(text) for key, text in form.under("value.") if text}
+    described = changed_descriptions(form)
+    issues = []
+    for key in _marked(form, "empty."):
+        if key in values:
+            issues.append(Issue(f"empty.{key}", "A value was typed as well: take out one of the two."))
+        values[key] = ""
+    blank = set()
+    for row, key in _new_keys(form):
+        if not is_secret_key(key):
+            issues.append(Issue(f"new.{row}.key", KEY_GRAMMAR))
+        elif key in values:
+            issues.append(Issue(f"new.{row}.key", "Given twice."))
+        else:
+            values[key] = unix_lines(form[f"new.{row}.value"])
+            described |= _new_description(form, row, key)
+            blank |= set() if values[key] else {key}
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
+    body = {"mode": "merge", "set": values, "descriptions": described, "delete": _marked(form, "delete.")}
+    read = validate(schemas.BatchBody(), body)
+    typed = {key: value for key, value in read["set"].items() if key not in blank}
+    return Edits(typed, read["descriptions"], read["delete"], blank)
+
+
+def _new_keys(form: Form) -> list[tuple[str, str]]:
+    """The rows for new secrets that are not blank, by their number."""
+    rows = {name.partition(".")[0] for name, text in form.under("new.") if text.strip()}
+    return [(row, form[f"new.{row}.key"].strip()) for row in sorted(rows)]
+
+
+def _new_description(form: Form, row: str, key: str) -> dict[str, str | None]:
+    typed = form[f"new.{row}.description"].strip()
+    return {key: typed} if typed else {}
+
+
+def _marked(form: Form, prefix: str) -> list[str]:
+    return [key for key, mark in form.under(prefix) if mark]
+
+
+def edits_handed_on(form: Form) -> dict[str, str]:
+    """The editor's fields of the rows that change; the others are drawn as they are."""
+    edits = read_edits(form)
+    keys = {*edits.values, *edits.descriptions, *edits.removals}
+    return {
+        name: text
+        for name, text in form.values.items()
+        if name.startswith("new.") or (name.startswith(_ROW_FIELDS) and name.partition(".")[2] in keys)
+    }
+
+
+def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
+    """Those of a form that has no rows."""
+    return lambda form: {name: form[name] for name in names if form[name]}
+
+
+_ROW_FIELDS = ("value.", "empty.", "was.", "description.", "delete.")
+EDIT = Draft("edit", "editor", editor, write_edits, edits_handed_on)
+IMPORT = Draft(
+    "import", "import", import_page, write_import, named_fields("content", "file", "format", "mode")
+)
+WRITE = Draft("write", "secret", secret, write_edits, edits_handed_on)
+TEXT = Draft("text", "text", text_page, write_text, named_fields("content"))
+
+
+def review(draft: Draft, context: Environment, request: Any) -> Any:
+    """What a draft would do, if it were applied at the revision that it was drawn from."""
+    form = request.form
+    rev = revision_of(form)
+    planned = draft.write(request.call, context.address, form, dry_run=True, expected_rev=rev)
+    mine = _kinds(planned)
+    return _reviewed(draft, form, planned.rev, mine) if mine else see_other(context.path(PAGES), "unchanged")
+
+
+def apply(draft: Draft, context: Environment, request: Any) -> Any:
+    """Writes a reviewed draft, or nothing where the environment has moved on."""
+    form = request.form
+    read = form.read(schemas.ApplyForm(), "rev", "reason")
+    expected, reason = read["rev"], read.get("reason")
+    written = draft.write(request.call, context.address, form, expected_rev=expected, reason=reason)
+    return see_other(context.path(PAGES), "written" if _kinds(written) else "unchanged")
+
+
+def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
+    """After a refusal: mine and theirs where the revision is stale, else the draft's own page again."""
+    form = request.form
+    if not isinstance(form.error, PreconditionFailed):
+        return again(draft, context, request)
+    rev, theirs = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
+    try:
+        # Against the present state, so that what applying it again would do is known.
+        planned = draft.write(request.call, context.address, form, dry_run=True)
+    except REFUSALS as error:
+        # It does not go with theirs at all, and can only be typed anew.
+        form.refuse(error)
+        return again(draft, context, request)
+    return _reviewed(draft, form, rev, _kinds(planned)) | {"theirs": theirs}
+
+
+def again(draft: Draft, context: Environment, request: Any) -> Any:
+    """The draft's page with what was typed."""
+    request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
+    return draft.page(context, request)
+
+
+def _kinds(written: Written) -> dict[str, str]:
+    """What happens to each key, sorted by them."""
+    kinds = {change.key: change.kind for change in written.changes} | dict.fromkeys(
+        written.described, "described"
+    )
+    return dict(sorted(kinds.items()))
+
+
+def _reviewed(draft: Draft, form: Form, rev: int, mine: Mapping[str, str]) -> dict[str, Any]:
+    return {"draft": draft, "mine": mine, "theirs": [], "rev": rev, "handed_on": draft.handed_on(form)}
+
+
+def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:
+    return lambda context, request: act(draft, context, request)
+
+
+def includeme(config: Any) -> None:
+    """Declares the pages and the forms; those who only read see neither."""
+    page = {"context": Environment, "role": Role.WRITER}
+    reviewed = {**page, "template": f"{TEMPLATES}/review.pt"}
+    config.add_page(import_page, name="import", template=f"{TEMPLATES}/import.pt", **page)
+    config.add_page(text_page, name="text", template=f"{TEMPLATES}/text.pt", **page)
+    config.add_form(load_text, name="text", template=f"{TEMPLATES}/text.pt", **page)
+    config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
+    config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
+    for name, act in (("apply", apply), ("again", again)):
+        redraw, written = _bound(redrawn, WRITE), reviewed | {"context": Secret}
+        config.add_form(_bound(act, WRITE), name=f"{WRITE.name}-{name}", redraw=redraw, **written)
+    for draft in (EDIT, IMPORT, TEXT):
+        redraw = _bound(redrawn, draft)
+        for name, act in (("review", review), ("apply", apply), ("again", again)):
+            config.add_form(_bound(act, draft), name=f"{draft.name}-{name}", redraw=redraw, **reviewed)

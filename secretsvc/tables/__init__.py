@@ -1,0 +1,1 @@
+"""The tables that authorization joins: identities, groups, grants, projects, environments."""
