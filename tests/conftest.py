@@ -45,7 +45,9 @@ def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabase
 @pytest.fixture(scope="session")
 def postgresql_databases() -> Iterator[PostgresqlDatabases]:
     with postgresql_server() as server:
-        yield PostgresqlDatabases(server)
+        databases = PostgresqlDatabases(server)
+        yield databases
+        databases.close()
         applications.close()
 
 
