@@ -22,6 +22,7 @@ def secretsvc(tmp_path, database_url):
     return lambda *arguments, **settings: operator.run(*arguments, **{"MASTER_KEY": MASTER_KEY} | settings)
 
 
+@pytest.mark.engine_neutral
 def test_keygen_prints_a_key_that_the_service_takes(secretsvc):
     first, second = (secretsvc("keygen").stdout for _ in range(2))
     assert len(master_key(first)) == 32
@@ -140,6 +141,7 @@ def test_each_command_has_help_with_an_example(command):
     assert f"secretsvc-server {command}" in shown.output.partition("Example:\n")[2]
 
 
+@pytest.mark.engine_neutral
 def test_a_missing_key_is_said_by_its_name(secretsvc, service):
     failed = secretsvc("verify", "production.ini", MASTER_KEY="")
     assert failed.returncode == 1

@@ -12,6 +12,8 @@ from service import arrange
 
 from secretsvc.web.openapi import endpoints
 
+pytestmark = pytest.mark.engine_neutral
+
 #: Written from the specification and contract 5.10 alone.
 SPECIFIED = (
     "GET /health",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, block_audit, tamper
 
+pytestmark = pytest.mark.engine_neutral
+
 ROUTES = ("secrets/A", "secrets/A:reveal", "secrets:export", "secrets:export?format=env")
 
 

@@ -6,6 +6,8 @@ import pytest
 from pages import Browser
 from pyramid.exceptions import ConfigurationConflictError
 
+pytestmark = pytest.mark.engine_neutral
+
 PROD = "/projects/shop/environments/prod"
 
 
