@@ -77,14 +77,14 @@ def _copy(url: str, rows: Iterator[tuple[Any, ...]]) -> None:
 
 def _make_projects(service: Service) -> list[tuple[str, list[str]]]:
     common = {"name": "Name", "created_at": 1, "updated_at": 1}
-    places = [(new_id(), [new_id() for _ in range(ENVIRONMENTS)]) for _ in range(PROJECTS)]
+    scopes = [(new_id(), [new_id() for _ in range(ENVIRONMENTS)]) for _ in range(PROJECTS)]
     projects = [
         {"id": project_id, "slug": f"p-{number:03}", **common}
-        for number, (project_id, _) in enumerate(places)
+        for number, (project_id, _) in enumerate(scopes)
     ]
     environments = [
         {"id": one, "project_id": project_id, "slug": f"e-{number}", "rev": 0, **common}
-        for project_id, ids in places
+        for project_id, ids in scopes
         for number, one in enumerate(ids)
     ]
     with write_transaction(service.engine) as connection:
@@ -93,14 +93,14 @@ def _make_projects(service: Service) -> list[tuple[str, list[str]]]:
     for slug in (HOT, RARE, EMPTY):
         service.grant(f"{slug}@example.com", "admin", slug)
     service.grant(ROOT, "admin")
-    return [(project_id.hex, [one.hex for one in ids]) for project_id, ids in places]
+    return [(project_id.hex, [one.hex for one in ids]) for project_id, ids in scopes]
 
 
-def _records(count: int, places: list[tuple[str, list[str]]]) -> Iterator[tuple[Any, ...]]:
+def _records(count: int, scopes: list[tuple[str, list[str]]]) -> Iterator[tuple[Any, ...]]:
     """In the order of time, one a second, up to now; one in fifty is a denial."""
     generator = random.Random(7)
     weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(PROJECTS - 1)))
-    chosen = generator.choices(places[:-1], cum_weights=weights, k=count)
+    chosen = generator.choices(scopes[:-1], cum_weights=weights, k=count)
     first = int(time.time() * 1000) - count * STEP_MS
     detail = json.dumps({"rev": 12, "changes": [{"key": "API_KEY", "kind": "changed", "version": 4}]})
     actors = [(new_id().hex, f"user-{number}@example.com") for number in range(300)]

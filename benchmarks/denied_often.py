@@ -41,19 +41,19 @@ def arrange(service: Service, denials: int) -> None:
     if denials:
         load(service, _denials(service, denials))
         # As the service counts them.
-        place = denial_tally.c.scope_id == service.scope("shop/prod")["environment_id"]
-        service.execute(denial_tally.update().where(place).values(denials=denials + 1))
+        within = denial_tally.c.scope_id == service.scope("shop/prod")["environment_id"]
+        service.execute(denial_tally.update().where(within).values(denials=denials + 1))
 
 
 def _denials(service: Service, count: int) -> Iterator[tuple[Any, ...]]:
     """In the order of time, over the last six days."""
-    eve, place = service.identity_id(EVE).hex, service.scope("shop/prod")["environment_id"].hex
+    eve, environment = service.identity_id(EVE).hex, service.scope("shop/prod")["environment_id"].hex
     generator, now = random.Random(7), int(time.time() * 1000)
     for number in range(count):
         at = now - 6 * DAY_MS + number * 6 * DAY_MS // count
         made = f"{at:012x}7{number % 4096:03x}8{generator.getrandbits(60):015x}"
         action = "authz.environment.reader"
-        yield (made, at, action, "denied", eve, "user", EVE, None, place, made, None, None)
+        yield (made, at, action, "denied", eve, "user", EVE, None, environment, made, None, None)
 
 
 def questions(service: Service) -> Iterator[tuple[str, Request, float | None]]:

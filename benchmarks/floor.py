@@ -120,11 +120,11 @@ class Floor:
         return {"key": context.__name__, "value": value}
 
     def list_all(self, context: Secrets, request: Any) -> Any:
-        standing, place, rows = self.store.load_all(request.caller, context.slugs)
+        standing, environment, rows = self.store.load_all(request.caller, context.slugs)
         need(standing, "reader", context.slugs)
-        items, place_id = [], str(place[1])
+        items, environment_id = [], str(environment[1])
         for key, version, description, envelope, kid, created_at, updated_at in rows:
-            self.open(place_id, key, version, envelope)
+            self.open(environment_id, key, version, envelope)
             items.append(
                 {
                     "key": key,
@@ -137,40 +137,42 @@ class Floor:
                     "error": None,
                 }
             )
-        return {"items": items, "rev": place[2]}
+        return {"items": items, "rev": environment[2]}
 
     def export(self, context: Secrets, request: Any) -> Any:
-        standing, place, rows = self.store.load_all(request.caller, context.slugs)
+        standing, environment, rows = self.store.load_all(request.caller, context.slugs)
         need(standing, "reader", context.slugs)
-        place_id = str(place[1])
-        values = {row[0]: self.open(place_id, row[0], row[1], row[3]) for row in rows}
-        detail = {"rev": place[2], "count": len(values)}
-        self.store.record(standing, request.caller, "secret.export", place[0], place[1], "export", detail)
-        return {"rev": place[2], "secrets": values}
+        environment_id = str(environment[1])
+        values = {row[0]: self.open(environment_id, row[0], row[1], row[3]) for row in rows}
+        detail = {"rev": environment[2], "count": len(values)}
+        self.store.record(
+            standing, request.caller, "secret.export", environment[0], environment[1], "export", detail
+        )
+        return {"rev": environment[2], "secrets": values}
 
     def batch(self, context: Secrets, request: Any) -> Any:
         wanted = orjson.loads(request.body)["set"]
         for key, value in wanted.items():
             if not KEY.fullmatch(key) or not isinstance(value, str) or len(value) > 65_536:
                 raise ValueError(key)
-        standing, place, known = self.store.begin_batch(request.caller, context.slugs)
+        standing, environment, known = self.store.begin_batch(request.caller, context.slugs)
         need(standing, "writer", context.slugs)
-        changes, versions, now, place_id = [], [], int(time.time() * 1000), str(place[1])
+        changes, versions, now, environment_id = [], [], int(time.time() * 1000), str(environment[1])
         for key in sorted(wanted):
             secret_id, version = known[key]
-            envelope = self.seal(place_id, key, version + 1, wanted[key])
-            versions.append((secret_id, version + 1, place[2], envelope, KID, now, standing[0][1]))
+            envelope = self.seal(environment_id, key, version + 1, wanted[key])
+            versions.append((secret_id, version + 1, environment[2], envelope, KID, now, standing[0][1]))
             changes.append({"key": key, "kind": "changed", "version": version + 1})
-        detail = {"rev": place[2], "changes": changes}
-        self.store.finish_batch(standing, request.caller, place, versions, now, detail)
+        detail = {"rev": environment[2], "changes": changes}
+        self.store.finish_batch(standing, request.caller, environment, versions, now, detail)
         return detail
 
-    def open(self, place_id: str, key: str, version: int, envelope: bytes) -> str:
-        bound = f"{place_id}\0{key}\0{version}".encode()
+    def open(self, environment_id: str, key: str, version: int, envelope: bytes) -> str:
+        bound = f"{environment_id}\0{key}\0{version}".encode()
         return self.cipher.decrypt(envelope[:12], envelope[12:], bound).decode()
 
-    def seal(self, place_id: str, key: str, version: int, value: str) -> bytes:
-        nonce, bound = os.urandom(12), f"{place_id}\0{key}\0{version}".encode()
+    def seal(self, environment_id: str, key: str, version: int, value: str) -> bytes:
+        nonce, bound = os.urandom(12), f"{environment_id}\0{key}\0{version}".encode()
         return nonce + self.cipher.encrypt(nonce, value.encode(), bound)
 
 

@@ -31,7 +31,7 @@ UNION ALL SELECT 'grant', "grant".id, role, scope_type, project.slug, environmen
   LEFT JOIN environment ON environment.id = "grant".environment_id
   WHERE group_member.identity_id = (SELECT id FROM me) AND (expires_at IS NULL OR expires_at > {0})
 """
-_PLACE = """
+_ENVIRONMENT = """
 SELECT project.id, environment.id, rev FROM project JOIN environment ON project_id = project.id
 WHERE project.slug = {0} AND environment.slug = {0}"""
 _CURRENT = """
@@ -65,13 +65,19 @@ def now_ms() -> int:
 
 
 def audit_row(
-    audit_id: Any, standing: list[Row], subject: str, action: str, place: Row, reason: str | None, detail: Any
+    audit_id: Any,
+    standing: list[Row],
+    subject: str,
+    action: str,
+    environment: Row,
+    reason: str | None,
+    detail: Any,
 ) -> Row:
     """The parameters of an audit record."""
     text = orjson.dumps(detail).decode()
     request_id = str(uuid_utils.uuid7())
     identity_id = standing[0][1]
-    return audit_id, now_ms(), action, identity_id, subject, *place[:2], request_id, reason, text
+    return audit_id, now_ms(), action, identity_id, subject, *environment[:2], request_id, reason, text
 
 
 class Store(Protocol):
@@ -105,8 +111,8 @@ class SqliteStore:
 
     def load_all(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, list[Row]]:
         standing = self._standing(subject)
-        place = self.connection.execute(_PLACE.format("?"), slugs).fetchone()
-        return standing, place, self.connection.execute(_ALL.format("?"), slugs).fetchall()
+        environment = self.connection.execute(_ENVIRONMENT.format("?"), slugs).fetchone()
+        return standing, environment, self.connection.execute(_ALL.format("?"), slugs).fetchall()
 
     def record(
         self, standing: list[Row], subject: str, action: str, project_id: Any, environment_id: Any, *rest: Any
@@ -118,12 +124,12 @@ class SqliteStore:
     def begin_batch(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, dict[str, Row]]:
         standing = self._standing(subject)
         self.connection.execute("BEGIN IMMEDIATE")
-        place = self.connection.execute(_ADVANCE.format("?"), (now_ms(), *slugs)).fetchone()
+        environment = self.connection.execute(_ADVANCE.format("?"), (now_ms(), *slugs)).fetchone()
         rows = self.connection.execute(_KNOWN.format("?"), slugs).fetchall()
-        return standing, place, {row[0]: row[1:] for row in rows}
+        return standing, environment, {row[0]: row[1:] for row in rows}
 
     def finish_batch(
-        self, standing: list[Row], subject: str, place: Row, versions: list[Row], now: int, detail: Any
+        self, standing: list[Row], subject: str, environment: Row, versions: list[Row], now: int, detail: Any
     ) -> None:
         self.connection.executemany(
             f"INSERT INTO secret_version ({_VERSION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
@@ -133,7 +139,7 @@ class SqliteStore:
             "UPDATE secret SET version = ?, updated_at = ? WHERE id = ?",
             [(row[1], now, row[0]) for row in versions],
         )
-        self.record(standing, subject, "secret.batch", *place[:2], None, detail)
+        self.record(standing, subject, "secret.batch", *environment[:2], None, detail)
         self.connection.execute("COMMIT")
 
 
@@ -159,9 +165,9 @@ class PostgresqlStore:
 
     def load_all(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, list[Row]]:
         with self.connection.pipeline():
-            standing, place = self._standing(subject), self._execute(_PLACE, slugs)
+            standing, environment = self._standing(subject), self._execute(_ENVIRONMENT, slugs)
             rows = self._execute(_ALL, slugs)
-            return standing.fetchall(), place.fetchone(), rows.fetchall()
+            return standing.fetchall(), environment.fetchone(), rows.fetchall()
 
     def record(
         self, standing: list[Row], subject: str, action: str, project_id: Any, environment_id: Any, *rest: Any
@@ -173,12 +179,12 @@ class PostgresqlStore:
         with self.connection.pipeline():
             standing = self._standing(subject)
             self.connection.execute("BEGIN")
-            place, known = self._execute(_ADVANCE, (now_ms(), *slugs)), self._execute(_KNOWN, slugs)
-            found = standing.fetchall(), place.fetchone(), known.fetchall()
+            environment, known = self._execute(_ADVANCE, (now_ms(), *slugs)), self._execute(_KNOWN, slugs)
+            found = standing.fetchall(), environment.fetchone(), known.fetchall()
         return found[0], found[1], {row[0]: row[1:] for row in found[2]}
 
     def finish_batch(
-        self, standing: list[Row], subject: str, place: Row, versions: list[Row], now: int, detail: Any
+        self, standing: list[Row], subject: str, environment: Row, versions: list[Row], now: int, detail: Any
     ) -> None:
         with self.connection.cursor().copy(
             f"COPY secret_version ({_VERSION_COLUMNS}) FROM STDIN (FORMAT BINARY)"
@@ -192,7 +198,7 @@ class PostgresqlStore:
                 " FROM unnest(%s::int8[], %s::int8[]) AS made (id, version) WHERE secret.id = made.id",
                 (now, [row[0] for row in versions], [row[1] for row in versions]),
             )
-            self.record(standing, subject, "secret.batch", *place[:2], None, detail)
+            self.record(standing, subject, "secret.batch", *environment[:2], None, detail)
             self.connection.execute("COMMIT")
 
 

@@ -19,7 +19,7 @@ from service import arrange
 
 ADA = "ada@example.com"
 COUNT = 500
-PLACE = "/projects/shop/environments/prod"
+ENVIRONMENT = "/projects/shop/environments/prod"
 
 
 class Operation(NamedTuple):
@@ -72,7 +72,7 @@ def fill(service: Service) -> None:
 
 def request_of(service: Service, operation: Operation, app: Any = None) -> Request:
     path = operation.ours if app is None else operation.floor
-    return Request(service, ADA, operation.method, PLACE + path, 200, body=operation.body, app=app)
+    return Request(service, ADA, operation.method, ENVIRONMENT + path, 200, body=operation.body, app=app)
 
 
 def floor_over(service: Service) -> Any:

@@ -20,9 +20,9 @@ from service import arrange
 from vault import Vault
 
 GOAL = 3.0
-PLACE = "/projects/shop/environments/prod"
+ENVIRONMENT = "/projects/shop/environments/prod"
 PAGES = {
-    "editor": (PLACE, "secretsvc.secrets:templates/editor.pt"),
+    "editor": (ENVIRONMENT, "secretsvc.secrets:templates/editor.pt"),
     "matrix": ("/projects/shop", "secretsvc.secrets:templates/matrix.pt"),
 }
 

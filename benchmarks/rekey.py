@@ -50,11 +50,11 @@ def fill(service: Service, rows: int) -> None:
     environments = [row["id"] for row in service.rows(environment)]
     secrets, versions = [], []
     for number in range(rows // VERSIONS):
-        place, key = environments[number // SECRETS], f"KEY_{number:05}"
-        columns = {"environment_id": place, "key": key, "version": VERSIONS, "deleted": False}
+        environment_id, key = environments[number // SECRETS], f"KEY_{number:05}"
+        columns = {"environment_id": environment_id, "key": key, "version": VERSIONS, "deleted": False}
         secrets.append({"id": number + 1, **columns, "created_at": 1, "updated_at": 1})
         for version in range(1, VERSIONS + 1):
-            envelope, kid = sealed(OLD, VALUE, Context(place, key, version))
+            envelope, kid = sealed(OLD, VALUE, Context(environment_id, key, version))
             row = {"secret_id": number + 1, "version": version, "rev": 1, "created_at": 1}
             versions.append({**row, "envelope": envelope, "kid": kid})
     service.execute(insert(secret), secrets)
@@ -81,7 +81,7 @@ def verify(service: Service) -> int:
 
 
 def envelopes(service: Service) -> list[Any]:
-    """What the floor finds in memory: the place of each envelope, and the envelope."""
+    """What the floor finds in memory: what the AAD of each envelope names, and the envelope."""
     columns = secret_version.c.secret_id, secret_version.c.version, secret.c.key, secret.c.environment_id
     with service.engine.connect() as connection:
         statement = select(*columns, secret_version.c.envelope).join_from(secret_version, secret)
@@ -89,8 +89,8 @@ def envelopes(service: Service) -> list[Any]:
 
 
 @cache
-def cipher(kid: str, place: UUID) -> AESGCM:
-    return (OLD if kid == OLD.active_kid else NEW).within(place)._locks[kid].cipher
+def cipher(kid: str, environment_id: UUID) -> AESGCM:
+    return (OLD if kid == OLD.active_kid else NEW).within(environment_id)._keys[kid].cipher
 
 
 def resealed(row: Any) -> bytes:

@@ -53,13 +53,13 @@ def fill(service: Service, count: int) -> None:
         identity_id, group_id = generator.choice(holders)
         role = generator.choice(("reader", "writer", "admin"))
         everywhere = generator.random() < 0.02
-        place = None if everywhere else generator.choice(projects)["id"]
-        wanted[identity_id, group_id, place, role] = {
+        project_id = None if everywhere else generator.choice(projects)["id"]
+        wanted[identity_id, group_id, project_id, role] = {
             "id": new_id(),
             "identity_id": identity_id,
             "group_id": group_id,
             "scope_type": "global" if everywhere else "project",
-            "project_id": place,
+            "project_id": project_id,
             "environment_id": None,
             "role": role,
             "expires_at": None,

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 from bench import databases, service_over
-from operations import ADA, PLACE, fill
+from operations import ADA, ENVIRONMENT, fill
 from processes import Deployment
 from service import API, HEADER
 from tokens import TestIssuer
@@ -56,7 +56,7 @@ class Client:
         """The bytes of a request below the environment; `body` is bytes already or becomes JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         head = (
-            f"{method} {API}{PLACE}{path} HTTP/1.1\r\nHost: localhost\r\n{HEADER}: {self.token}\r\n"
+            f"{method} {API}{ENVIRONMENT}{path} HTTP/1.1\r\nHost: localhost\r\n{HEADER}: {self.token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         return head.encode() + content

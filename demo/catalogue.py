@@ -87,14 +87,14 @@ def present_in(environment: str, keys: list[str], random: Random) -> list[str]:
     return [key for key in keys if random.random() < COMPLETE[environment]]
 
 
-def value_of(key: str, place: str, random: Random) -> str:
+def value_of(key: str, environment: str, random: Random) -> str:
     """A value that could be one, and says that it is none."""
     fake = f"fake-{random.getrandbits(48):012x}"
     if key.endswith(("PRIVATE_KEY", "CERTIFICATE", "TLS_CA")):
         kind = "PRIVATE KEY" if key.endswith("PRIVATE_KEY") else "CERTIFICATE"
         return f"-----BEGIN {kind}-----\nTHIS+IS+NOT+A+REAL+ONE/{fake}\n-----END {kind}-----\n"
     if key.endswith(("URL", "ENDPOINT", "ISSUER", "DSN")):
-        return f"https://app:{fake}@{key.lower().replace('_', '-')}.{place}.example.test/"
+        return f"https://app:{fake}@{key.lower().replace('_', '-')}.{environment}.example.test/"
     if key.endswith(("SIZE", "SECONDS", "RATE")):
         return str(random.choice([5, 10, 20, 3600]))
     return fake

@@ -90,14 +90,14 @@ class Organisation:
 
     def _history(self, project: str, environment: str) -> None:
         """Later versions by those who may write there, and a read or two."""
-        base, place = f"/projects/{project}/environments/{environment}", f"{project}-{environment}"
+        base, host = f"/projects/{project}/environments/{environment}", f"{project}-{environment}"
         keys = [item["key"] for item in self.admin.get(f"{base}/secrets")["items"]]
         may = [Caller(self.app, who) for who in WRITERS if may_write(who, f"{project}/{environment}")]
         changed: list[str] = []
         for _ in range(self.random.randint(2, 5)):
             writer, reason = self.random.choice(may), self.random.choice(REASONS)
             changed = self.random.sample(keys, self.random.randint(1, 4))
-            values = {key: value_of(key, place, self.random) for key in changed}
+            values = {key: value_of(key, host, self.random) for key in changed}
             writer.post(f"{base}/secrets:batch", {"mode": "merge", "set": values, "reason": reason})
             writer.get(f"{base}/secrets/{changed[0]}?reason=reveal")
         back = {"key": changed[0], "to_version": 1, "reason": "The vendor refused the new one"}

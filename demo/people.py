@@ -67,12 +67,12 @@ GROUP_GRANTS = (
 )
 
 
-def may_write(who: str, place: str) -> bool:
+def may_write(who: str, scope: str) -> bool:
     """Whether these grants let somebody write in `project/environment`."""
     holders = {who, *(group.slug for group in GROUPS if who in group.members)}
     return any(
         grant.holder in holders
         and grant.role != "reader"
-        and grant.scope in (place, place.partition("/")[0], "")
+        and grant.scope in (scope, scope.partition("/")[0], "")
         for grant in (*GRANTS, *GROUP_GRANTS)
     )

@@ -1,4 +1,4 @@
-"""secretsvc: a self-hosted secrets manager. `main` puts the house together."""
+"""secretsvc: a self-hosted secrets manager. `main` puts the packages together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from pyramid.config import Configurator
 from pyramid.settings import aslist
 
-from secretsvc.service import report
+from secretsvc.registry import report
 
 #: In the order in which they may import each other; no package imports a later one.
 PACKAGES = (
@@ -38,14 +38,14 @@ def configure(settings: dict[str, str]) -> Configurator:
     others = aslist(settings.pop("pyramid.includes", ""))
     config = Configurator(settings=settings)
     config.include("pyramid_tm")
-    config.include("secretsvc.service")
+    config.include("secretsvc.registry")
     config.include("secretsvc.web")
     for package in PACKAGES:
         config.include(f"secretsvc.{package}")
     for other in others:
         config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")
-    config.include("secretsvc.web.views.settle_requests")
+    config.include("secretsvc.web.views.finalize_request_class")
     config.commit()
     report(config.registry)
     return config

@@ -77,10 +77,8 @@ def verify(ini: str) -> None:
             seen += 1
             if found is not None:
                 bad += 1
-                place = found.place
-                click.echo(
-                    f"{found.code} {place.project}/{place.environment} {place.key} version {place.version}"
-                )
+                at = found.location
+                click.echo(f"{found.code} {at.project}/{at.environment} {at.key} version {at.version}")
         unused = domain.unused_keys(call)
     click.echo(f"{seen} envelopes, {bad} unreadable.")
     if unused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from secretsvc.kernel.crypto import STORED_VALUE, Envelope, KeyRing, inner_data, outer_data
+from secretsvc.kernel.crypto import STORED_VALUE, Envelope, KeyRing, aad_prefix, aad_suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,15 @@ class Context:
 
 
 def sealed(ring: KeyRing, plaintext: bytes, context: Context) -> Envelope:
-    inside = ring.within(context.environment_id, context.purpose)
-    return inside.seal(plaintext, context.key, context.version)
+    cipher = ring.within(context.environment_id, context.purpose)
+    return cipher.seal(plaintext, context.key, context.version)
 
 
 def opened(ring: KeyRing, envelope: bytes, kid: str, context: Context) -> bytes:
-    inside = ring.within(context.environment_id, context.purpose)
-    return inside.open(envelope, kid, context.key, context.version)
+    cipher = ring.within(context.environment_id, context.purpose)
+    return cipher.open(envelope, kid, context.key, context.version)
 
 
 def associated_data(head: bytes, context: Context) -> bytes:
-    outer = outer_data(head, context.purpose, context.environment_id)
-    return outer + inner_data(context.key, context.version)
+    prefix = aad_prefix(head, context.purpose, context.environment_id)
+    return prefix + aad_suffix(context.key, context.version)

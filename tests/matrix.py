@@ -31,7 +31,7 @@ class Caller:
     token: bool = True
 
     @property
-    def live(self) -> dict[str, int]:
+    def effective(self) -> dict[str, int]:
         """The ranks by scope that count: a scope is `global`, a project, or `project/environment`."""
         if self.disabled or self.expired:
             return {}
@@ -209,12 +209,12 @@ def covering(scope: str) -> list[str]:
 
 
 def role_at(caller: Caller, scope: str) -> int:
-    return max((caller.live.get(above, NONE) for above in covering(scope)), default=NONE)
+    return max((caller.effective.get(above, NONE) for above in covering(scope)), default=NONE)
 
 
 def sees_project(caller: Caller, project: str) -> bool:
     """By a grant on it, above it, or on one of its environments (contract 4.1)."""
-    return any(scope in ("global", project) or scope.startswith(f"{project}/") for scope in caller.live)
+    return any(scope in ("global", project) or scope.startswith(f"{project}/") for scope in caller.effective)
 
 
 def sees(route: Route, caller: Caller) -> bool:
@@ -234,7 +234,7 @@ def verdict(route: Route, caller: Caller) -> Verdict:
         return Verdict(401)
     if route.needs == IDENTITY:
         return Verdict(route.status)
-    if (route.needs == SOMEWHERE or route.gate) and ADMIN not in caller.live.values():
+    if (route.needs == SOMEWHERE or route.gate) and ADMIN not in caller.effective.values():
         return Verdict(403, ("authz.global.admin", "global"))
     if route.needs == SOMEWHERE:
         return Verdict(route.status)

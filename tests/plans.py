@@ -48,7 +48,7 @@ def executed(engine: Engine, table: str) -> Iterator[list[Executed]]:
 
 
 def lengthen(service: Service, count: int) -> None:
-    """Gives each live secret so many versions more, the last of which its envelope does not fit."""
+    """Gives each undeleted secret so many versions more, the last of which its envelope does not fit."""
     service.execute(LENGTHEN.replace(":count", str(count)))
     service.execute(f"UPDATE secret SET version = version + {count} WHERE NOT deleted")  # noqa: S608
     service.execute("ANALYZE")

@@ -58,6 +58,7 @@ def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
     _declare_grants(config)
+    _declare_grant(config)
     _declare_explanations(config)
 
 
@@ -84,6 +85,9 @@ def _declare_grants(config: Any) -> None:
         status=201,
         response=schemas.Grant(),
     )
+
+
+def _declare_grant(config: Any) -> None:
     config.add_api_view(
         update_grant,
         context=Grant,

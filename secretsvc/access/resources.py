@@ -24,6 +24,6 @@ class Access(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "grants", Grants)
     config.add_tree_child(Root, "access", Access)

@@ -123,7 +123,7 @@ class Grant(Body):
     role = required(ROLE)
     expires_at = required(Integer(nullable=True))
     created_at = required(Integer())
-    created_by = required(Identifier(words=("system",)))
+    created_by = required(Identifier(literals=("system",)))
 
 
 class GrantPage(Body):
@@ -171,7 +171,7 @@ class EffectivePermissions(Body):
 
 
 class UnknownIdentity(Body):
-    """A subject that was denied and holds no live grant."""
+    """A subject that was denied and holds no unexpired grant."""
 
     subject = required(Text(minimum=1, maximum=320))
     kind = required(Choice("user", "service"))

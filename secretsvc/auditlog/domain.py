@@ -11,13 +11,13 @@ from sqlalchemy import RowMapping, select
 
 from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
 from secretsvc.auditlog.rules.activity import Activity, count_activity
-from secretsvc.auditlog.rules.selection import AuditFilter, Places, places_of, take_rows
-from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
-from secretsvc.authorization.rules.snapshot import (
+from secretsvc.auditlog.rules.selection import AuditFilter, ScopeSlugs, scope_slugs, take_rows
+from secretsvc.authorization.rules.asserting import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_admin_somewhere,
 )
+from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
 from secretsvc.kernel.authorization import Address, Role, decide, decide_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
@@ -67,7 +67,7 @@ class AuditBrowse:
     items: list[AuditRecord]
     older: UUID | None
     newer: UUID | None
-    places: Places
+    slugs: ScopeSlugs
     activity: Activity
 
 
@@ -94,7 +94,7 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
         # Whoever came from one side can go back to it.
         older=rows[-1]["id"] if rows and (more or forward) else None,
         newer=rows[0]["id"] if rows and (more if forward else asked.cursor is not None) else None,
-        places=places_of(call, rows),
+        slugs=scope_slugs(call, rows),
         activity=count_activity(call, reach, asked),
     )
 
@@ -135,9 +135,9 @@ def _environment_reach(call: Call, project_slug: str, slug: str) -> Reach:
 
 def _environments_reach(call: Call, slug: str) -> Reach:
     """Every environment of that slug that the caller may audit."""
-    mine, named = own_reach(call), select(environment.c.id).where(environment.c.slug == slug)
-    if not mine.everything:
-        named = named.where(environment.c.id.in_(mine.environments))
+    own, named = own_reach(call), select(environment.c.id).where(environment.c.slug == slug)
+    if not own.everything:
+        named = named.where(environment.c.id.in_(own.environments))
     found = frozenset(call.connection.execute(named).scalars())
     if not found:
         note_denial_of_any(call, "access.denied", slug)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from secretsvc.authentication.roca import is_roca
+from secretsvc.kernel.json import parse_json
 
 RSA_BITS = range(2048, 8193)
 RSA_LEAST_EXPONENT = 65_537
@@ -37,7 +37,7 @@ def strict_object(data: bytes) -> dict[str, Any]:
     Raises ValueError, also for more than `MAX_DEPTH` levels, and RecursionError where the nesting is deeper
     than the interpreter's stack.
     """
-    value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    value = parse_json(data.decode("utf-8"))
     if not isinstance(value, dict):
         raise ValueError("not an object")
     _check_depth(value, MAX_DEPTH)
@@ -56,17 +56,6 @@ def _check_depth(value: Any, levels: int) -> None:
 def segment_object(segment: str) -> dict[str, Any]:
     """The object that a segment of a compact JWS encodes. Raises as `strict_object`."""
     return strict_object(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("duplicate member")
-    return members
-
-
-def _no_constant(_: str) -> NoReturn:
-    raise ValueError("not a JSON number")
 
 
 @dataclass(frozen=True, slots=True)

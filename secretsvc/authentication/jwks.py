@@ -23,22 +23,22 @@ DEADLINE = 3.0
 FIRST_PAUSE = 10.0
 # How long into a slow fetch a request that did not start it still waits: enough for a healthy source,
 # too little for unknown kids to occupy every thread of the server while the source hangs.
-PATIENCE = 0.25
+FOLLOWER_WAIT = 0.25
 
 
 @dataclass(slots=True, eq=False)
-class _Flight:
-    """One attempt to fetch. `started` is by the cache's clock, `launched` by the real one, for waiting."""
+class _Fetch:
+    """One attempt to fetch. `started` is by the cache's clock, `began` by the real one, for waiting."""
 
     started: float
     wanted: str | None
     replaces: bool
-    launched: float = field(default_factory=time.monotonic)
-    landed: threading.Event = field(default_factory=threading.Event)
+    began: float = field(default_factory=time.monotonic)
+    finished: threading.Event = field(default_factory=threading.Event)
 
     def wait(self, seconds: float) -> None:
-        """Until it has landed, at most `seconds` from its launch."""
-        self.landed.wait(max(0.0, self.launched + seconds - time.monotonic()))
+        """Until it has finished, at most `seconds` from its beginning."""
+        self.finished.wait(max(0.0, self.began + seconds - time.monotonic()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class KeyCache:
         # Guards the fields below, for an instant each time and never during a fetch.
         self._lock = threading.Lock()
         self._held: _Held | None = None
-        self._flight: _Flight | None = None
+        self._pending: _Fetch | None = None
         self._generation = 0
         self._failed = False
         self._last_started: float | None = None
@@ -85,7 +85,7 @@ class KeyCache:
         Reading it also notices a changed file, an expired set and a refresh that is due, so that whoever
         relies on it instead of `find` sees a withdrawn key as soon.
         """
-        self._tend(self._clock())
+        self._refresh_if_due(self._clock())
         return self._generation
 
     @property
@@ -97,10 +97,10 @@ class KeyCache:
     def prepare(self) -> None:
         """What is due without a request: the first set, later its refresh. For a process to call often."""
         now = self._clock()
-        self._tend(now)
+        self._refresh_if_due(now)
         last = self._last_started
         if self._held is None and (last is None or now - last >= FIRST_PAUSE):
-            self._launch(now, None)
+            self._start_fetch(now, None)
 
     def find(self, kid: str, alg: str) -> jwt.PyJWK:
         """The key that verifies `alg` under `kid`.
@@ -109,7 +109,7 @@ class KeyCache:
         `IdentityProviderUnavailable` while the source cannot be asked (contract 1).
         """
         now = self._clock()
-        self._tend(now)
+        self._refresh_if_due(now)
         held = self._held
         if held is None or kid not in held.set.keys:
             held = self._fetch_for(kid, now)
@@ -119,21 +119,21 @@ class KeyCache:
             raise Unauthenticated() from None
 
     def _fetch_for(self, kid: str, now: float) -> _Held:
-        flight, own = self._launch(now, kid)
+        fetch, own = self._start_fetch(now, kid)
         answered = True
-        if flight is not None:
-            flight.wait(self._deadline if own or not flight.replaces else PATIENCE)
-            answered = flight.landed.is_set()
-        if own and flight is not None and not answered:
+        if fetch is not None:
+            fetch.wait(self._deadline if own or not fetch.replaces else FOLLOWER_WAIT)
+            answered = fetch.finished.is_set()
+        if own and fetch is not None and not answered:
             # Its thread hangs where no deadline reaches it, in a name look-up perhaps.
-            self._land(flight, None)
+            self._finish(fetch, None)
         with self._lock:
             held = self._held
             if held is None or (kid not in held.set.keys and (self._failed or not answered)):
                 raise IdentityProviderUnavailable()
             return held
 
-    def _tend(self, now: float) -> None:
+    def _refresh_if_due(self, now: float) -> None:
         """What is due without anybody's waiting for it."""
         held = self._held
         if held is not None and now - held.seen >= HARD_LIFE:
@@ -142,7 +142,7 @@ class KeyCache:
         rested = self._last_started is None or now - self._last_started >= pause
         stale = held is not None and now - held.seen >= SOFT_LIFE and rested
         if stale or self._source.changed():
-            self._launch(now, None)
+            self._start_fetch(now, None)
 
     def _expire(self, held: _Held) -> None:
         with self._lock:
@@ -150,51 +150,51 @@ class KeyCache:
                 self._held = None
                 self._generation += 1
 
-    def _launch(self, now: float, wanted: str | None) -> tuple[_Flight | None, bool]:
+    def _start_fetch(self, now: float, wanted: str | None) -> tuple[_Fetch | None, bool]:
         """The fetch under way, and whether this call began it; none while unknown kids must wait."""
         with self._lock:
-            under_way = self._flight
+            under_way = self._pending
             if under_way is not None and now - under_way.started <= 2 * self._deadline:
                 return under_way, False
             if wanted is not None and self._cooling(now):
                 return None, False
-            flight = _Flight(now, wanted, replaces=self._held is not None)
-            self._flight, self._last_started = flight, now
+            fetch = _Fetch(now, wanted, replaces=self._held is not None)
+            self._pending, self._last_started = fetch, now
         if self._source.local:
-            self._fly(flight)
-            return flight, True
+            self._fetch(fetch)
+            return fetch, True
         try:
-            threading.Thread(target=self._fly, args=(flight,), name="key-fetch", daemon=True).start()
+            threading.Thread(target=self._fetch, args=(fetch,), name="key-fetch", daemon=True).start()
         except RuntimeError:
-            self._land(flight, None)
-        return flight, True
+            self._finish(fetch, None)
+        return fetch, True
 
     def _cooling(self, now: float) -> bool:
         return self._cooling_since is not None and now - self._cooling_since < self._cooldown
 
-    def _fly(self, flight: _Flight) -> None:
+    def _fetch(self, fetch: _Fetch) -> None:
         keys = None
         try:
             keys = usable_keys(self._source.read(), self._algorithms)
         except Exception as error:
-            # Whatever the source sends must not end this thread before it has landed.
+            # Whatever the source sends must not end this thread before it has finished.
             log.warning(
                 "the access proxy's keys could not be fetched: %s %s",
                 type(error).__name__,
                 getattr(error, "code", ""),
             )
-        self._land(flight, keys)
+        self._finish(fetch, keys)
 
-    def _land(self, flight: _Flight, keys: KeySet | None) -> None:
+    def _finish(self, fetch: _Fetch, keys: KeySet | None) -> None:
         """Takes the outcome over. One that comes after its attempt was given up changes nothing."""
         with self._lock:
-            if self._flight is flight:
-                self._flight, self._failed = None, keys is None
+            if self._pending is fetch:
+                self._pending, self._failed = None, keys is None
                 if keys is not None:
-                    self._replace(keys, flight.started)
-                if self._was_in_vain(flight, keys):
-                    self._cooling_since = flight.started
-        flight.landed.set()
+                    self._replace(keys, fetch.started)
+                if self._starts_cooldown(fetch, keys):
+                    self._cooling_since = fetch.started
+        fetch.finished.set()
 
     def _replace(self, keys: KeySet, seen: float) -> None:
         before = self._held
@@ -205,11 +205,11 @@ class KeyCache:
         self._generation += 1
 
     @staticmethod
-    def _was_in_vain(flight: _Flight, keys: KeySet | None) -> bool:
+    def _starts_cooldown(fetch: _Fetch, keys: KeySet | None) -> bool:
         """Whether a cool-down follows."""
         if keys is None:
             # Nobody asked for a first set before its time: whoever asks now may try at once.
-            return flight.wanted is not None or flight.replaces
+            return fetch.wanted is not None or fetch.replaces
         # A first load or a routine refresh answers no unknown kid: a cool-down after it would only put
         # off the first use of a rotated key.
-        return flight.wanted is not None and (flight.replaces or flight.wanted not in keys.keys)
+        return fetch.wanted is not None and (fetch.replaces or fetch.wanted not in keys.keys)

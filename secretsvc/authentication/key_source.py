@@ -30,7 +30,7 @@ HEADERS = {"User-Agent": "secretsvc", "Accept": "application/jwk-set+json, appli
 
 
 class KeySource(Protocol):
-    """A place that holds a JWKS document."""
+    """Where a JWKS document is read from."""
 
     # Whether `read` is quick enough for the thread that serves a request.
     local: bool
@@ -101,7 +101,7 @@ class HttpSource:
             except HTTPError as error:
                 error.close()
                 raise
-        if watchdog.bit:
+        if watchdog.expired:
             raise TimeoutError
         return _limited(body)
 
@@ -119,10 +119,10 @@ class _Watchdog:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.bit = False
+        self.expired = False
         self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
-        self._timer = threading.Timer(seconds, self._bite)
+        self._timer = threading.Timer(seconds, self._expire)
         self._timer.daemon = True
 
     def __enter__(self) -> _Watchdog:
@@ -143,9 +143,9 @@ class _Watchdog:
         with self._lock:
             self._sockets.append(connected.dup())
 
-    def _bite(self) -> None:
+    def _expire(self) -> None:
         with self._lock:
-            self.bit = True
+            self.expired = True
             for watched in self._sockets:
                 try:
                     watched.shutdown(socket.SHUT_RDWR)

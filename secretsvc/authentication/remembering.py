@@ -1,4 +1,4 @@
-"""Assertions that were found genuine, remembered for as long as verifying them anew would say the same."""
+"""A cache of verified assertions, for as long as verifying them again would give the same result."""
 
 from __future__ import annotations
 

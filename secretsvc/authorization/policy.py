@@ -12,7 +12,7 @@ from typing import Any
 from pyramid.httpexceptions import HTTPForbidden
 from pyramid.security import Allowed, Denied
 
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can, assert_sees
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, assert_sees
 from secretsvc.kernel.authorization import (
     Address,
     GrantSnapshot,
@@ -23,6 +23,7 @@ from secretsvc.kernel.authorization import (
 )
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden
+from secretsvc.web.derivers import reads_option
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
 
 View = Callable[[Any, Any], Any]
@@ -45,7 +46,7 @@ class GrantPolicy:
     def permits(self, request: Any, context: Any, permission: str) -> Allowed | Denied:
         """Allowed or Denied: it raises nothing and records nothing.
 
-        Denied is also the answer to a permission that nobody knows, and where there is no caller or no place.
+        Denied is also the answer to a permission that nobody knows, and where there is no caller or no node.
         """
         call, at = getattr(request, "call", None), getattr(context, "address", None)
         if call is None or at is None or not _holds(call.snapshot, permission, at):
@@ -83,6 +84,7 @@ def _refuse(call: Call, permission: str, at: Address) -> None:
     raise Forbidden()
 
 
+@reads_option("permission")
 def refusing_view(view: View, info: Any) -> View:
     """Around Pyramid's check of a view's permission: says in our errors that it failed."""
     permission = info.options.get("permission")
@@ -96,9 +98,6 @@ def refusing_view(view: View, info: Any) -> View:
             raise
 
     return wrapper
-
-
-refusing_view.options = ("permission",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def includeme(config: Any) -> None:

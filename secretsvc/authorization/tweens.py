@@ -53,8 +53,8 @@ def _mode(request: Any) -> Mode:
         return Mode.SNAPSHOT
     if request.method not in SAFE_METHODS:
         return Mode.WRITE
-    if request.operation.reads_at_once:
-        return Mode.ONCE
+    if request.operation.single_statement:
+        return Mode.AUTOCOMMIT
     return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
 
 

@@ -1,4 +1,4 @@
-"""The metadata that every wing's models share, and the column types of this house."""
+"""The metadata that the models of all packages share, and our own column types."""
 
 from __future__ import annotations
 

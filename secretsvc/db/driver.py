@@ -1,4 +1,4 @@
-"""The driver beneath SQLAlchemy, for the few things that are worth going there."""
+"""Direct use of the driver, for the few operations where SQLAlchemy costs most."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from psycopg import capabilities
 from sqlalchemy import Connection, Engine
 
-from secretsvc.db.engine import KEPT, Mode, cursor_of, for_mode, mode_of, take_turn
+from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, cursor_of, for_mode, mode_of
 from secretsvc.kernel.stopwatch import waiting
 
 #: Statements with their values.
-Kept = list[tuple[str, Any]]
+Deferred = list[tuple[str, Any]]
 #: How many rows of what is streamed are in memory at once.
 CHUNK = 16
 # An older libpq gives them one by one, which takes five times as long.
@@ -22,7 +22,7 @@ _STREAMED = CHUNK if capabilities.has_stream_chunked() else 1
 
 
 class StatementContext:
-    """What stands for SQLAlchemy's `ExecutionContext` where a statement goes past it.
+    """Stands for SQLAlchemy's `ExecutionContext` when the driver executes a statement directly.
 
     Listeners for statements put attributes of their own on it, and find them again when the same statement
     is over or has failed: tracing does.
@@ -41,7 +41,7 @@ class StatementContext:
 
 
 @contextmanager
-def beside_sqlalchemy(connection: Connection, text: str, values: Any) -> Iterator[Any]:
+def driver_cursor(connection: Connection, text: str, values: Any) -> Iterator[Any]:
     """The driver's cursor, for a statement that is told to whoever listens for statements.
 
     What the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
@@ -66,13 +66,13 @@ def execute(connection: Connection, text: str, values: Any) -> Any:
 
     On PostgreSQL a transaction that begins here does so in the same round trip.
     """
-    with waiting(), beside_sqlalchemy(connection, text, values) as cursor:
+    with waiting(), driver_cursor(connection, text, values) as cursor:
         _execute(connection, cursor, text, values)
     return cursor
 
 
 def _execute(connection: Connection, cursor: Any, text: str, values: Any) -> None:
-    if connection.in_transaction() or mode_of(connection) is Mode.ONCE:
+    if connection.in_transaction() or mode_of(connection) is Mode.AUTOCOMMIT:
         cursor.execute(text, values)
         return
     with _one_round_trip(connection):
@@ -87,12 +87,12 @@ def streamed(connection: Connection, text: str, values: Any) -> Iterator[Iterato
     When the context ends so does the query, read to its end or not: on SQLite a cursor that is still open
     keeps the old snapshot, beyond the rollback, for whoever gets the connection next.
     """
-    if not connection.in_transaction() and mode_of(connection) is not Mode.ONCE:
+    if not connection.in_transaction() and mode_of(connection) is not Mode.AUTOCOMMIT:
         connection.begin()
     driver: Any = connection.connection.dbapi_connection
     is_sqlite = connection.dialect.name == "sqlite"
     with closing(driver.cursor() if is_sqlite else driver.cursor(binary=True)) as cursor:
-        with beside_sqlalchemy(connection, text, values):
+        with driver_cursor(connection, text, values):
             rows = cursor.execute(text, values) if is_sqlite else cursor.stream(text, values, size=_STREAMED)
         try:
             with closing(rows):
@@ -110,37 +110,37 @@ def _in_chunks(rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
         yield from chunk
 
 
-def execute_last(connection: Connection, text: str, values: Any) -> None:
-    """Executes a statement that nothing after it reads; where it can be kept for the commit, with that."""
-    kept = connection.info.get(KEPT)
-    if kept is None:
+def execute_with_commit(connection: Connection, text: str, values: Any) -> None:
+    """Executes a statement that nothing after it reads; where it can be deferred, with the commit."""
+    deferred = connection.info.get(DEFERRED)
+    if deferred is None:
         execute(connection, text, values)
     else:
-        kept.append((text, values))
+        deferred.append((text, values))
 
 
 @contextmanager
-def write_at_end(engine: Engine) -> Iterator[Connection]:
-    """As `write_transaction`; what is executed last there is kept for the commit."""
+def deferred_write_transaction(engine: Engine) -> Iterator[Connection]:
+    """As `write_transaction`; what is executed with the commit there is deferred to it."""
     with engine.connect() as connection:
-        kept = connection.info[KEPT] = []
+        deferred = connection.info[DEFERRED] = []
         yield for_mode(connection, Mode.WRITE)
-        commit(connection, kept)
+        commit(connection, deferred)
 
 
-def commit(connection: Connection, kept: Kept) -> None:
-    """Commits, after what was kept for it: on PostgreSQL in one round trip. If that fails, nothing is.
+def commit(connection: Connection, deferred: Deferred) -> None:
+    """Commits, after what was deferred to it: on PostgreSQL in one round trip. If that fails, nothing is.
 
     Where nothing was begun, a single statement is a transaction by itself.
     """
-    if mode_of(connection) is Mode.ONCE:
-        if len(kept) == 1:
-            take_turn(connection)
-            execute(connection, *kept[0])
+    if mode_of(connection) is Mode.AUTOCOMMIT:
+        if len(deferred) == 1:
+            acquire_write_lock(connection)
+            execute(connection, *deferred[0])
             return
         for_mode(connection, Mode.WRITE)
-    with _one_round_trip(connection) if kept and connection.in_transaction() else nullcontext():
-        for text, values in kept:
+    with _one_round_trip(connection) if deferred and connection.in_transaction() else nullcontext():
+        for text, values in deferred:
             execute(connection, text, values)
         connection.commit()
 

@@ -37,23 +37,23 @@ POSTGRESQL_OPTIONS = {
 }
 
 
-# What a connection knows of its use beside what SQLAlchemy keeps: by its `info`, which costs least.
+# What this module keeps of a connection: in its `info`, which costs least.
 _MODE = "secretsvc_mode"
 _CURSOR = "secretsvc_cursor"
 _LOCK = "secretsvc_write_lock"
 _HELD = "secretsvc_write_lock_held"
-KEPT = "secretsvc_kept_for_commit"
+DEFERRED = "secretsvc_deferred"
 
 
 class Mode(Enum):
     """What a connection is for: the statements that begin its transaction, and whether it writes.
 
-    What is read under `SNAPSHOT` is of one moment, so that an export's values are those of its revision; on
-    SQLite it always is. `REVEAL` is that, and writes down what was read. `ONCE` is for one statement, which
-    is a transaction by itself.
+    `SNAPSHOT` is REPEATABLE READ on PostgreSQL, so that an export's values match its revision; reads on
+    SQLite are always snapshots. `REVEAL` is the same and writes the audit record of what was read.
+    `AUTOCOMMIT` is for a single statement.
     """
 
-    ONCE = ("", "", False)
+    AUTOCOMMIT = ("", "", False)
     READ = ("BEGIN", "BEGIN ISOLATION LEVEL READ COMMITTED", False)
     SNAPSHOT = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", False)
     REVEAL = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL REPEATABLE READ", True)
@@ -117,9 +117,9 @@ def _undo(dbapi_connection: Any, _record: Any, _state: Any) -> None:
 
 
 def _forget(_connection: Any, record: Any) -> None:
-    """What one use of a connection was for is not the next one's."""
+    """Resets what one use of a connection has set."""
     record.info.pop(_MODE, None)
-    record.info.pop(KEPT, None)
+    record.info.pop(DEFERRED, None)
 
 
 def cursor_of(connection: Connection) -> Any:
@@ -153,7 +153,7 @@ def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
     @event.listens_for(engine, "begin")
     def queue(connection: Connection) -> None:
         if mode_of(connection).writes:
-            take_turn(connection)
+            acquire_write_lock(connection)
 
     @event.listens_for(engine, "checkin")
     def release(_connection: Any, record: Any) -> None:
@@ -162,7 +162,7 @@ def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
             lock.release()
 
 
-def take_turn(connection: Connection) -> None:
+def acquire_write_lock(connection: Connection) -> None:
     """Waits until no other connection writes to the SQLite file, and keeps others out until it is given back.
 
     PostgreSQL has no need of it. Raises `TimeoutError`.
@@ -233,7 +233,7 @@ def connect(engine: Engine) -> Connection:
 def read_once(engine: Engine) -> Iterator[Connection]:
     """A connection for one statement that needs no transaction of its own."""
     with connect(engine) as connection:
-        yield for_mode(connection, Mode.ONCE)
+        yield for_mode(connection, Mode.AUTOCOMMIT)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of a list: at most `limit` items after the cursor; without a limit, all of them."""
+    """A page of a list: at most `limit` items after the cursor; without a limit, all of them."""
 
     limit: int | None = None
     cursor: UUID | None = None

@@ -11,14 +11,14 @@ from uuid import UUID
 from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, TextClause, Uuid
 from sqlalchemy.types import TypeEngine
 
-from secretsvc.db.driver import execute, execute_last, streamed
+from secretsvc.db.driver import execute, execute_with_commit, streamed
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
 
 
 class Prepared:
-    """A Core statement without what SQLAlchemy does anew for each execution (decision 0024).
+    """A Core statement without what SQLAlchemy does anew for each execution (decision 0021).
 
     It takes no expanding parameters.
     """
@@ -54,10 +54,10 @@ class Prepared:
         form = self._form(connection.dialect)
         execute(connection, form.text, form.values(parameters))
 
-    def run_last(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
+    def run_with_commit(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
         """As `run`, where nothing that follows reads it: a request may then send it with its COMMIT."""
         form = self._form(connection.dialect)
-        execute_last(connection, form.text, form.values(parameters))
+        execute_with_commit(connection, form.text, form.values(parameters))
 
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.driver import Kept, commit
-from secretsvc.db.engine import KEPT, Mode, connect, for_mode, make_engine
+from secretsvc.db.driver import Deferred, commit
+from secretsvc.db.engine import DEFERRED, Mode, connect, for_mode, make_engine
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.stopwatch import waiting
 
@@ -31,7 +31,7 @@ class Database:
 
 
 class Session:
-    """The one connection of a request, and as much of a session as zope.sqlalchemy needs (decision 0022).
+    """The one connection of a request, and as much of a session as zope.sqlalchemy needs (decision 0019).
 
     The snapshot is read over it by itself; the main transaction begins with the next statement.
     """
@@ -41,19 +41,19 @@ class Session:
     def __init__(self, engine: Engine, manager: Any) -> None:
         self.engine, self._manager = engine, manager
         self._connection: Connection | None = None
-        self._kept: Kept = []
+        self._deferred: Deferred = []
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
         if self._connection is None:
-            self._connection, self._kept = connect(self.engine), []
-            self._connection.info[KEPT] = self._kept
-            # Core statements do not pass any bookkeeping: unmarked, they would be rolled back.
+            self._connection, self._deferred = connect(self.engine), []
+            self._connection.info[DEFERRED] = self._deferred
+            # zope.sqlalchemy does not see Core statements: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
         return for_mode(self._connection, mode)
 
     def restart(self) -> None:
-        """Undoes what was begun and gives the connection back; the next use takes another."""
+        """Rolls back and gives the connection back; the next use takes another."""
         self._manager.abort()
         self._manager.begin()
 
@@ -68,7 +68,7 @@ class Session:
         """Commits what was begun."""
         if self._connection is not None:
             with waiting():
-                commit(self._connection, self._kept)
+                commit(self._connection, self._deferred)
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""

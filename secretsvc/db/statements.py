@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
-from secretsvc.db.driver import beside_sqlalchemy
+from secretsvc.db.driver import driver_cursor
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, Any]]
@@ -63,13 +63,13 @@ def delete_one(connection: Connection, statement: Delete) -> bool:
 
 
 def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
-    """Inserts rows that have the same columns; PostgreSQL copies them in (decision 0023)."""
+    """Inserts rows that have the same columns; PostgreSQL copies them in (decision 0020)."""
     if connection.dialect.name == "sqlite":
         connection.execute(insert(table), rows)
         return
     names = tuple(rows[0])
     text = _copy_text(table, names)
-    with waiting(), beside_sqlalchemy(connection, text, rows) as cursor, cursor.copy(text) as copy:
+    with waiting(), driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
             copy.write_row([row[name] for name in names])

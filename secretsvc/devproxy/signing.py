@@ -83,12 +83,12 @@ def _key(directory: Path) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _publish(path: Path, content: bytes, place: Callable[[str, Path], None]) -> None:
+def _publish(path: Path, content: bytes, install: Callable[[str, Path], None]) -> None:
     """Writes a file that is complete from the moment it can be seen, for its owner alone."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        place(temporary, path)
+        install(temporary, path)
     finally:
         Path(temporary).unlink(missing_ok=True)

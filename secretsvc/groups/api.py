@@ -85,8 +85,10 @@ def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
     _declare_groups(config)
+    _declare_group(config)
     _declare_members(config)
     _declare_grants(config)
+    _declare_grant(config)
 
 
 def _declare_groups(config: Any) -> None:
@@ -112,6 +114,9 @@ def _declare_groups(config: Any) -> None:
         status=201,
         response=schemas.Group(),
     )
+
+
+def _declare_group(config: Any) -> None:
     config.add_api_view(
         get_group,
         context=Group,
@@ -198,6 +203,9 @@ def _declare_grants(config: Any) -> None:
         status=201,
         response=Grant(),
     )
+
+
+def _declare_grant(config: Any) -> None:
     config.add_api_view(
         update_group_grant,
         context=GroupGrant,

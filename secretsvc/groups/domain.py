@@ -23,8 +23,8 @@ from secretsvc.access.rules.grants import (
 )
 from secretsvc.access.rules.holders import Holder, find_holder
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.last_admin import keeping_an_admin
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import delete_one, insert_or_ignore, update_one
 from secretsvc.identity.rules import Identity, find_identity
@@ -93,7 +93,7 @@ def delete_group(call: Call, group_id: UUID) -> None:
     """Deletes a group with its memberships and grants. Raises `NotFound`, `LastAdmin`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     found = _find_group(call, group_id)
-    with keeping_an_admin(call):
+    with last_admin_guard(call):
         if not delete_one(call.connection, delete(group).where(group.c.id == group_id)):
             raise NotFound(GROUP_NOT_FOUND)
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
@@ -133,7 +133,7 @@ def add_member_by_name(call: Call, group_id: UUID, member: Holder) -> None:
 def remove_member(call: Call, group_id: UUID, identity_id: UUID) -> None:
     """Removes an identity from a group. Raises `NotFound`, `LastAdmin`."""
     assert_can(call, Role.ADMIN, GLOBAL)
-    with keeping_an_admin(call):
+    with last_admin_guard(call):
         membership = delete(group_member).where(
             group_member.c.group_id == group_id, group_member.c.identity_id == identity_id
         )

@@ -54,7 +54,7 @@ class GroupGrants(InGroup):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "groups", Groups)
     config.add_tree_child(Group, "members", Members)
     config.add_tree_child(Group, "grants", GroupGrants)

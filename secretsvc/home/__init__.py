@@ -1,4 +1,4 @@
-"""The page that everything starts from: projects, what waits for the caller, and the search."""
+"""The home page: projects, what waits for the caller, and the search."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page that everything starts from: what one sees, what waits for one, and the search."""
+"""The home page: what one sees, what waits for one, and the search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.home import schemas
 from secretsvc.home.domain.search import search
-from secretsvc.home.domain.waiting import count_denied_in_vain, expiring_grants
+from secretsvc.home.domain.waiting import count_unknown_identities, expiring_grants
 from secretsvc.kernel.authorization import Role, administered
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.keyring.domain import key_ring
@@ -46,7 +46,7 @@ def _waiting(call: Any) -> dict[str, Any] | None:
         return None
     expiring = expiring_grants(call, SOON_MS, SHOWN + 1)
     waiting = {
-        "unknown": count_denied_in_vain(call, call.now - LATELY),
+        "unknown": count_unknown_identities(call, call.now - LATELY),
         "expiring": expiring[:SHOWN],
         "more": len(expiring) > SHOWN,
         "ring": None,

@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import or_, select, update
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.last_admin import keeping_an_admin_enabled
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import update_one
 from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity
@@ -58,7 +58,7 @@ def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -
     found = find_identity(call, identity_id)
     if not changes:
         return found
-    with keeping_an_admin_enabled(call):
+    with last_enabled_admin_guard(call):
         statement = update(identity).where(identity.c.id == identity_id).values(**changes)
         row = update_one(call.connection, statement, identity)
     if row is None:

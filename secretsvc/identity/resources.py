@@ -20,5 +20,5 @@ class Identities(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "identities", Identities)

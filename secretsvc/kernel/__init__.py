@@ -1,1 +1,1 @@
-"""What every floor may lean on: words, rules and primitives that know neither Pyramid nor any wing."""
+"""What every package may import: errors, rules and primitives, without Pyramid and other packages."""

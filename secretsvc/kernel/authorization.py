@@ -65,7 +65,7 @@ GLOBAL = Address()
 
 @dataclass(frozen=True, slots=True)
 class HeldGrant:
-    """A live grant that the caller holds, directly or through a group, with the slugs of its scope."""
+    """An unexpired grant that the caller holds, directly or through a group, with the slugs of its scope."""
 
     grant_id: UUID | None
     group_id: UUID | None
@@ -102,7 +102,7 @@ class GrantSnapshot:
     disabled: bool = False
 
     @property
-    def live(self) -> tuple[HeldGrant, ...]:
+    def effective_grants(self) -> tuple[HeldGrant, ...]:
         """The grants that count: none for a disabled identity."""
         return () if self.disabled else self.grants
 
@@ -116,9 +116,17 @@ class GrantSnapshot:
         return replace(self, grants=tuple(held for held in self.grants if held.grant_id != grant_id))
 
 
-#: What is listed in BOOTSTRAP_ADMINS, and what the system itself, may do: everything, by no row.
+#: What those named in BOOTSTRAP_ADMINS, and the system itself, may do: everything, by no row.
 ADMIN_EVERYWHERE = HeldGrant(None, None, Role.ADMIN, ScopeType.GLOBAL)
 SYSTEM_GRANTS = GrantSnapshot((ADMIN_EVERYWHERE,))
+
+
+def is_expired(expires_at: int | None, now: int) -> bool:
+    """Whether a grant is expired: when `now >= expires_at`, in epoch milliseconds (contract 3.6).
+
+    Its form in SQL is `not_expired` of authorization/rules/snapshot.py.
+    """
+    return expires_at is not None and now >= expires_at
 
 
 def greatest(roles: Iterable[Role]) -> Role | None:
@@ -128,7 +136,7 @@ def greatest(roles: Iterable[Role]) -> Role | None:
 
 def decide(snapshot: GrantSnapshot, at: Address) -> Role | None:
     """The effective role at an address: the greatest of the grants that cover it."""
-    return greatest(grant.role for grant in snapshot.live if grant.covers(at))
+    return greatest(grant.role for grant in snapshot.effective_grants if grant.covers(at))
 
 
 def decide_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID | None = None) -> Role | None:
@@ -136,12 +144,17 @@ def decide_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID |
 
     A slug can be given to a new project between the snapshot and the load; an id cannot.
     """
-    return greatest(grant.role for grant in snapshot.live if grant.covers_row(project_id, environment_id))
+    return greatest(
+        grant.role for grant in snapshot.effective_grants if grant.covers_row(project_id, environment_id)
+    )
 
 
 def sees_project(snapshot: GrantSnapshot, project: str) -> bool:
     """Whether a project is visible: by a grant on it, above or below it (contract 4.1)."""
-    return any(grant.scope_type is ScopeType.GLOBAL or grant.project == project for grant in snapshot.live)
+    return any(
+        grant.scope_type is ScopeType.GLOBAL or grant.project == project
+        for grant in snapshot.effective_grants
+    )
 
 
 def sees(snapshot: GrantSnapshot, at: Address) -> bool:
@@ -155,4 +168,4 @@ def sees(snapshot: GrantSnapshot, at: Address) -> bool:
 
 def administered(snapshot: GrantSnapshot) -> Iterator[HeldGrant]:
     """The grants that make the caller an admin of something."""
-    return (grant for grant in snapshot.live if grant.role is Role.ADMIN)
+    return (grant for grant in snapshot.effective_grants if grant.role is Role.ADMIN)

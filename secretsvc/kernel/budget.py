@@ -1,7 +1,7 @@
 """How much plaintext a process may hold at once: in bytes, for all of its requests and for one identity.
 
 What is opened one value at a time and dropped is not counted; what a request keeps until its answer has
-left is, from before it is opened (decision 0029).
+left is, from before it is opened (decision 0026).
 """
 
 from __future__ import annotations

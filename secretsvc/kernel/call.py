@@ -42,7 +42,7 @@ class Call:
     abandon: Callable[[], None]
     load_ring: Callable[[], KeyRing]
     denials: list[Denial] = field(default_factory=list)
-    #: Whether what is yet to come only reads, whatever the request was for. Set before the first use of the
+    #: Whether the rest only reads, whatever the request was for. Set before the first use of the
     #: connection, or before `restart`.
     only_reads: bool = False
     #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.

@@ -29,7 +29,7 @@ HEAD_BYTES = len(FORMAT) + KID_BYTES
 NONCE_END = HEAD_BYTES + NONCE_BYTES
 SHORTEST = NONCE_END + TAG_BYTES
 VERSION_BYTES = 8
-CACHED_COMPARTMENTS = 1024
+CACHED_CIPHERS = 1024
 
 # A published vector: NIST's GCM test case 14, 16 zero bytes under a zero key and nonce.
 KNOWN_ANSWER = bytes.fromhex("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919")
@@ -79,7 +79,7 @@ class KeyRing:
             raise ServerMisconfigured()
         self._masters = {_kid(master): master for master in masters}
         self.active_kid = _kid(active)
-        self._compartment = lru_cache(maxsize=CACHED_COMPARTMENTS)(self._make_compartment)
+        self._cipher = lru_cache(maxsize=CACHED_CIPHERS)(self._make_cipher)
         #: The last known verdict on the active key, None before the first write has asked for it.
         self.verdict: Verdict | None = None
         self._turning = threading.Lock()
@@ -97,25 +97,25 @@ class KeyRing:
 
         Raises ServerMisconfigured. It looks at no stored row: one bad row is not a bad service.
         """
-        inside = self.within(UUID(int=0), "ring-check/1")
+        cipher = self.within(UUID(int=0), "ring-check/1")
         try:
             works = AESGCM(bytes(KEY_BYTES)).encrypt(bytes(NONCE_BYTES), bytes(16), None) == KNOWN_ANSWER
             for kid in self.kids:
-                works &= inside.open(inside.seal_under(kid, b"known", "", 0), kid, "", 0) == b"known"
+                works &= cipher.open(cipher.seal_under(kid, b"known", "", 0), kid, "", 0) == b"known"
         except DecryptFailed:
             works = False
         if not works:
             raise ServerMisconfigured()
 
     def keep(self, verdict: Verdict | None) -> bool:
-        """Makes it the last known one; whether it is another than before."""
+        """Stores it as the last known one; whether it differs from the one before."""
         with self._turning:
             before, self.verdict = self.verdict, verdict
         return before != verdict
 
-    def within(self, environment_id: UUID, purpose: str = STORED_VALUE) -> Compartment:
-        """The ring's part in one environment, for those who seal or open many values of it."""
-        return self._compartment(environment_id, purpose)
+    def within(self, environment_id: UUID, purpose: str = STORED_VALUE) -> EnvironmentCipher:
+        """The ring's cipher for one environment, with which many of its values are sealed or opened."""
+        return self._cipher(environment_id, purpose)
 
     def subkey(self, label: bytes, length: int = 32) -> bytes:
         """`length` bytes for another use than sealing, from the active key: one label for each use.
@@ -124,28 +124,28 @@ class KeyRing:
         """
         return _derive(self._masters[self.active_kid], b"subkey/" + label, length)
 
-    def _make_compartment(self, environment_id: UUID, purpose: str) -> Compartment:
-        locks: dict[str, Lock] = {}
+    def _make_cipher(self, environment_id: UUID, purpose: str) -> EnvironmentCipher:
+        keys: dict[str, EnvelopeKey] = {}
         for kid, master in self._masters.items():
             head = FORMAT + bytes.fromhex(kid)
             cipher = AESGCM(_derive(master, b"enc/" + environment_id.bytes, KEY_BYTES))
-            locks[kid] = Lock(head, cipher, outer_data(head, purpose, environment_id))
-        return Compartment(locks, self.active_kid)
+            keys[kid] = EnvelopeKey(head, cipher, aad_prefix(head, purpose, environment_id))
+        return EnvironmentCipher(keys, self.active_kid)
 
 
-class Lock(NamedTuple):
-    """One master key in a compartment: how its envelopes begin, its cipher, what all of them are bound to."""
+class EnvelopeKey(NamedTuple):
+    """A master key in one environment: the head of its envelopes, its cipher, the AAD that they share."""
 
     head: bytes
     cipher: AESGCM
-    outer_data: bytes
+    aad_prefix: bytes
 
 
-class Compartment:
-    """A key ring's part in one environment: what is the same for all values there is made only once."""
+class EnvironmentCipher:
+    """A key ring's keys for one environment, derived once for all of its values."""
 
-    def __init__(self, locks: dict[str, Lock], active_kid: str) -> None:
-        self._locks, self._active_kid = locks, active_kid
+    def __init__(self, keys: dict[str, EnvelopeKey], active_kid: str) -> None:
+        self._keys, self._active_kid = keys, active_kid
 
     def seal(self, plaintext: bytes, key: str, version: int) -> Envelope:
         """An envelope under the active key, with a fresh random nonce, so that no two are alike."""
@@ -153,9 +153,9 @@ class Compartment:
 
     def seal_under(self, kid: str, plaintext: bytes, key: str, version: int) -> bytes:
         """As `seal`, under any key of the ring."""
-        head, cipher, outer = self._locks[kid]
+        head, cipher, prefix = self._keys[kid]
         nonce = os.urandom(NONCE_BYTES)
-        return head + nonce + cipher.encrypt(nonce, plaintext, outer + inner_data(key, version))
+        return head + nonce + cipher.encrypt(nonce, plaintext, prefix + aad_suffix(key, version))
 
     def open(self, envelope: bytes | None, kid: str | None, key: str, version: int) -> bytes:
         """The plaintext of an envelope whose row names `kid`.
@@ -164,12 +164,12 @@ class Compartment:
         envelope that is missing or names another key than its row, another context, any change of any byte.
         """
         # By its id and never in turn: GCM lets one ciphertext open under two chosen keys.
-        lock = self._locks.get(kid or "")
-        if lock is None or envelope is None or len(envelope) < SHORTEST or not envelope.startswith(lock.head):
+        held = self._keys.get(kid or "")
+        if held is None or envelope is None or len(envelope) < SHORTEST or not envelope.startswith(held.head):
             raise self._refusal(envelope, kid)
         nonce, sealed = envelope[HEAD_BYTES:NONCE_END], envelope[NONCE_END:]
         try:
-            return lock.cipher.decrypt(nonce, sealed, lock.outer_data + inner_data(key, version))
+            return held.cipher.decrypt(nonce, sealed, held.aad_prefix + aad_suffix(key, version))
         except InvalidTag:
             raise DecryptFailed(kid) from None
 
@@ -177,23 +177,23 @@ class Compartment:
         """UnknownKid only for what is an envelope, and names the same key as its row."""
         if envelope is None or len(envelope) < SHORTEST or not envelope.startswith(FORMAT):
             return DecryptFailed(kid)
-        if kid is None or kid in self._locks or envelope[1:HEAD_BYTES].hex() != kid:
+        if kid is None or kid in self._keys or envelope[1:HEAD_BYTES].hex() != kid:
             return DecryptFailed(kid)
-        return UnknownKid(kid, tuple(self._locks))
+        return UnknownKid(kid, tuple(self._keys))
 
 
-def outer_data(head: bytes, purpose: str, environment_id: UUID) -> bytes:
-    """What every value of a compartment is bound to: the head, then purpose and environment.
+def aad_prefix(head: bytes, purpose: str, environment_id: UUID) -> bytes:
+    """The part of the AAD that all values of an environment have in common: head, purpose, environment.
 
-    With `inner_data` behind it, it is all that GCM authenticates beside the ciphertext. Each part has its
+    `aad_suffix` follows it, and both are all that GCM authenticates beside the ciphertext. Each part has its
     length before it, so that two contexts never share one encoding, whatever they hold.
     """
     parts = purpose.encode(), environment_id.bytes
     return head + b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
-def inner_data(key: str, version: int) -> bytes:
-    """What one value is bound to beyond that: its key and its version, which is from 0 to 2^64-1."""
+def aad_suffix(key: str, version: int) -> bytes:
+    """The rest of the AAD of one value: its key and its version, which is from 0 to 2^64-1."""
     name = key.encode()
     return _LENGTH.pack(len(name)) + name + _VERSION.pack(VERSION_BYTES, version)
 

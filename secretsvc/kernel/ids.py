@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7, so that an id is also its row's place in time."""
+"""Identifiers: UUIDv7, so that ids are in the order of time."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def give_back_what_is_freed() -> None:
     """Has glibc's malloc give large blocks back when they are freed; a no-op with another C library.
 
     By itself it raises both bounds up to 32 and 64 MiB with the sizes that it meets, in one arena for each
-    thread: after a few exports the process would keep half a gigabyte (decision 0029).
+    thread: after a few exports the process would keep half a gigabyte (decision 0026).
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:

@@ -129,7 +129,7 @@ def database_url(raw: str) -> str:
     return url
 
 
-def words(raw: str) -> tuple[str, ...]:
+def comma_separated(raw: str) -> tuple[str, ...]:
     """Comma-separated, at least one, each once, in order."""
     parts = tuple(dict.fromkeys(part.strip() for part in raw.split(",") if part.strip()))
     if not parts:
@@ -139,7 +139,7 @@ def words(raw: str) -> tuple[str, ...]:
 
 def algorithms(raw: str) -> tuple[str, ...]:
     """JWS algorithms, asymmetric ones only."""
-    names = words(raw)
+    names = comma_separated(raw)
     if not ASYMMETRIC_ALGORITHMS.issuperset(names):
         raise ValueError
     return names
@@ -219,7 +219,7 @@ class Settings:
     master_key_old_file: Setting[Path | None] = Setting(file_path, None)
     bootstrap_admins: Setting[frozenset[str]] = Setting(emails, frozenset(), fresh=True)
     access_issuer = Setting(required_text)
-    access_audience = Setting(words)
+    access_audience = Setting(comma_separated)
     access_jwks_url = Setting(key_url)
     access_algorithms: Setting[tuple[str, ...]] = Setting(algorithms, ("RS256", "ES256"))
     access_leeway = Setting(integer(0, 60), 30)

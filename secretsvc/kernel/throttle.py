@@ -1,4 +1,4 @@
-"""What must be said once, but not each time."""
+"""Rate limits for messages of the log."""
 
 from __future__ import annotations
 

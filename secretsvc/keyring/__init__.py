@@ -1,4 +1,4 @@
-"""The key ring at work: where its keys come from, which rows they seal, and moving rows to the active one."""
+"""The key ring: where its keys come from, which rows they seal, and moving rows to the active one."""
 
 from typing import Any
 

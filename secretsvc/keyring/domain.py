@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
 from secretsvc.keyring.rules import (
-    Place,
+    EnvelopeLocation,
     Row,
     count_by_kid,
     count_others,
@@ -41,7 +41,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class KeyRingReport:
-    """The ring and its rows, counted live over current versions and history."""
+    """The ring and its rows, counted anew over current versions and history."""
 
     active_kid: str
     keys: list[Key]
@@ -106,7 +106,7 @@ class Adopted:
 class Unreadable:
     """An envelope that cannot be opened, and the code of the reason."""
 
-    place: Place
+    location: EnvelopeLocation
     code: str
 
 
@@ -172,7 +172,7 @@ def verify(call: Call) -> Iterator[Unreadable | None]:
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     call.ring.check()
-    return (_examined(call, row, place) for row, place in every_row(call, VERIFY_PAGE))
+    return (_examined(call, row, location) for row, location in every_row(call, VERIFY_PAGE))
 
 
 def unused_keys(call: Call) -> list[str]:
@@ -199,20 +199,20 @@ def adopt(call: Call) -> Adopted:
     assert_can(call, Role.ADMIN, GLOBAL)
     kid, known = call.ring.active_kid, known_keys(call.connection)
     newest = next(reversed(known), None)
-    mine, place = known.get(kid), known[newest].place + 1 if newest is not None else 1
-    done = Adopted(kid, newest, kid != newest, mine is not None and mine.retired_at is not None)
+    own, place = known.get(kid), known[newest].place + 1 if newest is not None else 1
+    done = Adopted(kid, newest, kid != newest, own is not None and own.retired_at is not None)
     if not done.changed:
         return done
-    if mine is not None:
+    if own is not None:
         forget(call, kid)
     if not enter(call, kid, place, COMMAND):
         raise Conflict("Another master key was adopted at the same moment.")
     return done
 
 
-def _examined(call: Call, row: Row, place: Place) -> Unreadable | None:
+def _examined(call: Call, row: Row, location: EnvelopeLocation) -> Unreadable | None:
     error = problem_with(call, row.sealed)
-    return None if error is None else Unreadable(place, error)
+    return None if error is None else Unreadable(location, error)
 
 
 def _resealed(call: Call, page: list[Row]) -> list[Mapping[str, Any]]:

@@ -12,5 +12,5 @@ class Admin(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the node into the tree."""
+    """Adds the node to the tree."""
     config.add_tree_child(Root, "admin", Admin)

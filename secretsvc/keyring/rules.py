@@ -33,15 +33,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An envelope with its place: its key in the table, and what it is bound to."""
+    """An envelope with its key in the table, and what its AAD names."""
 
     secret_id: int
     sealed: Sealed
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an envelope is, in the words of those who own it."""
+class EnvelopeLocation:
+    """Where an envelope is, by the slugs and the key that its owners know."""
 
     project: str
     environment: str
@@ -102,14 +102,14 @@ def put_page(call: Call, envelopes: list[Mapping[str, Any]]) -> None:
     call.connection.execute(_PUT, envelopes)
 
 
-def every_row(call: Call, page: int) -> Iterator[tuple[Row, Place]]:
-    """Every envelope with its place, a page at a time, so that memory does not grow with their number."""
+def every_row(call: Call, page: int) -> Iterator[tuple[Row, EnvelopeLocation]]:
+    """Every envelope with its location, a page at a time, so that memory does not grow with their number."""
     after = (0, 0)
     while True:
         parameters = {"secret_id": after[0], "version": after[1], "limit": page}
         rows = call.connection.execute(_EVERY, parameters).all()
         for row in rows:
-            yield _row(row), Place(row.project, row.environment, row.key, row.version)
+            yield _row(row), EnvelopeLocation(row.project, row.environment, row.key, row.version)
         if len(rows) < page:
             return
         after = (rows[-1].secret_id, rows[-1].version)

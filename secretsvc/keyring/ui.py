@@ -40,4 +40,5 @@ def includeme(config: Any) -> None:
     page = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt", "role": Role.ADMIN}
     config.add_page(operations, name="keyring", **page)
     config.add_form(rekey, name="rekey", redraw=operations, **page)
+    config.add_done("rekeyed", "Moved one page to the active key.")
     config.add_navigation("Operations", "/admin/keyring", role=Role.ADMIN, order=70)

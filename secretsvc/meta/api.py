@@ -19,7 +19,7 @@ from secretsvc.web.views import PUBLIC
 def health(_context: Root, request: Any) -> Any:
     """`GET /health`: 200 once the key ring proved that it opens what it seals, and nothing more.
 
-    It never waits for the database: of the active key it tells what the last write was told (decision 0028).
+    It never waits for the database: of the active key it tells what the last write was told (decision 0025).
     """
     verdict = request.registry.load_ring().verdict
     if verdict is not None and not verdict.is_good:

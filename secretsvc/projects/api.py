@@ -65,6 +65,7 @@ def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
     _declare_projects(config)
+    _declare_project(config)
     _declare_environments(config)
 
 
@@ -91,6 +92,9 @@ def _declare_projects(config: Any) -> None:
         status=201,
         response=schemas.Project(),
     )
+
+
+def _declare_project(config: Any) -> None:
     config.add_api_view(
         get_project,
         context=Project,

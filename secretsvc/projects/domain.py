@@ -11,12 +11,12 @@ from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.snapshot import (
+from secretsvc.authorization.rules.asserting import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_can,
     assert_sees,
-    confirm,
+    recheck_by_id,
 )
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import delete_one, update_one
@@ -63,7 +63,7 @@ def update_project(call: Call, at: Address, changes: Mapping[str, Any]) -> Proje
     """Changes `name` and `description`; no changes are a no-op (contract 2)."""
     assert_can(call, Role.WRITER, at)
     found = find_project(call, at)
-    confirm(call, found.id)
+    recheck_by_id(call, found.id)
     if not changes:
         return found
     statement = update(project).where(project.c.id == found.id).values(**changes, updated_at=call.now)
@@ -78,7 +78,7 @@ def delete_project(call: Call, at: Address) -> None:
     """Deletes a project, its environments, their secrets and history, and every grant scoped to them."""
     assert_can(call, Role.ADMIN, at)
     found = find_project(call, at)
-    confirm(call, found.id)
+    recheck_by_id(call, found.id)
     if not delete_one(call.connection, delete(project).where(project.c.id == found.id)):
         raise NotFound(PROJECT_NOT_FOUND)
     record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
@@ -99,8 +99,8 @@ def environments_of(call: Call, projects: Iterable[Project]) -> dict[UUID, list[
     """
     ids = [one.id for one in projects]
     found: dict[UUID, list[Environment]] = {one: [] for one in ids}
-    for place in _environments(call, environment.c.project_id.in_(ids)):
-        found[place.project_id].append(place)
+    for one in _environments(call, environment.c.project_id.in_(ids)):
+        found[one.project_id].append(one)
     return found
 
 
@@ -110,7 +110,7 @@ def create_environment(
     """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
     assert_can(call, Role.WRITER, at)
     parent = find_project(call, at)
-    confirm(call, parent.id)
+    recheck_by_id(call, parent.id)
     created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
     _insert(call, environment, created)
     record(
@@ -161,7 +161,7 @@ def _insert(call: Call, table: Any, created: Project | Environment) -> None:
 
 
 def _confirm_sight(call: Call, found: Project) -> None:
-    """As `confirm`, for those who see a project by a grant on one of its environments."""
-    held = call.snapshot.live
+    """As `recheck_by_id`, for those who see a project by a grant on one of its environments."""
+    held = call.snapshot.effective_grants
     if not any(grant.scope_type is ScopeType.GLOBAL or grant.project_id == found.id for grant in held):
         raise NotFound(PROJECT_NOT_FOUND)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.web.schema import Slug
 from secretsvc.web.tree import Node, Root
 
@@ -19,6 +19,7 @@ class Environment(SlugNode):
     """`…/environments/{env}`."""
 
     parameter = "env"
+    scope = ScopeType.ENVIRONMENT
 
     @property
     def address(self) -> Address:
@@ -37,6 +38,7 @@ class Project(SlugNode):
     """`/projects/{project}`."""
 
     parameter = "project"
+    scope = ScopeType.PROJECT
 
     @property
     def address(self) -> Address:
@@ -54,7 +56,7 @@ class ShortEnvironments(Node):
     """`/p/{project}/e`: its members are the canonical nodes, so that no answer depends on the spelling."""
 
     def child(self, name: str) -> Node:
-        """The environment at its canonical place."""
+        """The environment at its canonical address."""
         root = next(node for node in self.lineage() if isinstance(node, Root))
         project = self.__parent__.__name__ if self.__parent__ else ""
         projects = Projects(root, "projects", self.tree)
@@ -73,7 +75,7 @@ class ShortProjects(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "projects", Projects)
     config.add_tree_child(Project, "environments", Environments)
     config.add_tree_child(Root, "p", ShortProjects)

@@ -1,4 +1,4 @@
-"""What use cases of any wing need of projects and environments: to find them by their address."""
+"""What use cases of any package need of projects and environments: to find them by their address."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, bindparam, func, or_, select, true
 
+from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.authorization.rules.snapshot import confirm, not_found
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call
@@ -44,9 +44,10 @@ class Environment:
 
 def find_project(call: Call, at: Address) -> Project:
     """The project at an address that the caller may enter. Raises `NotFound`."""
-    for row in _PROJECT.rows(call.connection, {"project_slug": at.project}):
-        return Project(*row)
-    raise not_found(call, at)
+    rows = _PROJECT.rows(call.connection, {"project_slug": at.project})
+    if not rows:
+        raise not_found(call, at)
+    return Project(*rows[0])
 
 
 def find_environment(call: Call, at: Address) -> Environment:
@@ -62,30 +63,31 @@ def lock_environment(call: Call, at: Address) -> Environment:
     """
     if call.connection.dialect.name == "sqlite":
         return find_environment(call, at)
-    return Environment(*environment_row(call, at, _LOCKED, place=f"{at.project}/{at.environment}"))
+    return Environment(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
 
 
 def environment_row(call: Call, at: Address, statement: Prepared, **parameters: Any) -> Any:
     """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
     slugs = {"project_slug": at.project, "environment_slug": at.environment}
-    for row in statement.rows(call.connection, slugs | parameters):
-        confirm(call, row.project_id, row.id)
-        return row
-    raise not_found(call, at)
+    rows = statement.rows(call.connection, slugs | parameters)
+    if not rows:
+        raise not_found(call, at)
+    recheck_by_id(call, rows[0].project_id, rows[0].id)
+    return rows[0]
 
 
 def project_in_sight(call: Call) -> ColumnElement[bool]:
     """The condition that the caller sees a project: it holds a grant above, on or below it (contract 4.1)."""
     if call.snapshot.global_role is not None:
         return true()
-    return project.c.id.in_({grant.project_id for grant in call.snapshot.live})
+    return project.c.id.in_({grant.project_id for grant in call.snapshot.effective_grants})
 
 
 def environment_in_sight(call: Call) -> ColumnElement[bool]:
     """The condition that the caller sees an environment: it holds a grant above or on it."""
     if call.snapshot.global_role is not None:
         return true()
-    held = call.snapshot.live
+    held = call.snapshot.effective_grants
     whole = {grant.project_id for grant in held if grant.scope_type is ScopeType.PROJECT}
     single = {grant.environment_id for grant in held if grant.scope_type is ScopeType.ENVIRONMENT}
     return or_(environment.c.project_id.in_(whole), environment.c.id.in_(single))
@@ -104,7 +106,7 @@ _INSIDE = (
 _ENVIRONMENT = Prepared(_INSIDE)
 # Evaluated before the row is asked for, which is the last that a statement does.
 _TURN = select(
-    func.pg_advisory_xact_lock(func.hashtextextended(bindparam("place", type_=Text), 0)).label("turn")
+    func.pg_advisory_xact_lock(func.hashtextextended(bindparam("address", type_=Text), 0)).label("turn")
 )
 # Only the environment's row, and not against those who merely refer to it.
 _LOCKED = Prepared(

@@ -6,7 +6,7 @@ from typing import Any
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.secrets import schemas
-from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
 from secretsvc.web.precondition import expected_revision, refuse_precondition
@@ -14,20 +14,20 @@ from secretsvc.web.precondition import expected_revision, refuse_precondition
 
 def list_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets`."""
-    listing = domain.list_secrets(request.call, context.address)
+    listing = reading.list_secrets(request.call, context.address)
     _tag(request, listing.rev)
     return listing
 
 
 def reveal_secret(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}`, in both spellings."""
-    return domain.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
+    return reading.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
 
 
 def export_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets:export`."""
     query = request.query_values
-    exported = domain.export_secrets(request.call, context.address, query["reason"])
+    exported = reading.export_secrets(request.call, context.address, query["reason"])
     _tag(request, exported.rev)
     if query["format"] == "json":
         return exported
@@ -39,18 +39,18 @@ def export_secrets(context: Secrets, request: Any) -> Any:
 
 def list_versions(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}/versions`."""
-    return domain.secret_versions(request.call, context.address, context.__name__)
+    return reading.secret_versions(request.call, context.address, context.__name__)
 
 
 def batch_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:batch`."""
-    return domain.batch_secrets(request.call, context.address, **_expecting(request))
+    return writing.batch_secrets(request.call, context.address, **_expecting(request))
 
 
 def import_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:import`."""
     body = _expecting(request)
-    written = domain.import_secrets(request.call, context.address, **body)
+    written = writing.import_secrets(request.call, context.address, **body)
     if not body["dry_run"]:
         return written
     changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
@@ -61,13 +61,13 @@ def rename_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return domain.rename_secret(request.call, context.address, body["from"], body["to"])
+    return writing.rename_secret(request.call, context.address, body["from"], body["to"])
 
 
 def rollback_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rollback`."""
     refuse_precondition(request)
-    return domain.rollback_secret(request.call, context.address, **request.body_values)
+    return writing.rollback_secret(request.call, context.address, **request.body_values)
 
 
 def _tag(request: Any, rev: int) -> None:
@@ -82,6 +82,12 @@ def _expecting(request: Any) -> dict[str, Any]:
 def includeme(config: Any) -> None:
     """Declares the operations."""
     config.include(".resources")
+    _declare_reads(config)
+    _declare_reads_of_one(config)
+    _declare_writes(config)
+
+
+def _declare_reads(config: Any) -> None:
     config.add_api_view(
         list_secrets,
         context=Secrets,
@@ -91,19 +97,6 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.SecretList(),
     )
-    for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
-        config.add_api_view(
-            reveal_secret,
-            context=Secret,
-            name=name,
-            operation_id=operation_id,
-            summary="Read one value",
-            role=Role.READER,
-            query=schemas.RevealQuery(),
-            response=schemas.Secret(),
-            reveals=True,
-            reads_at_once=True,
-        )
     config.add_api_view(
         export_secrets,
         context=Secrets,
@@ -117,6 +110,22 @@ def includeme(config: Any) -> None:
         response=schemas.Export(),
         reveals=True,
     )
+
+
+def _declare_reads_of_one(config: Any) -> None:
+    for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
+        config.add_api_view(
+            reveal_secret,
+            context=Secret,
+            name=name,
+            operation_id=operation_id,
+            summary="Read one value",
+            role=Role.READER,
+            query=schemas.RevealQuery(),
+            response=schemas.Secret(),
+            reveals=True,
+            single_statement=True,
+        )
     config.add_api_view(
         list_versions,
         context=Secret,
@@ -126,7 +135,6 @@ def includeme(config: Any) -> None:
         role=Role.READER,
         response=schemas.VersionList(),
     )
-    _declare_writes(config)
 
 
 def _declare_writes(config: Any) -> None:

@@ -69,7 +69,7 @@ class MasterKey(Base):
     """An adopted master key by its kid; one that is retired seals no more.
 
     `place` counts from 1, the newest adopted has the highest: of two that are adopted at the same moment only
-    one gets it (decision 0028).
+    one gets it (decision 0025).
     """
 
     __tablename__ = "master_key"

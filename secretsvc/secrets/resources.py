@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.projects.resources import Environment
-from secretsvc.web.schema import SecretKey
+from secretsvc.secrets.schemas import SecretKey
 from secretsvc.web.tree import Node
 
 
@@ -23,5 +23,5 @@ class Secrets(Node):
 
 
 def includeme(config: Any) -> None:
-    """Hangs the nodes into the tree."""
+    """Adds the nodes to the tree."""
     config.add_tree_child(Environment, "secrets", Secrets)

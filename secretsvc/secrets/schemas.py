@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import colander
+
+from secretsvc.kernel.grammar import SECRET_KEY, SECRET_KEY_LENGTH, is_secret_key
 from secretsvc.web.schema import (
     DESCRIPTION,
     Body,
@@ -11,19 +16,57 @@ from secretsvc.web.schema import (
     Integer,
     IntegerText,
     Items,
+    JsonSchema,
     ListOf,
-    SecretKey,
-    SecretMap,
-    SecretValue,
+    MapOf,
     Text,
+    Type,
     optional,
     required,
 )
+
+KEY_GRAMMAR = "Must be the name of an environment variable."
+
+
+class SecretKey(Type):
+    """The name of a secret (specification, "Common grammar")."""
+
+    example = "API_KEY"
+
+    def read(self, node: Any, value: Any) -> str:
+        if not isinstance(value, str) or not is_secret_key(value):
+            raise colander.Invalid(node, KEY_GRAMMAR)
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {
+            "type": "string",
+            "pattern": f"^{SECRET_KEY.pattern}$",
+            "minLength": 1,
+            "maxLength": SECRET_KEY_LENGTH,
+        }
+
+
+class SecretValue(Type):
+    """A value: any text, NUL included, because what is stored is its envelope."""
+
+    example = "s3cr3t"
+
+    def read(self, node: Any, value: Any) -> str:
+        if not isinstance(value, str):
+            raise colander.Invalid(node, "Must be a string.")
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "string"}
+
 
 MODE = Choice("merge", "replace")
 REASON = Text(maximum=512, nullable=True)
 READ_REASON = Choice("reveal", "copy", "export", "run")
 KID = Text(minimum=16, maximum=16, nullable=True)
+VALUES = MapOf(SecretKey(), SecretValue())
+DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 
 
 class RevealQuery(Body):
@@ -43,8 +86,8 @@ class BatchBody(Body):
     """`POST …/secrets:batch`."""
 
     mode = required(MODE)
-    set = optional(SecretMap(SecretValue()))
-    descriptions = optional(SecretMap(DESCRIPTION))
+    set = optional(VALUES)
+    descriptions = optional(DESCRIPTIONS)
     delete = optional(ListOf(SecretKey()))
     expected_rev = optional(Integer(), missing=None)
     reason = optional(REASON)
@@ -124,7 +167,7 @@ class Version(Body):
     kid = required(KID)
     deleted = required(Boolean())
     created_at = required(Integer())
-    created_by = required(Identifier(words=("system",)))
+    created_by = required(Identifier(literals=("system",)))
 
 
 class VersionList(Body):
@@ -154,4 +197,4 @@ class Export(Body):
     """Every value of an environment."""
 
     rev = required(Integer())
-    secrets = required(SecretMap(SecretValue()))
+    secrets = required(VALUES)

@@ -1,1 +1,1 @@
-"""The server around the application: bounds on connections, a stop that cuts nothing, operations."""
+"""The server around the application: bounds on connections, a graceful stop, operations."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from waitress.task import Task as BaseTask
 from waitress.task import WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
@@ -53,20 +54,20 @@ class Parser(AnsweringParser):
         return len(self.body_rcv) + between
 
 
-class _Answering:
-    """What both kinds of task do: settle with the channel, and end the connection when the process stops."""
+class _Answering(BaseTask):  # type: ignore[misc]  # it has no types of its own
+    """What both kinds of task do: tell the channel when they are done, and end the connection at a stop."""
 
     channel: Any
     request: Any
 
     def __init__(self, channel: Any, request: Any) -> None:
-        super().__init__(channel, request)  # type: ignore[call-arg]  # of waitress's task
+        super().__init__(channel, request)
         self.on_sent: list[Callable[[], None]] = []
 
     def service(self) -> None:
         """Executes the request; however that ends, its bytes are given back and its answer is sent."""
         try:
-            super().service()  # type: ignore[misc]  # of waitress's task
+            super().service()
         finally:
             self.channel.answered(self.on_sent)
 
@@ -75,7 +76,7 @@ class _Answering:
         if self.channel.traffic.stopping:
             # As if the client had asked for it: waitress says it in the words of either version.
             self.request.headers["CONNECTION"] = "close"
-        header: bytes = super().build_response_header()  # type: ignore[misc]  # of waitress's task
+        header: bytes = super().build_response_header()
         return header
 
 
@@ -84,11 +85,12 @@ class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of it
 
     def get_environment(self) -> dict[str, Any]:
         """The WSGI environ, with `ON_SENT`, and without a wrapper of files, which would be held open."""
-        if self.environ is None:
-            environ = super().get_environment()
+        is_new = self.environ is None
+        environ: dict[str, Any] = super().get_environment()
+        if is_new:
             del environ["wsgi.file_wrapper"]
             environ[ON_SENT] = self.on_sent
-        return self.environ  # type: ignore[no-any-return]
+        return environ
 
 
 class ErrorTask(_Answering, EnvelopeErrorTask):

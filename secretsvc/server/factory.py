@@ -1,4 +1,4 @@
-"""The server of `[server:main]`: waitress with bounds on every connection and a stop that cuts nothing."""
+"""The server of `[server:main]`: waitress with bounds on every connection and a graceful stop."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Server:
         self._drain, self._ends_at = limits.drain_seconds, 0.0
         #: The threads beside those that serve, if there is anything to look after.
         self.watch: Watch | None = None
-        #: When the loop last went round, by the monotonic clock.
+        #: When the event loop last turned, by the monotonic clock.
         self.alive_at = time.monotonic()
 
     @property
@@ -88,7 +88,7 @@ class Server:
                 self.watch.stop()
 
     def turn(self) -> None:
-        """Goes round once: waits until something comes, and deals with it."""
+        """One turn of the event loop: waits for events and handles them."""
         wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
         self.alive_at = time.monotonic()
         if not self.traffic.stopping:
@@ -187,7 +187,7 @@ def _adjusted(limits: Limits, options: dict[str, Any]) -> Any:
     fixed = {"connection_limit": limits.connections, "max_request_body_size": FRAMES * limits.body_bytes}
     # Whose X-Forwarded-For is believed is for TRUSTED_PROXIES to say; nothing else reads such headers.
     fixed["clear_untrusted_proxy_headers"] = False
-    # Beyond it waitress lays a request down on disk, and with it the values.
+    # Beyond it waitress writes a request to disk, and with it the values.
     fixed["inbuf_overflow"] = fixed["max_request_body_size"] + MIB
     adj = Adjustments(**{"ident": None, "threads": THREADS, **options, **fixed})
     adj.body_bytes = limits.body_bytes

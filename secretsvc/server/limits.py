@@ -1,4 +1,4 @@
-"""What a connection may take of the process: time, bytes, and a place among the others."""
+"""What connections may take of the process: time, bytes, and their number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Limits:
     answer_rate: int = 64 * KIB
     #: How long a client may take nothing of an answer that is ready for it.
     unread_seconds: float = 10.0
-    #: An answer of which nothing was taken for so long gives way when there is no room for all.
+    #: An answer of which nothing was read for so long is dropped when all together exceed their bound.
     stalled_seconds: float = 1.0
     #: How long what a refused client goes on sending is read and dropped, so that it meets the answer.
     linger_seconds: float = 10.0

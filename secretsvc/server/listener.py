@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -34,13 +34,15 @@ _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENO
 
 
 class _Accepting:
-    """What both kinds of listener do instead of waitress's: at the limit somebody else makes room."""
+    """What both kinds of listener do instead of waitress's: at the limit another connection is closed."""
 
     channel_class = Channel
     traffic: Traffic
     accepting: bool
     socket: socket.socket
     adj: Any
+    set_socket_options: Callable[[Any], None]
+    fix_addr: Callable[[Any], Any]
     _map: Any
     _has_waiting = False
 
@@ -83,8 +85,8 @@ class _Accepting:
             return True
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SENT_AHEAD)
-            self.set_socket_options(connection)  # type: ignore[attr-defined]  # of waitress's server
-        self.channel_class(self, connection, self.fix_addr(address), self.adj, self._map)  # type: ignore[attr-defined]
+            self.set_socket_options(connection)
+        self.channel_class(self, connection, self.fix_addr(address), self.adj, self._map)
         return True
 
 
@@ -97,7 +99,7 @@ class UnixListener(_Accepting, UnixWSGIServer):  # type: ignore[misc]  # it has 
 
 
 def _refuse(connection: socket.socket) -> None:
-    """Says `UNAVAILABLE` (contract 8.1) to one for whom there is no room, if it listens at once."""
+    """Answers `UNAVAILABLE` (contract 8.1) to a connection over the limit, if that can be sent at once."""
     identifier = new_request_id()
     body = json.dumps(
         {

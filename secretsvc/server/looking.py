@@ -1,4 +1,4 @@
-"""Looking after what may hang, in threads of their own: whoever wants to know gets what was seen last."""
+"""Checks that may hang, each in a thread of its own; readers get the last result."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class OperationsListener(ThreadingMixIn, TCPServer):
                     request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is nothing to tell of."""
+        """A client that hung up is not logged."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing: it is asked every second."""
+        """Logs nothing: it is asked every second."""
 
 
 def document(status: int, members: dict[str, Any]) -> Answer:

@@ -15,7 +15,7 @@ from secretsvc.server.looking import Look
 from secretsvc.server.operations import Answer, OperationsListener, document
 from secretsvc.server.readiness import Readiness, access_keys_age
 
-#: The loop goes round once a second; one that has not for so long will not.
+#: The loop turns once a second; one that has not for so long hangs.
 DEAD_SECONDS = 30.0
 KEYS_PAUSE = 1.0
 

@@ -1,10 +1,10 @@
-"""The Pyramid machinery: mounts, tree, views, input, errors. It knows no wing."""
+"""The Pyramid machinery: mounts, tree, views, input, errors. It knows no other package but `kernel`."""
 
 from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Directives first, so that every wing can use them."""
-    rooms = ("tree", "errors", "views", "pages", "assets", "admitted", "tweens", "access_log", "metrics")
-    for room in rooms:
-        config.include(f".{room}")
+    """Directives first, so that every package can use them."""
+    modules = ("tree", "errors", "views", "pages", "assets", "admitted", "tweens", "access_log", "metrics")
+    for module in modules:
+        config.include(f".{module}")

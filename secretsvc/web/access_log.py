@@ -1,4 +1,4 @@
-"""The access log: one line for each request, and those who count along (`registry.request_observers`).
+"""The access log: one line for each request, and its observers (`registry.request_observers`).
 
 A line is made of names and numbers of ours alone. What a client makes up, such as the path, is not in it,
 but for a request id, which has a grammar.

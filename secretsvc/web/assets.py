@@ -1,4 +1,4 @@
-"""Static files: each wing's own, under one prefix, kept by browsers until their content changes."""
+"""Static files: each package's own, under one prefix, kept by browsers until their content changes."""
 
 from __future__ import annotations
 

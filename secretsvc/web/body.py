@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 from secretsvc.kernel.errors import BadRequest, ValidationFailed
+from secretsvc.kernel.json import parse_json
 
 MAX_DEPTH = 32
 
@@ -19,18 +19,16 @@ def parse_object(raw: bytes, content_type: str, content_encoding: str) -> dict[s
     _check_content_type(content_type)
     if content_encoding.strip().lower() not in ("", "identity"):
         raise BadRequest("The body must not be encoded.")
-    document = parse_json(raw)
+    document = _document(raw)
     if not isinstance(document, dict):
         raise BadRequest("The body must be a JSON object.")
     _walk(document, "", 1)
     return document
 
 
-def parse_json(raw: bytes | str) -> Any:
-    """Any JSON document, strictly. Raises `BadRequest`."""
+def _document(raw: bytes) -> Any:
     try:
-        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-        return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_refuse)
+        return parse_json(raw.decode("utf-8"))
     except (ValueError, RecursionError):
         raise BadRequest("The body is not JSON.") from None
 
@@ -43,17 +41,6 @@ def _check_content_type(content_type: str) -> None:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8"):
             raise BadRequest("The body must be UTF-8.")
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("duplicate member")
-    return members
-
-
-def _refuse(_constant: str) -> NoReturn:
-    raise ValueError("not a JSON number")
 
 
 def _walk(value: Any, path: str, depth: int) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import colander
 
-from secretsvc.kernel.grammar import is_secret_key
-from secretsvc.web.types import KEY_GRAMMAR, JsonSchema, SecretKey, Type, described
+from secretsvc.web.types import JsonSchema, Type, described
 
 
 class ListOf(Type):
@@ -22,7 +20,8 @@ class ListOf(Type):
     def read(self, node: Any, value: Any) -> list[Any]:
         if not isinstance(value, list):
             raise colander.Invalid(node, "Must be an array.")
-        return list(_each(node, self.item, [(str(index), item) for index, item in enumerate(value)]).values())
+        found = _each(node, ((str(index), item) for index, item in enumerate(value)), self.item)
+        return list(found.values())
 
     def json_schema(self) -> JsonSchema:
         return {"type": "array", "items": described(self.item)}
@@ -50,41 +49,36 @@ class Nullable(Type):
         return {"anyOf": [described(self.schema), {"type": "null"}]}
 
 
-class SecretMap(Type):
-    """An object from secret keys to values of one type; an issue's path segment is the key."""
+class MapOf(Type):
+    """An object from names of one type to values of another; an issue's path segment is the name."""
 
-    def __init__(self, item: Type) -> None:
+    def __init__(self, name: Type, item: Type) -> None:
         super().__init__()
-        self.item = item
+        self.name, self.item = name, item
 
     def read(self, node: Any, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise colander.Invalid(node, "Must be an object.")
-        misnamed = {key: KEY_GRAMMAR for key in value if not is_secret_key(key)}
-        return _each(node, self.item, value.items(), misnamed)
+        return _each(node, value.items(), self.item, self.name)
 
     def json_schema(self) -> JsonSchema:
         return {
             "type": "object",
-            "propertyNames": SecretKey().json_schema(),
+            "propertyNames": described(self.name),
             "additionalProperties": described(self.item),
         }
 
 
 def _each(
-    node: Any,
-    item: Type,
-    members: Iterable[tuple[str, Any]],
-    misnamed: Mapping[str, str] = MappingProxyType({}),
+    node: Any, members: Iterable[tuple[str, Any]], item: Type, name_type: Type | None = None
 ) -> dict[str, Any]:
     """Every member read; all that fail, and those whose names do, are reported together, in their order."""
     found: dict[str, Any] = {}
     problems: dict[str, str | colander.Invalid] = {}
     for name, member in members:
-        if name in misnamed:
-            problems[name] = misnamed[name]
-            continue
         try:
+            if name_type is not None:
+                name_type.deserialize(node, name)
             found[name] = item.deserialize(node, member)
         except colander.Invalid as error:
             problems[name] = error

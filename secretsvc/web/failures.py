@@ -1,4 +1,4 @@
-"""What the log says of a request that failed: a cause in words of ours, and a traceback now and then.
+"""What the log says of a request that failed: a cause in constant words, and a rate-limited traceback.
 
 The text of an exception is never quoted: a database's holds the values of its statement.
 """
@@ -69,7 +69,7 @@ _POOL_EXHAUSTED = "3o7r"
 
 
 class Failure(NamedTuple):
-    """Why a request was not carried out: the error's code, and of what nobody foresaw its cause and place."""
+    """Why a request failed: the error's code, and of an unexpected one its cause, and the file and line."""
 
     code: str
     cause: str | None = None

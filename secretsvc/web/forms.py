@@ -18,9 +18,9 @@ from secretsvc.web.query import once, parse_urlencoded
 from secretsvc.web.schema import validate
 
 #: The field that carries the token.
-TOKEN = "csrf"  # noqa: S105 - a field's name
+CSRF_FIELD = "csrf"
 DAY_MS = 86_400_000
-# An environment's editor sends a few fields for each of its secrets.
+# A page that edits many things at once sends a few fields for each.
 MAX_FIELDS = 10_000
 #: How many issues a page shows.
 MAX_SHOWN = 100
@@ -97,7 +97,7 @@ def parse_form(request: Any) -> Form:
 
 
 def _parts(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
-    # With room for the whole body in memory: what would not fit there is laid down on disk, values and all.
+    # With room for the whole body in memory: what would not fit there is written to disk, values and all.
     room = {"memory_limit": len(body) + 1, "spool_limit": len(body) + 1, "part_limit": MAX_FIELDS}
     try:
         parser = MultipartParser(io.BytesIO(body), boundary, len(body), strict=True, **room)

@@ -40,18 +40,18 @@ REQUIREMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An operation at its canonical path, relative to the mount, and the wing that declared it."""
+    """An operation at its canonical path, relative to the mount, and the package that declared it."""
 
     path: str
     node: type[Node]
     parameters: tuple[type[Node], ...]
     operation: Operation
-    wing: str
+    package: str
 
 
 def endpoints(registry: Any) -> list[Endpoint]:
     """Every operation of the API, in the order of their paths."""
-    found_at = dict(places(registry.tree))
+    found_at = dict(node_paths(registry.tree))
     found = []
     for view in registry.introspector.get_category("views"):
         settings = view["introspectable"]
@@ -60,8 +60,8 @@ def endpoints(registry: Any) -> list[Endpoint]:
             path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
             package, _, module = settings["callable"].__module__.rpartition(".")
-            wing = package.rpartition(".")[2] or module
-            found.append(Endpoint(path or "/", settings["context"], parameters, operation, wing))
+            package = package.rpartition(".")[2] or module
+            found.append(Endpoint(path or "/", settings["context"], parameters, operation, package))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
 
 
@@ -69,7 +69,7 @@ def _below(name: str) -> str:
     return f"/{name}" if name else ""
 
 
-def places(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
+def node_paths(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
     """Each node class with its canonical path and the parameters in it; aliases have no views."""
     waiting: deque[tuple[type[Node], str, tuple[type[Node], ...]]] = deque([(Root, "", ())])
     while waiting:
@@ -117,7 +117,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "operationId": operation.operation_id,
         "summary": operation.summary,
         "description": _requirement(endpoint),
-        "tags": [endpoint.wing],
+        "tags": [endpoint.package],
         "responses": _responses(operation),
     }
     parameters = [_path_parameter(node) for node in endpoint.parameters]
@@ -138,9 +138,8 @@ def _requirement(endpoint: Endpoint) -> str:
     role = endpoint.operation.role
     if not isinstance(role, Role):
         return REQUIREMENTS.get(role, "Open to every identity; what it shows or does depends on its grants.")
-    scopes = {"env": "environment", "project": "project"}
-    names = [scopes[node.parameter] for node in endpoint.parameters if node.parameter in scopes]
-    where = f"at the {names[-1]}" if names else "at global scope"
+    scopes = [node.scope for node in endpoint.parameters if node.scope is not None]
+    where = f"at the {scopes[-1]}" if scopes else "at global scope"
     return f"Requires the role `{role}` {where}."
 
 

@@ -27,9 +27,10 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.kernel.refusals import Reason
+from secretsvc.web.derivers import reads_option
 from secretsvc.web.errors import STATUS
 from secretsvc.web.failures import expected
-from secretsvc.web.forms import TOKEN, Form, check_token, parse_form
+from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.query import parse_query
 from secretsvc.web.responses import RelativeResponse, drawing_view
@@ -58,7 +59,7 @@ class Page:
     role: Role | str
     method: str
     redraw: View | None
-    reads_at_once: ClassVar[bool] = False
+    single_statement: ClassVar[bool] = False
 
     @property
     def writes(self) -> bool:
@@ -134,7 +135,7 @@ def add_tab(
     elsewhere: Callable[[Any], str] | None = None,
     order: int = 100,
 ) -> None:
-    """Directive: one of the pages of a place, shown as a tab to those who hold the role there.
+    """Directive: one of the pages of a node, shown as a tab to those who hold the role there.
 
     It is a view of the node, by its name, or, with `elsewhere`, a path made of the node. Two of one label
     conflict.
@@ -150,7 +151,7 @@ def add_tab(
 
 
 def see_other(path: str, done: str | None = None) -> RelativeResponse:
-    """Leads on to a page after a form was carried out; `done` is a word of the shell's `DONE`."""
+    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`."""
     return RelativeResponse(status=303, location=f"{path}?done={done}" if done else path)
 
 
@@ -163,6 +164,7 @@ def cursor_of(request: Any) -> UUID | None:
     return found
 
 
+@reads_option("page")
 def page_view(view: View, info: Any) -> View:
     """Declares the request, and refuses ill-formed path parameters and forms without an edge cache's name."""
     page: Page | None = info.options.get("page")
@@ -182,9 +184,6 @@ def page_view(view: View, info: Any) -> View:
         return view(context, request)
 
     return wrapper
-
-
-page_view.options = ("page",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def form_view(view: View, info: Any) -> View:
@@ -208,7 +207,7 @@ def form_view(view: View, info: Any) -> View:
 
 def _check_own(request: Any) -> None:
     """Passes for a form with a token of its identity. Raises `Forbidden`, which is noted."""
-    call, offered = request.call, request.form[TOKEN]
+    call, offered = request.call, request.form[CSRF_FIELD]
     try:
         check_token(call.ring, call.actor, call.now, offered)
     except Forbidden:
@@ -230,7 +229,7 @@ def add_shell(event: Any) -> None:
     """Gives every template the shell: its macros, and what its page may ask of the request."""
     if event["renderer_name"].endswith(".pt"):
         event["shell"], event["forms"] = macros("shell"), macros("forms")
-        # An error may come of the very address: its page says nothing of the place.
+        # An error may come of the very address: its page says nothing of the node.
         event["ui"] = Shell(
             event["request"], None if "error" in event.rendering_val else event.get("context")
         )
@@ -242,6 +241,7 @@ def includeme(config: Any) -> None:
     config.registry.navigation = []
     config.registry.tabs = defaultdict(list)
     config.include("pyramid_chameleon")
+    config.include(".shell")
     config.add_directive("add_page", add_page)
     config.add_directive("add_form", add_form)
     config.add_directive("add_navigation", add_navigation)

@@ -1,7 +1,7 @@
-"""Responses: those of ours, and pages that are drawn once the request has let go of its database.
+"""Responses: those of ours, and pages that are drawn after the transaction.
 
 To draw a page may take long, and who draws must not keep writers waiting: the view says what is to be drawn,
-the transaction ends, and only then is it drawn. So templates cannot read the database (decision 0026).
+the transaction ends, and only then is it drawn. So templates cannot read the database (decision 0023).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 from pyramid.renderers import RendererHelper
 from pyramid.response import Response
+
+from secretsvc.web.derivers import reads_option
 
 
 class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own
@@ -34,6 +36,7 @@ def drawn(response: Response) -> Response:
     return response.draw() if isinstance(response, Drawing) else response
 
 
+@reads_option("page")
 def drawing_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
     """View deriver: of what a page's view returns for its template it makes a `Drawing`."""
     template: RendererHelper | None = info.options["renderer"]
@@ -49,6 +52,3 @@ def drawing_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
         return Drawing(lambda: helper.render_view(request, result, view, context))
 
     return wrapper
-
-
-drawing_view.options = ("page",)  # type: ignore[attr-defined]  # as Pyramid wants it

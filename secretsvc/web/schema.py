@@ -1,4 +1,4 @@
-"""Colander schemas that take nothing for something else: no coercion, no unknown field, every issue told.
+"""Strict colander schemas: no coercion, no unknown field, every issue reported.
 
 The types that they are made of can be imported from here too.
 """
@@ -11,9 +11,8 @@ from typing import Any
 import colander
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.web.containers import Items, ListOf, Nullable, SecretMap, invalid
+from secretsvc.web.containers import Items, ListOf, MapOf, Nullable, invalid
 from secretsvc.web.types import (
-    KEY_GRAMMAR,
     Anything,
     Boolean,
     Choice,
@@ -22,8 +21,6 @@ from secretsvc.web.types import (
     Integer,
     IntegerText,
     JsonSchema,
-    SecretKey,
-    SecretValue,
     Slug,
     Text,
     Type,
@@ -33,7 +30,6 @@ from secretsvc.web.types import (
 __all__ = [
     "CURSOR",
     "DESCRIPTION",
-    "KEY_GRAMMAR",
     "NAME",
     "NOTHING",
     "ROLE",
@@ -46,12 +42,11 @@ __all__ = [
     "Integer",
     "IntegerText",
     "Items",
+    "JsonSchema",
     "ListOf",
     "ListQuery",
+    "MapOf",
     "Nullable",
-    "SecretKey",
-    "SecretMap",
-    "SecretValue",
     "Slug",
     "Text",
     "Type",
@@ -67,7 +62,7 @@ REQUIRED = "Required."
 
 
 class Object(colander.Mapping):  # type: ignore[misc]  # it has no types of its own
-    """A mapping of known names. Colander's own tells of the unknown ones and of nothing else."""
+    """A mapping of known names. Colander's own reports the unknown ones and then nothing else."""
 
     def deserialize(self, node: Any, cstruct: Any) -> Any:
         """The fields that were read. Raises `colander.Invalid`."""
@@ -157,8 +152,8 @@ def example_of(schema: Any) -> Any:
         return schema.choices[0]
     if isinstance(schema, ListOf):
         return [example_of(schema.item)]
-    if isinstance(schema, SecretMap):
-        return {SecretKey.example: example_of(schema.item)}
+    if isinstance(schema, MapOf):
+        return {example_of(schema.name): example_of(schema.item)}
     if isinstance(schema, colander.SchemaType):
         return getattr(schema, "example", None)
     return {

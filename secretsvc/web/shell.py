@@ -11,23 +11,18 @@ from urllib.parse import urlencode
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, administered, decide, sees
-from secretsvc.web.forms import TOKEN, form_token, shown
+from secretsvc.web.forms import CSRF_FIELD, form_token, shown
 from secretsvc.web.query import parse_query
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
 
-#: What a page says after a form was carried out, by the word in its URL.
+#: What is done by forms of any package, by the word in the URL that they lead on to.
 DONE = {
     "created": "Created.",
     "saved": "Saved.",
     "deleted": "Deleted.",
-    "granted": "Granted.",
     "removed": "Removed.",
     "added": "Added.",
-    "renamed": "Renamed.",
-    "rolled-back": "Written again as a new version.",
-    "written": "Written.",
-    "rekeyed": "Moved one page to the active key.",
     "unchanged": "Nothing had to be changed.",
 }
 #: A mask tells nothing of the length of what it hides.
@@ -43,8 +38,16 @@ class Link(NamedTuple):
     role: Role | str
 
 
+class ErrorLink(NamedTuple):
+    """A link on the page of an error; its path is made of the request and the id that it is logged under."""
+
+    label: str
+    path: Callable[[Any, str], str]
+    role: Role | str
+
+
 class Tab(NamedTuple):
-    """One of several pages of the same place: a view of its node, or a page elsewhere that is about it."""
+    """One of the pages of a node: a view of it, or a page elsewhere that is about it."""
 
     order: int
     label: str
@@ -54,7 +57,7 @@ class Tab(NamedTuple):
 
 
 class Crumb(NamedTuple):
-    """A step on the way from the root; a place without a page of its own has no path."""
+    """A step on the way from the root; a node without a page of its own has no path."""
 
     label: str
     path: str | None
@@ -68,7 +71,7 @@ def macros(name: str) -> Any:
 class Shell:
     """What a template may ask, as `ui`."""
 
-    token_field = TOKEN
+    token_field = CSRF_FIELD
     mask = MASK
     shown = staticmethod(shown)
 
@@ -102,21 +105,23 @@ class Shell:
 
     @property
     def tabs(self) -> list[Tab]:
-        """The pages of the place shown, or of the one that it lies in, that the caller may open."""
-        if self._place is None:
+        """The pages of the node shown, or of the nearest above it that has tabs, that the caller may open."""
+        if self._tabbed_node is None:
             return []
-        at = self._place.address
-        return [tab for tab in self.request.registry.tabs[type(self._place)] if self._holds(tab.role, at)]
+        at = self._tabbed_node.address
+        return [
+            tab for tab in self.request.registry.tabs[type(self._tabbed_node)] if self._holds(tab.role, at)
+        ]
 
     def tab_path(self, tab: Tab) -> str:
         """Where a tab leads."""
         if tab.elsewhere is not None:
-            return tab.elsewhere(self._place)
-        base: str = self._place.path(PAGES) if self._place is not None else "/"
+            return tab.elsewhere(self._tabbed_node)
+        base: str = self._tabbed_node.path(PAGES) if self._tabbed_node is not None else "/"
         return f"{base}/{tab.name}" if tab.name else base
 
     @cached_property
-    def _place(self) -> Node | None:
+    def _tabbed_node(self) -> Node | None:
         lineage = self.context.lineage() if self.context is not None else ()
         return next((node for node in lineage if type(node) in self.request.registry.tabs), None)
 
@@ -130,7 +135,10 @@ class Shell:
     @property
     def done(self) -> str | None:
         """What the form did that led here."""
-        return DONE.get(self.query.get("done", "")) if self.context is not None else None
+        if self.context is None:
+            return None
+        told: str | None = self.request.registry.done.get(self.query.get("done", ""))
+        return told
 
     @cached_property
     def query(self) -> dict[str, str]:
@@ -158,9 +166,16 @@ class Shell:
         return path
 
     @property
-    def audits(self) -> bool:
-        """Whether the caller may read any of the audit log."""
+    def administers(self) -> bool:
+        """Whether the caller is an admin at any scope."""
         return self.call is not None and self.may(ADMIN_SOMEWHERE)
+
+    @property
+    def error_links(self) -> Iterator[ErrorLink]:
+        """What leads on from an error, for those who may follow it."""
+        if self.call is None:
+            return iter(())
+        return (link for link in self.request.registry.error_links if self._holds(link.role, GLOBAL))
 
     @staticmethod
     def time(moment: int) -> str:
@@ -199,3 +214,35 @@ def _moment(milliseconds: int) -> datetime:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return datetime.max.replace(tzinfo=UTC)
+
+
+def add_done(config: Any, word: str, text: str) -> None:
+    """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict."""
+
+    def register() -> None:
+        config.registry.done[word] = text
+
+    config.action(("secretsvc done", word), register)
+
+
+def add_error_link(config: Any, label: str, path: Callable[[Any, str], str], *, role: Role | str) -> None:
+    """Directive: a link on the page of an error, for those who hold the role at global scope.
+
+    Its path is made of the request and the request's id. Two of one label conflict.
+    """
+    links = config.registry.error_links
+
+    def register() -> None:
+        links.append(ErrorLink(label, path, role))
+
+    config.action(("secretsvc error link", label), register)
+
+
+def includeme(config: Any) -> None:
+    """Registers the directives, and the words of every package."""
+    config.registry.done = {}
+    config.registry.error_links = []
+    config.add_directive("add_done", add_done)
+    config.add_directive("add_error_link", add_error_link)
+    for word, text in DONE.items():
+        config.add_done(word, text)

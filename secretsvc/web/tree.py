@@ -18,7 +18,7 @@ from pyramid.interfaces import ITraverser
 from pyramid.traversal import ResourceTreeTraverser
 from zope.interface import implementer
 
-from secretsvc.kernel.authorization import GLOBAL, Address
+from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
 from secretsvc.kernel.errors import Issue, NotFound
 from secretsvc.web.types import Anything, Identifier, Type, described
 
@@ -30,7 +30,7 @@ _REST = "{traverse:(?s:.*)}"
 
 
 class Tree:
-    """What the configuration hangs into the tree: fixed children and verbs, by node class."""
+    """What the configuration adds to the tree: fixed children and verbs, by node class."""
 
     def __init__(self) -> None:
         self.children: dict[type[Node], dict[str, type[Node]]] = defaultdict(dict)
@@ -38,11 +38,13 @@ class Tree:
 
 
 class Node:
-    """A place in the tree. Subclasses with a `parameter` are named by the client."""
+    """A node of the tree. Subclasses with a `parameter` are named by the client."""
 
     parameter: ClassVar[str | None] = None
     grammar_type: ClassVar[Type] = Anything()
     member: ClassVar[type[Node] | None] = None
+    #: Of a node whose own address is a scope.
+    scope: ClassVar[ScopeType | None] = None
     __parent__: Node | None
     __name__: str
 
@@ -113,14 +115,14 @@ class Root(Node):
     """The root of every mount."""
 
 
-class Place(NamedTuple):
+class Resolved(NamedTuple):
     """Where a path leads: a node and the name of a view, `""` for the node's own."""
 
     node: Node
     view_name: str
 
 
-def resolve(root: Node, path: str) -> Place:
+def resolve(root: Node, path: str) -> Resolved:
     """Walks a decoded path below a mount. Raises `NotFound` for what no URL of ours holds."""
     node = root
     segments = path.split("/") if path else []
@@ -133,8 +135,8 @@ def resolve(root: Node, path: str) -> Place:
             continue
         if index + 1 < len(segments):
             raise NotFound()
-        return Place(node, segment) if child is None else Place(child, f":{verb}")
-    return Place(node, "")
+        return Resolved(node, segment) if child is None else Resolved(child, f":{verb}")
+    return Resolved(node, "")
 
 
 def _step(node: Node, segment: str) -> tuple[Node | None, str]:
@@ -159,13 +161,13 @@ class Traverser:
             raise NotFound()
         mount = MOUNTS.get(request.matched_route.name)
         if mount is None:
-            # Static files have routes of their own, and no place in the tree.
+            # Static files have routes of their own, and no node in the tree.
             own_route: dict[str, Any] = ResourceTreeTraverser(self.root)(request)
             return own_route
-        place = resolve(self.root, request.path_info[len(mount) :])
+        resolved = resolve(self.root, request.path_info[len(mount) :])
         return {
-            "context": place.node,
-            "view_name": place.view_name,
+            "context": resolved.node,
+            "view_name": resolved.view_name,
             "subpath": (),
             "traversed": (),
             "virtual_root": self.root,
@@ -175,7 +177,7 @@ class Traverser:
 
 
 def add_tree_child(config: Any, parent: Any, name: str, child: Any) -> None:
-    """Directive: hangs a node class under another's, by a fixed name. Two of one name conflict.
+    """Directive: adds a node class below another's, by a fixed name. Two of one name conflict.
 
     Raises `ConfigurationError` where a name below it is of a type that cannot be described.
     """

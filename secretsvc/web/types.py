@@ -1,4 +1,4 @@
-"""Colander types that take nothing for something else, and say of themselves what they take.
+"""Strict colander types, which describe themselves as JSON Schema.
 
 Each knows its bounds as attributes and describes them as JSON Schema, by a method that a package outside
 gives its own types too (decision 0011).
@@ -12,11 +12,10 @@ from uuid import UUID
 import colander
 from pyramid.exceptions import ConfigurationError
 
-from secretsvc.kernel.grammar import SECRET_KEY, SECRET_KEY_LENGTH, SLUG, SLUG_LENGTH, is_secret_key, is_slug
+from secretsvc.kernel.grammar import SLUG, SLUG_LENGTH, is_slug
 from secretsvc.kernel.ids import read_id
 
 MAX_INTEGER = 2**53 - 1
-KEY_GRAMMAR = "Must be the name of an environment variable."
 NUL = "\x00"
 UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 # Python counts the separators among white space, ECMAScript does not.
@@ -118,33 +117,14 @@ class Slug(Type):
         return {"type": "string", "pattern": f"^{SLUG.pattern}$", "minLength": 1, "maxLength": SLUG_LENGTH}
 
 
-class SecretKey(Type):
-    """The name of a secret (specification, "Common grammar")."""
-
-    example = "API_KEY"
-
-    def read(self, node: Any, value: Any) -> str:
-        if not isinstance(value, str) or not is_secret_key(value):
-            raise colander.Invalid(node, KEY_GRAMMAR)
-        return value
-
-    def json_schema(self) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": f"^{SECRET_KEY.pattern}$",
-            "minLength": 1,
-            "maxLength": SECRET_KEY_LENGTH,
-        }
-
-
 class Identifier(Type):
-    """An id: a UUID in its usual spelling. In answers one of a few `words` may stand for it."""
+    """An id: a UUID in its usual spelling. In answers one of a few `literals` may stand for it."""
 
     example = "0190163d-8694-739b-aea5-966c26f8ad91"
 
-    def __init__(self, *, nullable: bool = False, words: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, nullable: bool = False, literals: tuple[str, ...] = ()) -> None:
         super().__init__(nullable=nullable)
-        self.words = words
+        self.literals = literals
 
     def read(self, node: Any, value: Any) -> UUID:
         found = read_id(value)
@@ -154,7 +134,7 @@ class Identifier(Type):
 
     def json_schema(self) -> JsonSchema:
         found = {"type": "string", "format": "uuid", "pattern": UUID_PATTERN}
-        return {"anyOf": [found, {"enum": list(self.words)}]} if self.words else found
+        return {"anyOf": [found, {"enum": list(self.literals)}]} if self.literals else found
 
 
 class Integer(Type):
@@ -237,17 +217,3 @@ class Document(Type):
 
     def json_schema(self) -> JsonSchema:
         return {"type": "object"}
-
-
-class SecretValue(Type):
-    """A value: any text, NUL included, because what is stored is its envelope."""
-
-    example = "s3cr3t"
-
-    def read(self, node: Any, value: Any) -> str:
-        if not isinstance(value, str):
-            raise colander.Invalid(node, "Must be a string.")
-        return value
-
-    def json_schema(self) -> JsonSchema:
-        return {"type": "string"}

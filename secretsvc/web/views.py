@@ -23,6 +23,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
+from secretsvc.web.derivers import reads_option
 from secretsvc.web.query import parse_query
 from secretsvc.web.schema import NOTHING, validate
 from secretsvc.web.tree import API, MOUNTS, Node, Root
@@ -54,8 +55,8 @@ class Operation:
     query: Any = NOTHING
     #: A read of values: it writes an audit record, takes the plaintext headers, is refused across sites.
     reveals: bool = False
-    #: Whether all that it reads of secrets is of one statement, which needs no transaction for that.
-    reads_at_once: bool = False
+    #: Whether it reads secrets by a single statement, for which autocommit suffices.
+    single_statement: bool = False
     #: Statuses of errors that not every operation can give.
     errors: tuple[int, ...] = ()
     #: What can be asked next with what a creation answered: operation id -> parameter -> field.
@@ -109,6 +110,7 @@ def _check_described(operation: Operation) -> None:
             raise ConfigurationError(f"{part} of the operation {operation.operation_id}: {error}") from None
 
 
+@reads_option("operation")
 def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
     """Declares the request, and refuses ill-formed path parameters and cross-site reads of values."""
     operation: Operation | None = info.options.get("operation")
@@ -131,9 +133,6 @@ def _before_values(request: Any) -> None:
     """Raises `Forbidden`, or `ServerMisconfigured` where the answer could not name its edge cache."""
     refuse_cross_site(request, "Values are not served to other sites.")
     _ = request.registry.service_settings.edge_cache_header
-
-
-declared_view.options = ("operation",)  # type: ignore[attr-defined]  # as Pyramid wants it
 
 
 def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
@@ -168,7 +167,7 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     Declared, or WebOb would look for it everywhere else first.
     """
 
-    # WebOb lays a larger body down on disk, with the values in it.
+    # WebOb writes a larger body to disk, with the values in it.
     request_body_tempfile_limit = sys.maxsize
     request_id: str = ""
     #: Where it came from, if the proxies that say so are trusted.
@@ -183,20 +182,20 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     body_values: Any = None
 
 
-def settle_requests(config: Any) -> None:
+def finalize_request_class(config: Any) -> None:
     """Puts the attributes that packages add to requests on one class.
 
     Pyramid would make a class of its own for each request, and leave it to the garbage collector.
     """
 
-    def settle() -> None:
+    def finalize() -> None:
         added = config.registry.queryUtility(IRequestExtensions).descriptors
         factory = type("Request", (ServiceRequest,), dict(added))
         added.clear()
         config.registry.registerUtility(factory, IRequestFactory)
 
     # After whatever adds one, and before the router is made.
-    config.action(("secretsvc", "settle requests"), settle, order=PHASE3_CONFIG + 1000)
+    config.action(("secretsvc", "finalize request class"), finalize, order=PHASE3_CONFIG + 1000)
 
 
 class JsonRenderer:

@@ -1,4 +1,4 @@
-"""Two keys that want to be the first: one transaction wins, the other seals nothing (decision 0028)."""
+"""Two keys that want to be the first: one transaction wins, the other seals nothing (decision 0025)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activity over time: every record of the selection is counted once, in the stretch that it lies in."""
+"""Activity over time: every record of the selection is counted once, in the bucket that it lies in."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_the_last_seven_days_are_counted_in_stretches_of_six_hours(service, now)
     happened(service, now - DAY, 3, outcome="denied", request_id="other")
     happened(service, now, 4, request_id="now")
     found = counted(service, now)
-    assert {one.end - one.start for one in found.stretches} == {6 * HOUR}
-    assert len(found.stretches) in (28, 29)
-    assert found.stretches[0].start <= now - 7 * DAY + 1 < found.stretches[0].end
-    assert found.stretches[-1].start <= now < found.stretches[-1].end
-    assert (found.stretches[0].successes, found.stretches[-1].successes) == (2, 4)
-    assert sum(one.denials for one in found.stretches) == 3
+    assert {one.end - one.start for one in found.buckets} == {6 * HOUR}
+    assert len(found.buckets) in (28, 29)
+    assert found.buckets[0].start <= now - 7 * DAY + 1 < found.buckets[0].end
+    assert found.buckets[-1].start <= now < found.buckets[-1].end
+    assert (found.buckets[0].successes, found.buckets[-1].successes) == (2, 4)
+    assert sum(one.denials for one in found.buckets) == 3
     assert (found.total, found.cut) == (9, False)
 
 
@@ -85,22 +85,22 @@ def test_a_stretch_is_as_long_as_the_window_needs(service, now, span, length):
     happened(service, since)
     happened(service, now, request_id="outside")
     found = counted(service, now, since=since, until=now)
-    assert {one.end - one.start for one in found.stretches} == {length}
-    assert all(one.start % length == 0 for one in found.stretches)
-    assert len(found.stretches) <= 30
-    assert [one.successes for one in found.stretches] == [1] + [0] * (len(found.stretches) - 1)
+    assert {one.end - one.start for one in found.buckets} == {length}
+    assert all(one.start % length == 0 for one in found.buckets)
+    assert len(found.buckets) <= 30
+    assert [one.successes for one in found.buckets] == [1] + [0] * (len(found.buckets) - 1)
 
 
 @pytest.mark.parametrize(("since", "until"), [(5, 5), (6, 5), (2**53 - 1, None)])
-def test_times_that_leave_no_room_have_no_stretches(service, now, since, until):
-    assert counted(service, now, since=since, until=until).stretches == []
+def test_times_that_leave_no_room_have_no_buckets(service, now, since, until):
+    assert counted(service, now, since=since, until=until).buckets == []
 
 
 @pytest.mark.parametrize("since", [0, 1])
 def test_the_longest_window_has_few_stretches_too(service, now, since):
     happened(service, now - 1)
     found = counted(service, now, since=since, until=2**53 - 1)
-    assert len(found.stretches) <= 30
+    assert len(found.buckets) <= 30
     assert found.total == 1
 
 
@@ -125,7 +125,7 @@ def test_a_selection_that_is_too_large_is_counted_from_its_newest_end(service, n
     log(service, 5, action="test.made", created_at=now)
     found = counted(service, now, since=now - HOUR)
     assert (found.total, found.cut) == (4, True)
-    assert found.stretches[0].successes == 4
+    assert found.buckets[0].successes == 4
 
 
 def test_more_scopes_than_a_union_takes_are_counted_too(service, now, monkeypatch):

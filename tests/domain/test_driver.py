@@ -78,14 +78,14 @@ def written_last(engine: Engine, mode: Mode, rows: list[dict[str, Any]], *, comm
         connection = Session(engine, manager).connection(mode)
         assert FIND.rows(connection, {"slug": "shop"}) == []
         for row in rows:
-            INSERT.run_last(connection, row)
+            INSERT.run_with_commit(connection, row)
         assert FIND.rows(connection, {"slug": rows[0]["slug"]}) == []
         if committed:
             manager.commit()
             manager.begin()
 
 
-@pytest.mark.parametrize("mode", [Mode.ONCE, Mode.REVEAL, Mode.WRITE])
+@pytest.mark.parametrize("mode", [Mode.AUTOCOMMIT, Mode.REVEAL, Mode.WRITE])
 @pytest.mark.parametrize("names", [["shop"], ["depot", "shop"]], ids=["one", "two"])
 @pytest.mark.parametrize("committed", [True, False])
 def test_what_a_request_writes_last_is_there_when_it_is_committed_and_only_then(
@@ -95,7 +95,7 @@ def test_what_a_request_writes_last_is_there_when_it_is_committed_and_only_then(
     assert slugs(engine) == (names if committed else [])
 
 
-@pytest.mark.parametrize("mode", [Mode.ONCE, Mode.REVEAL, Mode.WRITE])
+@pytest.mark.parametrize("mode", [Mode.AUTOCOMMIT, Mode.REVEAL, Mode.WRITE])
 def test_what_is_written_last_is_written_all_or_not_at_all(engine: Engine, mode: Mode) -> None:
     with pytest.raises(IntegrityError) as caught:
         written_last(engine, mode, [a_project("depot"), a_project(), a_project()])
@@ -111,7 +111,7 @@ def test_one_statement_that_writes_waits_for_its_turn_as_a_transaction_does(engi
     with ThreadPoolExecutor(1) as pool:
         with write_transaction(engine) as connection:
             INSERT.run(connection, a_project("depot"))
-            second = pool.submit(written_last, engine, Mode.ONCE, [a_project()])
+            second = pool.submit(written_last, engine, Mode.AUTOCOMMIT, [a_project()])
             with pytest.raises(TimeoutError):
                 second.result(timeout=0.3)
         second.result(timeout=10)
@@ -123,13 +123,13 @@ def test_a_request_has_one_connection_and_another_when_it_starts_again(engine: E
     event.listen(engine, "checkout", lambda *given: taken.append(given))
     with manager_of_requests() as manager:
         session = Session(engine, manager)
-        first = session.connection(Mode.ONCE)
+        first = session.connection(Mode.AUTOCOMMIT)
         FIND.rows(first, {"slug": "shop"})
         INSERT.run(session.connection(Mode.WRITE), a_project())
         assert session.connection(Mode.WRITE) is first
         assert len(taken) == 1
         session.restart()
-        assert FIND.rows(session.connection(Mode.ONCE), {"slug": "shop"}) == []
+        assert FIND.rows(session.connection(Mode.AUTOCOMMIT), {"slug": "shop"}) == []
         assert len(taken) == 2
     assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of the pool that we have
 

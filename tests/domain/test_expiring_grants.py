@@ -7,7 +7,7 @@ from calls import call_of
 from service import arrange
 from statements import recorded
 
-from secretsvc.home.domain.waiting import count_denied_in_vain, expiring_grants
+from secretsvc.home.domain.waiting import count_unknown_identities, expiring_grants
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import Forbidden
 
@@ -79,7 +79,7 @@ def test_identities_that_were_lately_denied_and_hold_no_grant_are_counted_once_e
 
     def denied_in_vain(subject, since):
         with call_of(service, subject) as call:
-            return count_denied_in_vain(call, since)
+            return count_unknown_identities(call, since)
 
     assert denied_in_vain("root@example.com", since) == 3
     assert denied_in_vain("root@example.com", now_ms() + 1) == 0
@@ -96,4 +96,4 @@ def test_identities_that_were_lately_denied_and_hold_no_grant_are_counted_once_e
 def test_denials_are_told_to_no_one_who_administers_nothing(service, admin):
     service.grant(ADA, "writer")
     with call_of(service, ADA) as call, pytest.raises(Forbidden):
-        count_denied_in_vain(call, 0)
+        count_unknown_identities(call, 0)

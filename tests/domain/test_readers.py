@@ -1,4 +1,4 @@
-"""Who can read a place, against the decision for each identity, on random grants in a real database."""
+"""Who can read a scope, against the decision for each identity, on random grants in a real database."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from secretsvc.kernel.settings import Settings
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
-PLACES = [Address("shop"), Address("shop", "prod"), Address("depot", "prod")]
+SCOPES = [Address("shop"), Address("shop", "prod"), Address("depot", "prod")]
 ADA = "ada@example.com"
 SETTINGS = Settings({}, {"BOOTSTRAP_ADMINS": ADMIN})
 LISTED = ("u0@example.com", "u2@example.com")
@@ -65,7 +65,7 @@ def expected(connection: Connection, at: Address, *, listed: bool) -> dict[str, 
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(world=worlds, at=st.sampled_from(PLACES), listed=st.booleans())
+@given(world=worlds, at=st.sampled_from(SCOPES), listed=st.booleans())
 def test_the_readers_are_those_whom_the_decision_lets_in(engine, world, at, listed):
     own = Settings({}, {"BOOTSTRAP_ADMINS": ",".join(LISTED) if listed else ""})
     with engine.connect() as connection, connection.begin() as transaction:

@@ -5,22 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from random_grants import NOW, RANK, SCOPES, SUBJECTS, subject, worlds, write
-from sqlalchemy import text
+from sqlalchemy import select, text
 from statements import recorded
 
-from secretsvc.authorization.rules.snapshot import load_standing
+from secretsvc.authorization.rules.snapshot import load_standing, not_expired
 from secretsvc.kernel.actors import Kind, Principal
-from secretsvc.kernel.authorization import Address, GrantSnapshot, decide
+from secretsvc.kernel.authorization import Address, GrantSnapshot, decide, is_expired
+from secretsvc.tables.grants import grant
+
+times = st.integers(0, 2**53 - 1)
+#: A time, and when a grant ends: never, at any time, or within a moment of it.
+ends = times.flatmap(
+    lambda now: st.tuples(
+        st.just(now), st.one_of(st.none(), times, st.integers(max(now - 1, 0), min(now + 1, 2**53 - 1)))
+    )
+)
 
 
 def held_by(world: dict[str, Any], number: int) -> list[tuple[str, str]]:
-    """The live grants of somebody, their own and their groups': scope and role."""
+    """The unexpired grants of somebody, their own and their groups': scope and role."""
     holders = {("identity", number)} | {("group", g) for g, i in world["members"] if i == number}
     return [
         (scope, role)
         for holder, scope, role, expires_at in world["grants"]
-        if holder in holders and (expires_at is None or expires_at > NOW)
+        if holder in holders and not is_expired(expires_at, NOW)
     ]
 
 
@@ -66,3 +76,15 @@ def test_a_stranger_has_no_identity_and_no_grants(engine):
         assert connection.execute(text("SELECT 1")).scalar() == 1
         standing = load_standing(connection, Principal(Kind.USER, "nobody@example.com"), NOW)
     assert (standing.identity, standing.grants, standing.admin_exists) == (None, (), False)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(times=ends)
+def test_the_database_says_of_a_grant_that_it_is_expired_when_the_rule_does(engine, times):
+    now, expires_at = times
+    grants = [(("identity", 0), "global", "admin", expires_at)]
+    with engine.connect() as connection, connection.begin() as transaction:
+        write(connection, {"grants": grants, "members": [], "disabled": []})
+        found = connection.execute(select(not_expired()).select_from(grant), {"now": now}).scalar_one()
+        transaction.rollback()
+    assert bool(found) == (not is_expired(expires_at, now))

@@ -11,15 +11,15 @@ ALIAS = "/p/{p}/e/{e}"
 
 
 @pytest.fixture(params=[CANONICAL, ALIAS], ids=["canonical", "alias"])
-def place(request: pytest.FixtureRequest) -> str:
+def env_path(request: pytest.FixtureRequest) -> str:
     """The path of any environment, in both spellings: fill in `p` and `e`."""
     return request.param
 
 
 @pytest.fixture
-def base(place: str) -> str:
+def base(env_path: str) -> str:
     """The path of `shop`'s `prod`, in both spellings."""
-    return place.format(p="shop", e="prod")
+    return env_path.format(p="shop", e="prod")
 
 
 @pytest.fixture

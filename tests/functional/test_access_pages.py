@@ -1,4 +1,4 @@
-"""The pages of grants, of who asked in vain, and of who can read what, without JavaScript."""
+"""The pages of grants, of unknown identities, and of who can read what, without JavaScript."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def test_the_list_of_bootstrap_admins_is_read_at_each_request(make_service, monk
     assert ada.get("/whoami").json["global_role"] == "admin"
     assert len(service.audit("grant.bootstrap")) == 2
     monkeypatch.setenv("BOOTSTRAP_ADMINS", "")
-    # The listing has become a real grant, which stays.
+    # The bootstrap admin has a real grant now, which stays.
     assert ada.get("/whoami").json["global_role"] == "admin"
 
 

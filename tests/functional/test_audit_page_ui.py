@@ -14,7 +14,7 @@ from statements import recorded
 from vault import Vault
 
 from secretsvc.audit.models import audit_record
-from secretsvc.auditlog.ui.words import ACTIONS
+from secretsvc.auditlog.ui.labels import ACTIONS
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 
@@ -284,8 +284,8 @@ def test_the_chart_is_a_drawing_and_a_table_of_the_same_numbers(browser, service
     done, denied = drawing.find_all("g")[-1].find_all("rect")
     assert (float(done["height"]), float(denied["height"])) == (77.78, 22.22)
     assert not drawing.find_all(style=True)
-    stretch = page.html.find("caption", string=re.compile("^Records over")).parent.tbody.find_all("a")[-1]
-    assert len(records(browser.open(stretch["href"]))) == 9
+    bucket = page.html.find("caption", string=re.compile("^Records over")).parent.tbody.find_all("a")[-1]
+    assert len(records(browser.open(bucket["href"]))) == 9
 
 
 @pytest.mark.parametrize("place", ["/projects/shop", "/projects/shop/environments/prod"])

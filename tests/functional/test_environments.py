@@ -21,10 +21,10 @@ def slugs(answer):
     return [item["slug"] for item in answer.json["items"]]
 
 
-def test_a_created_environment_is_found_where_its_location_says(admin, place):
+def test_a_created_environment_is_found_where_its_location_says(admin, env_path):
     created = admin.post(LIST, {"slug": "test", "name": " Test ", "description": " d "}, 201)
     assert created.headers["Location"] == "/api/v1/projects/shop/environments/test"
-    assert admin.get(place.format(p="shop", e="test")).json == created.json
+    assert admin.get(env_path.format(p="shop", e="test")).json == created.json
     assert (created.json["name"], created.json["description"]) == ("Test", "d")
 
 
@@ -133,7 +133,7 @@ VISIBLE = [("global", ["prod", "dev"]), ("shop", ["prod", "dev"]), ("shop/dev", 
 
 @pytest.mark.parametrize(("scope", "visible"), VISIBLE)
 @pytest.mark.parametrize("through", ["direct", "group"])
-def test_a_grant_shows_the_environments_that_it_covers(admin, service, place, scope, visible, through):
+def test_a_grant_shows_the_environments_that_it_covers(admin, service, env_path, scope, visible, through):
     if through == "direct":
         service.grant("ada@example.com", "reader", scope)
     else:
@@ -141,18 +141,18 @@ def test_a_grant_shows_the_environments_that_it_covers(admin, service, place, sc
     ada = service.user("ada@example.com")
     assert slugs(ada.get(LIST)) == visible
     for slug in ("prod", "dev"):
-        answered = ada.request("GET", place.format(p="shop", e=slug))
+        answered = ada.request("GET", env_path.format(p="shop", e=slug))
         assert answered.status_int == (200 if slug in visible else 404)
 
 
-def test_a_grant_does_not_reach_a_namesake_in_another_project(admin, service, place):
+def test_a_grant_does_not_reach_a_namesake_in_another_project(admin, service, env_path):
     admin.post("/projects", {"slug": "other", "name": "Other"}, 201)
     admin.post("/projects/other/environments", {"slug": "prod", "name": "Prod"}, 201)
     service.grant("ada@example.com", "admin", "shop/prod")
     ada = service.user("ada@example.com")
-    ada.get(place.format(p="shop", e="prod"))
-    ada.get(place.format(p="other", e="prod"), 404)
-    ada.delete(place.format(p="other", e="prod"), 404)
+    ada.get(env_path.format(p="shop", e="prod"))
+    ada.get(env_path.format(p="other", e="prod"), 404)
+    ada.delete(env_path.format(p="other", e="prod"), 404)
 
 
 ROLES = [

@@ -101,13 +101,13 @@ def test_an_invisible_project_answers_like_an_absent_one(town):
         assert denied(town, f"nowhere.h-{number}") == [], case
 
 
-def test_an_environment_of_an_invisible_project_answers_like_an_absent_one(town, place):
+def test_an_environment_of_an_invisible_project_answers_like_an_absent_one(town, env_path):
     eve = town.user("eve@example.com")
     for number, case in enumerate(ON_ENVIRONMENT):
         path, role = case[1], case[3]
-        invisible = ask(eve, case, place.format(p="vault", e="prod") + path, f"invisible-{number}")
+        invisible = ask(eve, case, env_path.format(p="vault", e="prod") + path, f"invisible-{number}")
         for where in ({"p": "vault", "e": "nope"}, {"p": "nope", "e": "prod"}):
-            absent = ask(eve, case, place.format(**where) + path, f"nowhere.h-{number}")
+            absent = ask(eve, case, env_path.format(**where) + path, f"nowhere.h-{number}")
             assert told(invisible) == told(absent), case
         assert (invisible.status_int, invisible.json["message"]) == (404, "Project not found."), case
         expected = [(f"authz.environment.{role}", None, environment_id(town))]
@@ -115,12 +115,12 @@ def test_an_environment_of_an_invisible_project_answers_like_an_absent_one(town,
         assert denied(town, f"nowhere.h-{number}") == [], case
 
 
-def test_an_invisible_environment_of_a_visible_project_answers_like_an_absent_one(town, place):
+def test_an_invisible_environment_of_a_visible_project_answers_like_an_absent_one(town, env_path):
     town.grant("eve@example.com", "admin", "shop/dev")
     eve = town.user("eve@example.com")
     for number, case in enumerate(ON_ENVIRONMENT):
-        invisible = ask(eve, case, place.format(p="shop", e="prod") + case[1], f"invisible-{number}")
-        absent = ask(eve, case, place.format(p="shop", e="nope") + case[1], f"nowhere.h-{number}")
+        invisible = ask(eve, case, env_path.format(p="shop", e="prod") + case[1], f"invisible-{number}")
+        absent = ask(eve, case, env_path.format(p="shop", e="nope") + case[1], f"nowhere.h-{number}")
         assert told(invisible) == told(absent), case
         assert (invisible.status_int, invisible.json["message"]) == (404, "Environment not found."), case
         expected = [(f"authz.environment.{case[3]}", None, environment_id(town, "shop"))]
@@ -128,12 +128,12 @@ def test_an_invisible_environment_of_a_visible_project_answers_like_an_absent_on
         assert denied(town, f"nowhere.h-{number}") == [], case
 
 
-def test_what_a_reader_may_not_do_is_forbidden(town, place):
+def test_what_a_reader_may_not_do_is_forbidden(town, env_path):
     town.grant("eve@example.com", "reader", "shop/prod")
     eve = town.user("eve@example.com")
     writes = [case for case in ON_ENVIRONMENT if case[3] != "reader"]
     for number, case in enumerate(writes):
-        refused = ask(eve, case, place.format(p="shop", e="prod") + case[1], f"r-{number}")
+        refused = ask(eve, case, env_path.format(p="shop", e="prod") + case[1], f"r-{number}")
         assert (refused.status_int, refused.json["code"]) == (403, "FORBIDDEN"), case
         expected = [(f"authz.environment.{case[3]}", None, environment_id(town, "shop"))]
         assert denied(town, f"r-{number}") == expected, case

@@ -20,7 +20,7 @@ SCOPES = pytest.mark.parametrize("scope", [GLOBAL, PROJECT, ENVIRONMENT], ids=la
 HOLDERS = pytest.mark.parametrize("holder", ["identity", "group"])
 
 
-def door(service, holder):
+def grants_path(service, holder):
     """Where to grant something to a holder, and what the body must say of it."""
     if holder == "group":
         return f"/groups/{service.group('team')}/grants", {}
@@ -34,7 +34,7 @@ def ids(answer):
 @HOLDERS
 @SCOPES
 def test_a_grant_has_the_fields_of_the_contract(service, admin, scope, holder):
-    path, whom = door(service, holder)
+    path, whom = grants_path(service, holder)
     answer = admin.post(path, {**scope, **whom, "role": "writer", "expires_at": 5}, 201)
     made, me = answer.json, admin.get("/whoami").json["identity"]["id"]
     assert made.keys() == GRANT
@@ -61,7 +61,7 @@ def test_the_bootstrap_grant_is_the_systems(service, admin):
 
 @HOLDERS
 def test_a_grant_without_expiry_never_expires(service, admin, holder):
-    path, whom = door(service, holder)
+    path, whom = grants_path(service, holder)
     assert admin.post(path, {**GLOBAL, **whom, "role": "reader"}, 201).json["expires_at"] is None
     body = {**PROJECT, **whom, "role": "reader", "expires_at": None}
     assert admin.post(path, body, 201).json["expires_at"] is None
@@ -98,14 +98,14 @@ FAULTS = [
 
 def test_a_body_must_fit_its_scope_type(service, admin):
     for holder in ("identity", "group"):
-        path, whom = door(service, holder)
+        path, whom = grants_path(service, holder)
         for body, where in FAULTS:
             assert paths(admin.post(path, {**body, **whom}, 422)) == where, (holder, body)
     assert service.count(grant) == 1
 
 
 def test_the_holder_is_named_where_it_must_be_and_only_there(service, admin):
-    path, _ = door(service, "group")
+    path, _ = grants_path(service, "group")
     whom = {"identity_id": str(service.identity_id(ADA))}
     assert paths(admin.post(path, {**GLOBAL, **whom, "role": "reader"}, 422)) == {"identity_id"}
     for holder in ({}, {"identity_id": None}, {"identity_id": "ada"}, {"identity_id": 7}):
@@ -115,7 +115,7 @@ def test_the_holder_is_named_where_it_must_be_and_only_there(service, admin):
 @HOLDERS
 @SCOPES
 def test_the_same_holder_scope_and_role_is_a_duplicate_whatever_the_expiry(service, admin, scope, holder):
-    path, whom = door(service, holder)
+    path, whom = grants_path(service, holder)
     first = admin.post(path, {**scope, **whom, "role": "reader", "expires_at": 1}, 201)
     for expires_at in (None, 1, 2**53 - 1):
         body = {**scope, **whom, "role": "reader", "expires_at": expires_at}
@@ -128,7 +128,7 @@ def test_the_same_holder_scope_and_role_is_a_duplicate_whatever_the_expiry(servi
 @HOLDERS
 @SCOPES
 def test_of_the_same_grants_at_once_one_is_made(service, admin, scope, holder):
-    path, whom = door(service, holder)
+    path, whom = grants_path(service, holder)
     body = {**scope, **whom, "role": "admin"}
     before = service.count(grant)
     act = lambda _: Client(service.app, admin.token).request("POST", path, body).status_int  # noqa: E731
@@ -167,7 +167,7 @@ def test_a_past_expiry_may_be_granted_and_confers_nothing(service, admin):
 
 @HOLDERS
 def test_what_does_not_exist_cannot_be_granted_anything(service, admin, holder):
-    path, whom = door(service, holder)
+    path, whom = grants_path(service, holder)
     absent = str(new_id())
     if holder == "identity":
         nobody = admin.post("/grants", {**GLOBAL, "identity_id": absent, "role": "reader"}, 404)
@@ -230,12 +230,12 @@ def test_a_role_below_admin_shows_no_grants_elsewhere(service, spread):
     assert len(ids(service.user(ADA).get("/grants"))) == 3
 
 
-@pytest.mark.parametrize("door_of", ["/grants/{grant}", "/groups/{group}/grants/{grant}"])
+@pytest.mark.parametrize("path_of", ["/grants/{grant}", "/groups/{group}/grants/{grant}"])
 @SCOPES
-def test_a_groups_grant_is_removed_by_either_door(service, admin, scope, door_of):
+def test_a_groups_grant_is_removed_by_either_path(service, admin, scope, path_of):
     team = service.group("team", ADA)
     made = admin.post(f"/groups/{team}/grants", {**scope, "role": "writer"}, 201).json
-    path = door_of.format(group=team, grant=made["id"])
+    path = path_of.format(group=team, grant=made["id"])
     assert admin.delete(path).body == b""
     assert made not in admin.get("/grants").json["items"]
     [record] = service.audit("group.grant.delete")

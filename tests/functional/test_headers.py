@@ -196,14 +196,14 @@ VALUE_OUTCOMES = [
 
 @pytest.mark.engine_neutral
 @pytest.mark.parametrize("rest", VALUES)
-def test_routes_that_return_values_say_so_to_every_cache(send, place, rest):
-    base = API + place.format(p="shop", e="prod")
+def test_routes_that_return_values_say_so_to_every_cache(send, env_path, rest):
+    base = API + env_path.format(p="shop", e="prod")
     for query, headers, status in VALUE_OUTCOMES:
         answered = send("GET", base + rest + query, headers=headers)
         assert (answered.status, answered.headers | PLAINTEXT_HEADERS) == (status, answered.headers)
         names = [name.lower() for name, _ in answered.header_list]
         assert all(names.count(name) == 1 for name in PLAINTEXT_HEADERS)
-    absent = send("GET", API + place.format(p="shop", e="nope") + rest)
+    absent = send("GET", API + env_path.format(p="shop", e="nope") + rest)
     assert (absent.status, absent.headers | PLAINTEXT_HEADERS) == (404, absent.headers)
 
 

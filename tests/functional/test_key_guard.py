@@ -1,4 +1,4 @@
-"""The guard of the key ring: what is not in use seals nothing, whatever the route (decision 0028)."""
+"""The guard of the key ring: what is not in use seals nothing, whatever the route (decision 0025)."""
 
 from __future__ import annotations
 

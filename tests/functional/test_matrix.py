@@ -63,7 +63,7 @@ def twins(route: Route, path: str, caller: Caller) -> list[str]:
     Only where that must not show: behind a 404, and behind a 403 at global scope (contract 4.2).
     """
     due = verdict(route, caller)
-    gated = due.denial == ("authz.global.admin", "global") and ADMIN not in caller.live.values()
+    gated = due.denial == ("authz.global.admin", "global") and ADMIN not in caller.effective.values()
     at_large = due.status == 403 and (gated or (route.scope == "global" and not route.covered))
     if due.status != 404 and not at_large:
         return []

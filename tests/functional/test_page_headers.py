@@ -15,7 +15,7 @@ from secretsvc.web.headers import (
     PAGE_CONTENT_SECURITY_POLICY,
     SECURITY_HEADERS,
 )
-from secretsvc.web.openapi import places
+from secretsvc.web.openapi import node_paths
 from secretsvc.web.tree import PAGES
 
 pytestmark = pytest.mark.engine_neutral
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine_neutral
 
 def declared(registry):
     """Each page and form: its path with parameters, its method."""
-    found_at = dict(places(registry.tree))
+    found_at = dict(node_paths(registry.tree))
     for entry in registry.introspector.get_category("views"):
         view = entry["introspectable"]
         if view["route_name"] == PAGES and view.get("page"):

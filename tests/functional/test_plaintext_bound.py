@@ -12,7 +12,7 @@ from statements import recorded
 from vault import Vault, block_audit, block_commit, records, tamper
 from wsgi import call
 
-from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.crypto import EnvironmentCipher
 
 PROD = "/projects/shop/environments/prod"
 EXPORT = f"{API}{PROD}/secrets:export"
@@ -280,13 +280,13 @@ def test_a_stream_that_ends_half_way_leaves_the_connection_as_it_was(make_servic
 def test_the_matrix_opens_nothing_that_it_does_not_show(service, vault, monkeypatch):
     Vault(vault.client, "/projects/shop/environments/dev").set(A="x", ONLY_DEV="x")
     seen = []
-    usual = Compartment.open
+    usual = EnvironmentCipher.open
 
     def noting(self, envelope, kid, key, version):
         seen.append(key)
         return usual(self, envelope, kid, key, version)
 
-    monkeypatch.setattr(Compartment, "open", noting)
+    monkeypatch.setattr(EnvironmentCipher, "open", noting)
     browser = Browser(service)
     for query, opened, total in (
         ("", ["A", "A", "B", "C", "ONLY_DEV"], 4),

@@ -86,15 +86,54 @@ def includeme(config):
     mine.open("/projects/shop/costs")
 
 
-def test_two_entries_of_one_path_conflict(make_service, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "add_navigation({!r}, '/same')",
+        "add_done('same', {!r})",
+        "add_error_link('Same', {!r}.format, role='admin')",
+    ],
+)
+def test_two_entries_of_one_path_word_or_label_conflict(make_service, tmp_path, monkeypatch, declaration):
     (tmp_path / "rival.py").write_text(
         "def includeme(config):\n"
-        "    config.add_navigation('A', '/same')\n"
-        "    config.add_navigation('B', '/same')\n"
+        f"    config.{declaration.format('A')}\n"
+        f"    config.{declaration.format('B')}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigurationConflictError):
         make_service(**{"PYRAMID.INCLUDES": "rival"})
+
+
+def test_a_word_of_another_package_cannot_be_taken(make_service, tmp_path, monkeypatch):
+    (tmp_path / "rival.py").write_text("def includeme(config):\n    config.add_done('granted', 'Mine.')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigurationConflictError):
+        make_service(**{"PYRAMID.INCLUDES": "rival"})
+
+
+def test_a_package_outside_says_what_its_forms_did_and_leads_on_from_errors(
+    admin, make_service, tmp_path, monkeypatch
+):
+    (tmp_path / "told.py").write_text(
+        """
+def trace(request, request_id):
+    return f"/traces/{request_id}"
+
+def includeme(config):
+    config.add_done("noted", "Noted & kept.")
+    config.add_error_link("Find its trace", trace, role="admin")
+"""
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    service = make_service(**{"PYRAMID.INCLUDES": "told"})
+    browser = Browser(service)
+    assert browser.open("/projects?done=noted").html.find("p", string="Noted & kept.")
+    assert "Noted" not in browser.open("/projects?done=Noted").text
+    lost = browser.open("/projects/nothing", 404)
+    link = lost.html.find("a", string="Find its trace")
+    assert link["href"] == f"/traces/{lost.headers['X-Request-Id']}"
+    assert "Find its trace" not in Browser(service, "rita@example.com").open("/projects/nothing", 404).text
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,14 @@ def asserts_first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return False
 
 
-@pytest.mark.parametrize("room", DOMAINS)
-def test_every_use_case_asserts_a_role_first_or_is_listed_with_its_reason(room):
-    lax = {name for name, strict in use_cases(DOMAINS[room]).items() if not strict}
-    assert lax == {name for listed, name in EXCEPTIONS if listed == room}
+@pytest.mark.parametrize("module", DOMAINS)
+def test_every_use_case_asserts_a_role_first_or_is_listed_with_its_reason(module):
+    lax = {name for name, strict in use_cases(DOMAINS[module]).items() if not strict}
+    assert lax == {name for listed, name in EXCEPTIONS if listed == module}
 
 
-def test_the_exceptions_name_rooms_that_exist():
-    assert {room for room, _ in EXCEPTIONS} <= set(DOMAINS)
+def test_the_exceptions_name_modules_that_exist():
+    assert {module for module, _ in EXCEPTIONS} <= set(DOMAINS)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_exceptions_name_rooms_that_exist():
         "if at:\n        assert_can(call, READER, at)",
         "found = assert_can(call, READER, at)",
         "assert assert_can",
-        "confirm(call, at)",
+        "recheck_by_id(call, at)",
     ],
 )
 def test_the_law_of_assertions_bites(body):

@@ -1,4 +1,4 @@
-"""The law of imports: `.importlinter` holds the order of packages and of floors; here it is seen to bite."""
+"""The law of imports: `.importlinter` holds the order of packages and of layers; here it is seen to bite."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "secretsvc"
-DOORS = sorted(PACKAGE.glob("*/__init__.py"))
+INITS = sorted(PACKAGE.glob("*/__init__.py"))
 #: Unlawful each by itself.
 PLANTED = {
-    "secretsvc.audit.rules.recording": "from secretsvc.authorization.rules.snapshot import assert_can",
+    "secretsvc.audit.rules.recording": "from secretsvc.authorization.rules.asserting import assert_can",
     "secretsvc.authorization.rules.last_admin": "from secretsvc.projects.rules import find_project",
-    "secretsvc.authentication.jose": "from secretsvc.authorization.rules.snapshot import is_live",
-    "secretsvc.tables.projects": "from secretsvc.authorization.rules.snapshot import is_live",
+    "secretsvc.authentication.jose": "from secretsvc.authorization.rules.snapshot import not_expired",
+    "secretsvc.tables.projects": "from secretsvc.authorization.rules.snapshot import not_expired",
     "secretsvc.projects.rules": "def later():\n    from secretsvc.projects import domain",
     "secretsvc.secrets.rules.known": "from ..domain import editing",
     "secretsvc.secrets.rules.planning": "import secretsvc.secrets.domain.editing",
@@ -34,10 +34,10 @@ PLANTED = {
     "secretsvc.kernel.clock": "import pyramid",
     "secretsvc.db.session": "from secretsvc.tables.identities import identity",
     "secretsvc.web.views": "from secretsvc.db.engine import Mode",
-    "secretsvc.web.pages": "from secretsvc.authorization.rules.snapshot import assert_can",
+    "secretsvc.web.pages": "from secretsvc.authorization.rules.asserting import assert_can",
     "secretsvc.web.forms": "from zope.sqlalchemy import mark_changed",
     "secretsvc.devproxy.page": "from secretsvc.authentication.assertions import Verifier",
-    "secretsvc.service": "from secretsvc.secrets.rules.rows import open_value",
+    "secretsvc.registry": "from secretsvc.secrets.rules.rows import open_value",
 }
 
 
@@ -75,15 +75,15 @@ def test_a_new_package_must_have_its_place_in_the_order(tmp_path):
     assert "helpers" in lint(tmp_path)
 
 
-def test_a_new_floor_must_have_its_place_in_the_order(tmp_path):
+def test_a_new_layer_must_have_its_place_in_the_order(tmp_path):
     copy_with({}, tmp_path)
     (tmp_path / "secretsvc" / "projects" / "helpers.py").touch()
     assert "helpers" in lint(tmp_path)
 
 
-def test_a_cycle_within_a_floor_is_seen(tmp_path):
+def test_a_cycle_within_a_layer_is_seen(tmp_path):
     copy_with({"secretsvc.secrets.rules.planning": "from secretsvc.secrets.rules import writing"}, tmp_path)
-    assert "acyclic by removing 1 dependency:\n\n- .writing -> .planning" in lint(tmp_path)
+    assert "acyclic by removing 1 dependency:\n\n- .planning -> .writing" in lint(tmp_path)
 
 
 def imported_by(source: str) -> list[str]:
@@ -95,7 +95,7 @@ def imported_by(source: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", DOORS, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", INITS, ids=lambda path: path.parent.name)
 def test_what_includes_a_package_names_its_modules_by_dotted_strings(path):
     if path.parent.name != "devproxy":
         assert imported_by(path.read_text("utf-8")) == []

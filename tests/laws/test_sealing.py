@@ -1,4 +1,4 @@
-"""Nothing is sealed but behind the guard, `secrets/rules/sealing.py` (decision 0028)."""
+"""Nothing is sealed but behind the guard, `secrets/rules/sealing.py` (decision 0025)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOURCES = {str(path.relative_to(PACKAGE)): path.read_text() for path in sorted(P
 
 
 def seals_by_itself(source: str) -> list[int]:
-    """The lines that reach for what a compartment seals with."""
+    """The lines that reach for what an `EnvironmentCipher` seals with."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(source))
@@ -35,9 +35,9 @@ def test_the_guard_seals():
 @pytest.mark.parametrize(
     "source",
     [
-        "call.ring.within(place.id).seal(value, key, 1)",
-        "inside.seal_under(kid, value, key, 1)",
-        "sealer = inside.seal",
+        "call.ring.within(environment.id).seal(value, key, 1)",
+        "cipher.seal_under(kid, value, key, 1)",
+        "sealer = cipher.seal",
     ],
 )
 def test_the_law_of_sealing_bites(source):

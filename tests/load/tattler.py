@@ -1,4 +1,4 @@
-"""A wing that does what none may: it prints and logs what it is given. It shows that the search can find."""
+"""A package that does what none may: it prints and logs its input. It shows that the search can find."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_a_value_leaves_no_trace_in_logs_answers_audit_or_database(scene: Scene)
 
 @pytest.fixture
 def tattled(scene: Scene) -> dict[str, bytes]:
-    """Everything hidden, said aloud by a wing that should not be there."""
+    """Everything hidden, said aloud by a package that should not be there."""
     tattler = scene.deployment.add(debug=True, ini="pyramid.includes = load.tattler")
     client = scene.admin(scene.deployment.processes.index(tattler))
     body = {"mode": "merge", "set": {"KEPT": scene.canary}}

@@ -1,4 +1,4 @@
-"""Processes that start at once with a key that is not in use: no envelope is ever theirs (decision 0028)."""
+"""Processes that start at once with a key that is not in use: no envelope is ever theirs (decision 0025)."""
 
 from __future__ import annotations
 

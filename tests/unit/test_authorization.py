@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from secretsvc.kernel.authorization import (
     ScopeType,
     decide,
     decide_row,
+    is_expired,
     sees,
     sees_project,
 )
@@ -174,3 +176,10 @@ def test_roles_imply_the_lesser_ones():
         (Role.ADMIN, Role.WRITER),
         (Role.ADMIN, Role.ADMIN),
     ]
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "expired"), [(None, False), (0, True), (999, True), (1_000, True), (1_001, False)]
+)
+def test_a_grant_is_expired_from_the_very_moment_at_which_it_ends(expires_at, expired):
+    assert is_expired(expires_at, 1_000) is expired

@@ -227,9 +227,9 @@ def test_a_sound_ring_passes_its_check() -> None:
 
 def test_a_cipher_that_does_not_open_what_it_seals_fails_the_check() -> None:
     ring = KeyRing(ONE, TWO)
-    locks = ring.within(uuid.UUID(int=0), "ring-check/1")._locks
+    keys = ring.within(uuid.UUID(int=0), "ring-check/1")._keys
     broken: Any = SimpleNamespace(encrypt=AESGCM(ONE).encrypt, decrypt=AESGCM(TWO).decrypt)
-    locks[ring.kids[1]] = locks[ring.kids[1]]._replace(cipher=broken)
+    keys[ring.kids[1]] = keys[ring.kids[1]]._replace(cipher=broken)
     with pytest.raises(ServerMisconfigured):
         ring.check()
 
@@ -242,11 +242,11 @@ def test_a_cipher_that_computes_something_else_fails_the_check(monkeypatch: pyte
 
 def test_compartments_are_kept_but_not_without_bound() -> None:
     ring = KeyRing(ONE, None)
-    for n in range(crypto.CACHED_COMPARTMENTS + 10):
+    for n in range(crypto.CACHED_CIPHERS + 10):
         sealed(ring, b"", Context(uuid.UUID(int=n), "K", 1))
-    assert ring._compartment.cache_info().currsize == crypto.CACHED_COMPARTMENTS
+    assert ring._cipher.cache_info().currsize == crypto.CACHED_CIPHERS
     assert opened(ring, *sealed(ring, PLAIN, CONTEXT), CONTEXT) == PLAIN
-    assert ring._compartment.cache_info().hits >= 1
+    assert ring._cipher.cache_info().hits >= 1
 
 
 def test_a_generated_master_key_is_one_that_the_settings_take() -> None:

@@ -180,7 +180,7 @@ def test_known_keys_work_for_a_day_of_outage_and_no_longer(server: KeyServer, cl
         assert outcome(keys, "rsa-1") == "found"
         clock.advance(DAY / 24 - 1)
     assert outcome(keys, "rsa-1") == "found"
-    assert eventually(lambda: keys._flight is None)
+    assert eventually(lambda: keys._pending is None)
     clock.advance(24)
     assert outcome(keys, "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
     server.answer = good
@@ -195,7 +195,7 @@ def test_during_an_outage_refreshes_keep_the_cool_down_too(server: KeyServer, cl
     clock.advance(jwks.SOFT_LIFE)
     for _ in range(100):
         assert outcome(keys, "rsa-1") == "found"
-        assert eventually(lambda: keys._flight is None)
+        assert eventually(lambda: keys._pending is None)
     assert server.hits == 2
 
 
@@ -214,14 +214,14 @@ def test_the_outcome_of_an_attempt_that_was_given_up_changes_nothing(
     clock.advance(jwks.SOFT_LIFE)
     keys.find("rsa-1", "RS256")
     assert eventually(lambda: server.hits == 2)
-    given_up = keys._flight
+    given_up = keys._pending
     server.answer = good
     clock.advance(COOLDOWN)
     keys.find("rsa-1", "RS256")
-    assert eventually(lambda: server.hits == 3 and keys._flight is None)
+    assert eventually(lambda: server.hits == 3 and keys._pending is None)
     release.set()
     assert given_up is not None
-    assert given_up.landed.wait(3)
+    assert given_up.finished.wait(3)
     assert outcome(keys, "rsa-1") == "found"
 
 
@@ -238,7 +238,7 @@ def test_the_generation_changes_with_the_set_and_only_then(
     assert first != empty
     clock.advance(jwks.SOFT_LIFE)
     assert keys.generation == first
-    assert eventually(lambda: server.hits == 2 and keys._flight is None)
+    assert eventually(lambda: server.hits == 2 and keys._pending is None)
     assert keys.generation == first
     assert keys.find("rsa-1", "RS256") is key
     server.serve(issuer.jwks("rsa-1", "ec-1"))

@@ -103,7 +103,7 @@ def test_a_failing_source_leaves_known_keys_and_makes_others_unavailable(
     assert time.monotonic() - began < DEADLINE + 0.3
     clock.advance(jwks.SOFT_LIFE)
     assert outcome(keys, "rsa-1") == "found"
-    assert eventually(lambda: keys._flight is None)
+    assert eventually(lambda: keys._pending is None)
     assert outcome(keys, "rsa-1") == "found"
     assert server.hits == 3
 

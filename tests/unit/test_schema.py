@@ -9,7 +9,7 @@ import pytest
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.web.containers import Items, ListOf, Nullable, SecretMap
+from secretsvc.web.containers import Items, ListOf, MapOf, Nullable
 from secretsvc.web.schema import Body, Variants, example_of, field_schema, optional, required, validate
 from secretsvc.web.types import Boolean, Choice, Identifier, Integer, Slug, Text, Type, described
 
@@ -24,7 +24,7 @@ class Outer(Body):
     inner = Inner(missing=colander.drop)
     name = required(Text(maximum=9))
     numbers = optional(ListOf(ListOf(Integer())))
-    values = optional(SecretMap(Integer()))
+    values = optional(MapOf(Slug(), Integer()))
 
 
 CHOOSE = Variants("kind", {"one": Inner(), "other": Outer()})
@@ -52,8 +52,8 @@ def issues(schema: Any, values: dict[str, Any]) -> list[tuple[str, str]]:
             ["numbers.1.0", "numbers.1.2", "numbers.2"],
         ),
         (
-            {"slug": "a", "name": "n", "values": {"A": "x", "1": 5, "B": 1, "C": None}},
-            ["values.A", "values.1", "values.C"],
+            {"slug": "a", "name": "n", "values": {"a": "x", "B": 5, "c": 1, "d": None}},
+            ["values.a", "values.B", "values.d"],
         ),
     ],
 )
@@ -87,7 +87,7 @@ def test_while_it_is_open_which_schema_counts_what_is_in_none_is_told(
 
 
 def test_what_is_right_is_read_as_before() -> None:
-    values = {"slug": "a", "inner": {"count": 1}, "name": "n", "numbers": [[1], []], "values": {"A": 1}}
+    values = {"slug": "a", "inner": {"count": 1}, "name": "n", "numbers": [[1], []], "values": {"a": 1}}
     assert validate(Outer(), values) == values
 
 
@@ -128,7 +128,8 @@ class WithMapping(Body):
     [
         (Odd(), r"\.Odd "),
         (ListOf(Odd()), r"\.Odd "),
-        (SecretMap(Odd()), r"\.Odd "),
+        (MapOf(Slug(), Odd()), r"\.Odd "),
+        (MapOf(Odd(), Slug()), r"\.Odd "),
         (WithOdd(), r"\.Odd "),
         (Items(WithOdd()), r"\.Odd "),
         (Nullable(WithOdd()), r"\.Odd "),
@@ -174,6 +175,6 @@ def test_null_is_described_where_it_is_taken(type_: Type, expected: dict[str, An
 
 
 def test_words_that_may_stand_for_an_id_are_described() -> None:
-    id_, words = described(Identifier(words=("system",)))["anyOf"]
+    id_, words = described(Identifier(literals=("system",)))["anyOf"]
     assert id_ == described(Identifier())
     assert words == {"enum": ["system"]}

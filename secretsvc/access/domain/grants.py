@@ -17,7 +17,7 @@ from secretsvc.access.rules.grants import (
     select_grants,
     within_administered,
 )
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.rules import find_identity
 from secretsvc.kernel.authorization import Role

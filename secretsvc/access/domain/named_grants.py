@@ -20,7 +20,7 @@ from secretsvc.access.rules.grants import (
     within_administered,
 )
 from secretsvc.access.rules.holders import GROUP, Holder, find_holder
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, assert_can, confirm
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, recheck_by_id
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, administered, decide
 from secretsvc.kernel.call import Call
@@ -92,7 +92,7 @@ def grants_within(call: Call, at: Address) -> list[NamedGrant]:
     assert_can(call, Role.ADMIN, at)
     if at.environment is None:
         found = find_project(call, at)
-        confirm(call, found.id)
+        recheck_by_id(call, found.id)
         return _all(call, grant.c.project_id == found.id)
     return _all(call, grant.c.environment_id == find_environment(call, at).id)
 
@@ -129,18 +129,18 @@ def grantable_scopes(call: Call) -> Scopes:
     held = list(administered(call.snapshot))
     whole = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
     single = {one.environment_id for one in held if one.environment_id is not None}
-    mine = true() if everywhere else or_(project.c.id.in_(whole), environment.c.id.in_(single))
+    condition = true() if everywhere else or_(project.c.id.in_(whole), environment.c.id.in_(single))
     statement = (
         select(project.c.id, project.c.slug, environment.c.slug.label("environment"))
         .outerjoin_from(project, environment)
-        .where(mine)
+        .where(condition)
         .order_by(project.c.slug, environment.c.slug)
     )
     found: dict[str, ProjectScopes] = {}
     for row in call.connection.execute(statement):
-        places = found.setdefault(row.slug, ProjectScopes(row.slug, everywhere or row.id in whole, []))
+        scopes = found.setdefault(row.slug, ProjectScopes(row.slug, everywhere or row.id in whole, []))
         if row.environment is not None:
-            places.environments.append(row.environment)
+            scopes.environments.append(row.environment)
     return Scopes(everywhere, list(found.values()))
 
 

@@ -8,8 +8,9 @@ from uuid import UUID
 from sqlalchemy import select
 
 from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain, source_of
-from secretsvc.authorization.rules.admission import is_listed, with_listing
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, load_standing
+from secretsvc.authorization.rules.admission import is_bootstrap_admin, with_bootstrap_grant
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
@@ -46,7 +47,7 @@ class MemberOf:
 
 
 def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions:
-    """Each scope that a live grant names, with every source (specification, "Access")."""
+    """Each scope that an unexpired grant names, with every source (specification, "Access")."""
     assert_admin_somewhere(call)
     found = find_identity(call, identity_id)
     explained, groups = _explanation(call, found)
@@ -76,8 +77,8 @@ def groups_of(call: Call, identity_id: UUID) -> list[MemberOf]:
 def _explanation(call: Call, found: Identity) -> tuple[list[Explained], dict[UUID, GroupRef]]:
     principal = Principal(Kind(found.kind), found.subject)
     grants = load_standing(call.connection, principal, call.now).grants
-    if is_listed(call.settings, principal):
-        grants = with_listing(grants)
+    if is_bootstrap_admin(call.settings, principal):
+        grants = with_bootstrap_grant(grants)
     return explain(GrantSnapshot(grants, found.disabled)), _groups(call, grants)
 
 

@@ -1,4 +1,4 @@
-"""Who can read this: everybody who holds a role at one place, and the grant that decides it."""
+"""Who can read this: everybody who holds a role at one scope, and the grant that decides it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from sqlalchemy import (
 )
 
 from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_at, source_of
-from secretsvc.authorization.rules.admission import with_listing
-from secretsvc.authorization.rules.snapshot import assert_can, confirm, is_live
+from secretsvc.authorization.rules.admission import with_bootstrap_grant
+from secretsvc.authorization.rules.asserting import assert_can, recheck_by_id
+from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.identity.rules import Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
@@ -34,7 +35,7 @@ from secretsvc.tables.identities import identity
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """An identity that may read at a place, and by which grant."""
+    """An identity that may read at a scope, and by which grant."""
 
     identity: Identity
     role: Role
@@ -53,9 +54,9 @@ def readers(call: Call, at: Address) -> list[Reader]:
     held: dict[UUID, tuple[HeldGrant, ...]] = {}
     for row in rows:
         held[row["id"]] = (*held.get(row["id"], ()), _grant(row, at))
-    for listed in _listed(call):
-        people[listed.id] = listed
-        held[listed.id] = with_listing(held.get(listed.id, ()))
+    for admin in _bootstrap_admins(call):
+        people[admin.id] = admin
+        held[admin.id] = with_bootstrap_grant(held.get(admin.id, ()))
     explained = {holder: explain_at(GrantSnapshot(grants), at) for holder, grants in held.items()}
     found = _readers(people, explained, groups)
     return sorted(found, key=lambda one: (-one.role.rank, one.identity.subject, one.identity.kind))
@@ -70,10 +71,10 @@ def _readers(
 
 
 def _covers(call: Call, at: Address) -> ColumnElement[bool]:
-    """The condition that a grant's scope is the place or lies above it."""
+    """The condition that a grant's scope is the address or lies above it."""
     if at.environment is None:
         project_id, below = find_project(call, at).id, []
-        confirm(call, project_id)
+        recheck_by_id(call, project_id)
     else:
         found = find_environment(call, at)
         project_id, below = found.project_id, [grant.c.environment_id == found.id]
@@ -83,7 +84,7 @@ def _covers(call: Call, at: Address) -> ColumnElement[bool]:
 
 
 def _held_where(condition: ColumnElement[bool]) -> Any:
-    """The live grants of enabled identities, their own and those of their groups, in one statement."""
+    """The unexpired grants of enabled identities, their own and those of their groups, in one statement."""
     direct = _columns(cast(null(), group.c.slug.type)).join(grant, grant.c.identity_id == identity.c.id)
     shared = (
         _columns(group.c.slug)
@@ -91,7 +92,7 @@ def _held_where(condition: ColumnElement[bool]) -> Any:
         .join(group, group.c.id == group_member.c.group_id)
         .join(grant, grant.c.group_id == group.c.id)
     )
-    usable = and_(condition, is_live(), ~identity.c.disabled)
+    usable = and_(condition, not_expired(), ~identity.c.disabled)
     return union_all(direct.where(usable), shared.where(usable))
 
 
@@ -112,7 +113,7 @@ def _identity(row: RowMapping) -> Identity:
 
 
 def _grant(row: RowMapping, at: Address) -> HeldGrant:
-    """A row as a grant at the place or above it, which is why its slugs are known."""
+    """A row as a grant at the address or above it, which is why its slugs are known."""
     scope_type = ScopeType(row["scope_type"])
     project = at.project if scope_type is not ScopeType.GLOBAL else None
     environment = at.environment if scope_type is ScopeType.ENVIRONMENT else None
@@ -127,10 +128,12 @@ def _grant(row: RowMapping, at: Address) -> HeldGrant:
     )
 
 
-def _listed(call: Call) -> list[Identity]:
+def _bootstrap_admins(call: Call) -> list[Identity]:
     """The known and enabled among those whom `BOOTSTRAP_ADMINS` names; it names people only."""
     subjects = call.settings.bootstrap_admins
     if not subjects:
         return []
-    mine = and_(identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), ~identity.c.disabled)
-    return [Identity(**row) for row in call.connection.execute(select(identity).where(mine)).mappings()]
+    condition = and_(
+        identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), ~identity.c.disabled
+    )
+    return [Identity(**row) for row in call.connection.execute(select(identity).where(condition)).mappings()]

@@ -9,7 +9,8 @@ from sqlalchemy import BigInteger, cast, exists, func, select
 
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.narrowing import auditable_denials
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, is_live
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.call import Call
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
@@ -17,7 +18,7 @@ from secretsvc.tables.identities import identity
 
 @dataclass(frozen=True, slots=True)
 class UnknownIdentity:
-    """A subject that was denied and holds no live grant; times in epoch milliseconds."""
+    """A subject that was denied and holds no unexpired grant; times in epoch milliseconds."""
 
     subject: str
     kind: str
@@ -49,10 +50,10 @@ def unknown_identities(call: Call) -> list[UnknownIdentity]:
 
 
 def _holds_anything(identity_id: Any) -> Any:
-    direct = exists().where(grant.c.identity_id == identity_id, is_live())
+    direct = exists().where(grant.c.identity_id == identity_id, not_expired())
     shared = exists().where(
         group_member.c.identity_id == identity_id,
         grant.c.group_id == group_member.c.group_id,
-        is_live(),
+        not_expired(),
     )
     return direct | shared

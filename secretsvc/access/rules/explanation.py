@@ -21,7 +21,7 @@ class GroupRef:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A grant that confers a role; `grant_id` is None for a listing that has no row yet."""
+    """A grant that confers a role; `grant_id` is None for a bootstrap admin's that has no row yet."""
 
     grant_id: UUID | None
     group: GroupRef | None
@@ -44,7 +44,7 @@ class Explained:
 
 
 def explain(snapshot: GrantSnapshot) -> list[Explained]:
-    """One entry for each scope that a live grant names, widest first.
+    """One entry for each scope that an unexpired grant names, widest first.
 
     A disabled identity has its sources and no role (specification, "Access"). What it says equals what
     `decide` enforces.

@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, true,
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.last_admin import keeping_an_admin
-from secretsvc.authorization.rules.snapshot import confirm, not_found
+from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
+from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered
@@ -106,12 +106,12 @@ def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
 
     Raises `Conflict` for the same holder, scope and role, expired or not.
     """
-    place = _scope_columns(call, terms.scope)
+    scope = _scope_columns(call, terms.scope)
     row = {
         "id": new_id(),
         **holder,
         "scope_type": terms.scope.scope_type.value,
-        **place,
+        **scope,
         "role": terms.role.value,
         "expires_at": terms.expires_at,
         "created_at": call.now,
@@ -154,7 +154,7 @@ def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Gran
 
 def remove_grant(call: Call, found: Grant) -> None:
     """Removes a grant unless the last usable global admin goes with it. Raises `LastAdmin`."""
-    with keeping_an_admin(call):
+    with last_admin_guard(call):
         if not delete_one(call.connection, delete(grant).where(grant.c.id == found.id)):
             raise NotFound(GRANT_NOT_FOUND)
     _record(call, f"{found.action}.delete", found, _terms(found))
@@ -168,7 +168,7 @@ def change_grant(
     Whoever raises the role or lengthens the time must be an admin at the scope by another grant. Raises as
     `find_grant` does, `Conflict` for what would equal another grant of the holder, and `LastAdmin`.
     """
-    with keeping_an_admin(call):
+    with last_admin_guard(call):
         # Read only now that no other change can come in between: whether this one raises depends on it.
         found = find_grant(call, grant_id, group_id)
         changed = replace(found, **changes)
@@ -201,7 +201,7 @@ def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
     row = call.connection.execute(statement).mappings().first()
     if row is None:
         raise not_found(call, scope)
-    confirm(call, *row.values())
+    recheck_by_id(call, *row.values())
     return {"environment_id": None, **row}
 
 
@@ -232,7 +232,7 @@ def _write(call: Call, changed: Grant) -> None:
 
 def _roles_at(snapshot: GrantSnapshot, found: Grant) -> list[Role]:
     """The roles that the caller holds at a grant's scope."""
-    return [one.role for one in snapshot.live if _covers(one, found)]
+    return [one.role for one in snapshot.effective_grants if _covers(one, found)]
 
 
 def _covers(held: HeldGrant, found: Grant) -> bool:

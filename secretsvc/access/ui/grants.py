@@ -1,4 +1,4 @@
-"""The pages of grants, and of those who asked in vain; what every form about grants is read with."""
+"""The pages of grants, and of unknown identities; what every form about grants is read with."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from secretsvc.access.resources import Access, Grants
 from secretsvc.access.rules.grants import SOON_MS, Grant, Terms
 from secretsvc.access.rules.holders import Holder
 from secretsvc.db.paging import Window
+from secretsvc.kernel.authorization import is_expired
 from secretsvc.kernel.errors import Conflict, ValidationFailed
 from secretsvc.web.pages import cursor_of, see_other
 from secretsvc.web.tree import PAGES
@@ -65,7 +66,7 @@ def remove_grant(context: Any, request: Any) -> Any:
     return remove_chosen(request, context.path(PAGES))
 
 
-def remove_listed_grant(_context: Access, request: Any) -> Any:
+def remove_grant_from_list(_context: Access, request: Any) -> Any:
     """The same in the list, below which a name would be a grant's id."""
     return remove_chosen(request, "/grants")
 
@@ -106,7 +107,7 @@ def read_expiry(request: Any) -> int | None:
     Raises `ValidationFailed`, also for what is past: nobody means to type a grant that holds nothing.
     """
     expires_at = _moment(request.form["expires_at"].strip())
-    if expires_at is not None and expires_at <= request.call.now:
+    if is_expired(expires_at, request.call.now):
         raise ValidationFailed.at("expires_at", "Must lie in the future; it is read as UTC.")
     return expires_at
 
@@ -143,9 +144,9 @@ def _moment(text: str) -> int | None:
 
 
 def add_macros(event: Any) -> None:
-    """Gives every template the wing's macros and what they need: other wings' pages tell of access too."""
+    """Gives every template the macros of access and what they need: other packages show grants too."""
     if event["renderer_name"].endswith(".pt"):
-        event["soon"] = SOON_MS
+        event["soon"], event["is_expired"] = SOON_MS, is_expired
         event["access"] = get_renderer("secretsvc.access:templates/access.pt").implementation().macros
 
 
@@ -155,8 +156,9 @@ def includeme(config: Any) -> None:
     page = {"context": Grants, "template": "secretsvc.access:templates/grants.pt", "role": ADMIN_SOMEWHERE}
     config.add_page(grants_page, **page)
     config.add_form(create_grant, redraw=grants_page, **page)
+    config.add_done("granted", "Granted.")
     page["context"] = Access
-    config.add_form(remove_listed_grant, name="remove-grant", redraw=grants_page, **page)
+    config.add_form(remove_grant_from_list, name="remove-grant", redraw=grants_page, **page)
     config.add_page(
         unknown_page,
         context=Access,

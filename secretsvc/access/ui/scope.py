@@ -15,7 +15,7 @@ NAME = "access"
 
 
 def access_page(context: Any, request: Any) -> Any:
-    """Everybody who holds a role here, and the grants on this place and below."""
+    """Everybody who holds a role here, and the grants on this scope and below."""
     at = context.address
     return {
         "readers": readers_domain.readers(request.call, at),
@@ -29,12 +29,12 @@ def remove_grant(context: Any, request: Any) -> Any:
 
 
 def includeme(config: Any) -> None:
-    """Declares the page of either place."""
+    """Declares the page of either scope."""
     for context in (Project, Environment):
         page = {
             "context": context,
             "name": NAME,
-            "template": "secretsvc.access:templates/place.pt",
+            "template": "secretsvc.access:templates/scope.pt",
             "role": Role.ADMIN,
         }
         config.add_page(access_page, **page)

@@ -1,1 +1,1 @@
-"""What use cases lean on: to record what they did and what they refused."""
+"""Audit records of what use cases did and of what they refused."""

@@ -1,7 +1,7 @@
 """Writing denials: each identity's up to a limit, and of an absent thing as much as of an invisible one.
 
 An invisible thing costs a durable record. For an absent one the same is written and undone, before a commit
-that is durable all the same, so that the time of an answer does not tell one from the other (decision 0027).
+that is durable all the same, so that the time of an answer does not tell one from the other (decision 0024).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlalchemy import BigInteger, Connection, Engine, bindparam, text
 from secretsvc.audit.models import EVERYWHERE, REFUSALS
 from secretsvc.audit.rules.recording import DENIED, write
 from secretsvc.db.base import Id
-from secretsvc.db.driver import execute_last, write_at_end
+from secretsvc.db.driver import deferred_write_transaction, execute_with_commit
 from secretsvc.db.prepared import Prepared
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.settings import Settings
@@ -60,7 +60,7 @@ class DenialLog:
         identity_id = call.actor.identity_id
         untold = left_out = self._left_out.take(identity_id)
         try:
-            with write_at_end(engine) as connection:
+            with deferred_write_transaction(engine) as connection:
                 # Kept in any case: it makes the commit durable, and has an identity's refusals wait in turn.
                 _COUNT.run(connection, _counted(call, REFUSALS))
                 for denial in denials:
@@ -98,7 +98,7 @@ class LeftOut:
 
 
 def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int) -> None:
-    execute_last(connection, "SAVEPOINT denial", ())
+    execute_with_commit(connection, "SAVEPOINT denial", ())
     write(
         connection,
         call.actor,
@@ -112,8 +112,8 @@ def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int
     )
     # The row that is there already: a repeated denial finds its own, too.
     scope_id = denial.environment_id or denial.project_id or EVERYWHERE
-    _COUNT.run_last(connection, _counted(call, REFUSALS if denial.absent else scope_id))
-    execute_last(connection, "ROLLBACK TO denial" if denial.absent else "RELEASE denial", ())
+    _COUNT.run_with_commit(connection, _counted(call, REFUSALS if denial.absent else scope_id))
+    execute_with_commit(connection, "ROLLBACK TO denial" if denial.absent else "RELEASE denial", ())
 
 
 def _counted(call: Call, scope_id: UUID) -> dict[str, Any]:

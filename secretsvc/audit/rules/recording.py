@@ -59,7 +59,7 @@ def write(
     detail: Mapping[str, Any] | None = None,
 ) -> None:
     """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds."""
-    _INSERT.run_last(
+    _INSERT.run_with_commit(
         connection,
         {
             "id": new_id(),

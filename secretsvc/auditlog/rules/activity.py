@@ -1,4 +1,4 @@
-"""How much happened when: the rows of a selection, counted in equal stretches of time."""
+"""How much happened when: the rows of a selection, as a histogram of equal buckets."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from secretsvc.auditlog.rules.selection import AuditFilter, select_roughly
 from secretsvc.kernel.call import Call
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-#: What is looked at where nobody says since when.
-USUAL = 7 * DAY
-#: The lengths that a stretch may have; beyond them it has whole days.
-STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY)
-#: About how many stretches there are at most; the first may have to begin a little earlier.
-STRETCHES = 28
+#: How far back is looked at where no `since` is given.
+DEFAULT_WINDOW = 7 * DAY
+#: The lengths that a bucket may have; beyond them it has whole days.
+BUCKET_SIZES = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY)
+#: About how many buckets there are at most; the first may have to begin a little earlier.
+MAX_BUCKETS = 28
 #: The newest rows are counted, and no more than these: a longer look would grow with the log.
 COUNTED = 10_000
-#: The number of no stretch: of rows that were read but lie outside the times asked for.
-OUTSIDE = -1
+#: Instead of a bucket's number: of rows that were read but lie outside the times asked for.
+NO_BUCKET = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Bucket:
     """What happened from `start` until before `end`, both in epoch milliseconds."""
 
     start: int
@@ -43,24 +43,24 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Stretches of equal length, oldest first; `cut` where only the newest rows were counted."""
+    """Buckets of equal length, oldest first; `cut` where only the newest rows were counted."""
 
-    stretches: list[Stretch]
+    buckets: list[Bucket]
     cut: bool
 
     @property
     def total(self) -> int:
         """How many rows were counted."""
-        return sum(one.total for one in self.stretches)
+        return sum(one.total for one in self.buckets)
 
 
 def count_activity(call: Call, reach: Reach, asked: AuditFilter) -> Activity:
     """Counts what a filter selects between its times, else in the last seven days; one statement.
 
-    There are no stretches where the times leave no room for any.
+    There are no buckets where `since` is not before `until`.
     """
     until = call.now + 1 if asked.until is None else min(asked.until, call.now + 1)
-    since = max(until - USUAL, 0) if asked.since is None else asked.since
+    since = max(until - DEFAULT_WINDOW, 0) if asked.since is None else asked.since
     if since >= until:
         return Activity([], cut=False)
     asked = replace(asked, since=since, cursor=None, after=None)
@@ -69,25 +69,25 @@ def count_activity(call: Call, reach: Reach, asked: AuditFilter) -> Activity:
     how_many = (until - 1 - start) // length + 1
     counts = _counts(call, reach, asked, start, length)
     found = [[0, 0] for _ in range(how_many)]
-    for stretch, denied, count in counts:
-        if stretch != OUTSIDE:
+    for bucket, denied, count in counts:
+        if bucket != NO_BUCKET:
             # What another process wrote in this very moment may lie a little ahead of our clock.
-            found[min(stretch, how_many - 1)][denied] += count
-    stretches = [
-        Stretch(start + number * length, start + (number + 1) * length, *both)
+            found[min(bucket, how_many - 1)][denied] += count
+    buckets = [
+        Bucket(start + number * length, start + (number + 1) * length, *both)
         for number, both in enumerate(found)
     ]
     if sum(count for *_, count in counts) <= COUNTED:
-        return Activity(stretches, cut=False)
+        return Activity(buckets, cut=False)
     # What lies before the oldest row that was counted is not known to be nothing.
-    return Activity([*dropwhile(lambda one: not one.total, stretches)], cut=True)
+    return Activity([*dropwhile(lambda one: not one.total, buckets)], cut=True)
 
 
 def _length(span: int) -> int:
-    for step in STEPS:
-        if span <= step * STRETCHES:
+    for step in BUCKET_SIZES:
+        if span <= step * MAX_BUCKETS:
             return step
-    return -(-span // (STRETCHES * DAY)) * DAY
+    return -(-span // (MAX_BUCKETS * DAY)) * DAY
 
 
 def _counts(
@@ -98,8 +98,8 @@ def _counts(
     outside = rows.created_at < asked.since
     if asked.until is not None:
         outside = or_(outside, rows.created_at >= asked.until)
-    stretch = case((outside, OUTSIDE), else_=(rows.created_at - start) // length).label("stretch")
-    placed = select(stretch, rows.outcome).subquery().c
-    statement = select(placed.stretch, placed.outcome, func.count()).group_by(placed.stretch, placed.outcome)
+    bucket = case((outside, NO_BUCKET), else_=(rows.created_at - start) // length).label("bucket")
+    placed = select(bucket, rows.outcome).subquery().c
+    statement = select(placed.bucket, placed.outcome, func.count()).group_by(placed.bucket, placed.outcome)
     found = call.connection.execute(statement)
     return [(number, outcome == DENIED, count) for number, outcome, count in found]

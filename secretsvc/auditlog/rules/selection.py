@@ -1,4 +1,4 @@
-"""The rows of the audit log that are asked for: their conditions, a page of them, the places they name."""
+"""The rows of the audit log that are asked for: their conditions, a page of them, the scopes they name."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class AuditFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """The slugs of places that still exist: of projects by id, and of environments with their project's."""
+class ScopeSlugs:
+    """The slugs of scopes that still exist: of projects by id, and of environments with their project's."""
 
     projects: dict[UUID, str]
     environments: dict[UUID, tuple[str, str]]
@@ -97,7 +97,7 @@ def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[S
 
 
 def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnElement[bool]]:
-    """The conditions of a filter beside its place; `scoped` where an index of a scope leads to the rows."""
+    """The conditions of a filter beside its scope; `scoped` where an index of a scope leads to the rows."""
     row = audit_record.c
     conditions: list[ColumnElement[bool]] = []
     if asked.actor is not None:
@@ -122,8 +122,8 @@ def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[Colu
     return conditions
 
 
-def places_of(call: Call, rows: Iterable[RowMapping]) -> Places:
-    """The slugs of the places that rows name, where they still exist; two statements."""
+def scope_slugs(call: Call, rows: Iterable[RowMapping]) -> ScopeSlugs:
+    """The slugs of the scopes that rows name, where they still exist; two statements."""
     rows = list(rows)
     projects = select(project.c.id, project.c.slug).where(project.c.id.in_(_ids(rows, "project_id")))
     environments = (
@@ -131,7 +131,7 @@ def places_of(call: Call, rows: Iterable[RowMapping]) -> Places:
         .join_from(environment, project)
         .where(environment.c.id.in_(_ids(rows, "environment_id")))
     )
-    return Places(
+    return ScopeSlugs(
         {found.id: found.slug for found in call.connection.execute(projects)},
         {found.id: (found.project, found.slug) for found in call.connection.execute(environments)},
     )

@@ -1,4 +1,4 @@
-"""The geometry of the chart of activity; a drawing is `HEIGHT` high and `STEP` wide for each stretch."""
+"""The geometry of the chart of activity; a drawing is `HEIGHT` high and `STEP` wide for each bucket."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ HEIGHT, STEP, GAP = 100, 10, 2
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A stretch's column, denials at its foot and successes upon them; in the drawing's own units."""
+    """A bucket's column, denials at its foot and successes upon them; in the drawing's own units."""
 
-    stretch: Any
+    bucket: Any
     x: int
     successes_y: float
     successes_height: float
@@ -24,7 +24,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Bars from left to right; `peak` is the greatest total of a stretch, which fills the height."""
+    """Bars from left to right; `peak` is the greatest total of a bucket, which fills the height."""
 
     bars: list[Bar]
     peak: int
@@ -36,14 +36,14 @@ class Chart:
         return STEP * len(self.bars)
 
 
-def draw(stretches: Sequence[Any]) -> Chart:
-    """A chart of stretches that have `successes`, `denials` and `total`."""
-    peak = max((one.total for one in stretches), default=0)
+def draw(buckets: Sequence[Any]) -> Chart:
+    """A chart of buckets that have `successes`, `denials` and `total`."""
+    peak = max((one.total for one in buckets), default=0)
     unit = HEIGHT / max(peak, 1)
-    return Chart([_bar(one, number * STEP + GAP // 2, unit) for number, one in enumerate(stretches)], peak)
+    return Chart([_bar(one, number * STEP + GAP // 2, unit) for number, one in enumerate(buckets)], peak)
 
 
-def _bar(stretch: Any, x: int, unit: float) -> Bar:
-    denials, successes = round(stretch.denials * unit, 2), round(stretch.successes * unit, 2)
+def _bar(bucket: Any, x: int, unit: float) -> Bar:
+    denials, successes = round(bucket.denials * unit, 2), round(bucket.successes * unit, 2)
     foot = round(HEIGHT - denials, 2)
-    return Bar(stretch, x, round(foot - successes, 2), successes, foot, denials)
+    return Bar(bucket, x, round(foot - successes, 2), successes, foot, denials)

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from secretsvc.auditlog import domain, schemas
 from secretsvc.auditlog.rules.selection import AuditFilter
-from secretsvc.auditlog.ui import words
+from secretsvc.auditlog.ui import labels
 from secretsvc.auditlog.ui.chart import draw
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
@@ -44,8 +44,8 @@ class Chip(NamedTuple):
     without: str
 
 
-class Reading:
-    """One reading of the log: what is asked for by the URL, and the URLs that lead on."""
+class AuditUrl:
+    """The URL of a page of the log: what it asks for, and the URLs that lead on."""
 
     def __init__(self, query: dict[str, str]) -> None:
         self.query = {name: value.strip() for name, value in query.items() if value.strip()}
@@ -72,7 +72,7 @@ class Reading:
         """The filters in force."""
         shown = {name: value for name, value in self.fields.items() if name in FILTERS}
         if "outcome" in shown:
-            shown["outcome"] = words.OUTCOMES.get(shown["outcome"], shown["outcome"])
+            shown["outcome"] = labels.OUTCOMES.get(shown["outcome"], shown["outcome"])
         return [
             Chip(label, shown[name], self.path(**{name: None}))
             for name, label in FILTERS.items()
@@ -87,17 +87,17 @@ class Reading:
 
 def audit_page(_context: Root, request: Any) -> Any:
     """What the caller may audit of what the URL asks for."""
-    reading = Reading(parse_query(request.environ))
-    request.form = Form(reading.fields)
-    shown = {"reading": reading, "words": words, "page": None, "chart": None}
+    audit_url = AuditUrl(parse_query(request.environ))
+    request.form = Form(audit_url.fields)
+    shown = {"audit_url": audit_url, "labels": labels, "page": None, "chart": None}
     try:
-        asked = AuditFilter(**validate(schemas.AuditPageQuery(), reading.query))
+        asked = AuditFilter(**validate(schemas.AuditPageQuery(), audit_url.query))
         page = domain.browse_audit(request.call, asked)
     except (NotFound, ValidationFailed) as error:
         request.form.refuse(error)
         request.response.status_int = STATUS[error.code]
         return shown
-    return shown | {"page": page, "chart": draw(page.activity.stretches)}
+    return shown | {"page": page, "chart": draw(page.activity.buckets)}
 
 
 def _local(text: str) -> str:
@@ -120,6 +120,11 @@ def _environment_audit(node: Environment) -> str:
     return f"{PATH}?{urlencode({'project': at.project, 'environment': at.environment})}"
 
 
+def _requests_audit(request: Any, request_id: str) -> str:
+    # The index is by time: of all that was ever recorded, only the last minute is looked through.
+    return f"{PATH}?{urlencode({'request_id': request_id, 'since': request.call.now - 60_000})}"
+
+
 def includeme(config: Any) -> None:
     """Declares the page and the ways to it."""
     config.add_page(
@@ -132,3 +137,4 @@ def includeme(config: Any) -> None:
     config.add_navigation("Audit", PATH, role=ADMIN_SOMEWHERE, order=60)
     config.add_tab("Audit", context=Project, role=Role.ADMIN, elsewhere=_project_audit, order=45)
     config.add_tab("Audit", context=Environment, role=Role.ADMIN, elsewhere=_environment_audit, order=45)
+    config.add_error_link("Find it in the audit log", _requests_audit, role=ADMIN_SOMEWHERE)

@@ -30,13 +30,13 @@ from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
 
-def is_listed(settings: Settings, principal: Principal) -> bool:
+def is_bootstrap_admin(settings: Settings, principal: Principal) -> bool:
     """Whether `BOOTSTRAP_ADMINS` names the principal; it names people only (contract 3.6)."""
     return principal.kind is Kind.USER and principal.subject in settings.bootstrap_admins
 
 
-def with_listing(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]:
-    """The grants of somebody listed, who is an admin also before there is a row that says so."""
+def with_bootstrap_grant(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]:
+    """The grants of a bootstrap admin, who is an admin also before there is a row that says so."""
     return grants if has_own_global_admin(grants) else (ADMIN_EVERYWHERE, *grants)
 
 
@@ -51,45 +51,45 @@ class Admission:
 
         Raises `NoAdminsConfigured`. A principal that is known and was seen recently costs one statement.
         """
-        listed = is_listed(self.settings, principal)
+        is_bootstrap = is_bootstrap_admin(self.settings, principal)
         standing = self._standing(principal, now)
         if not standing.admin_exists and not self.settings.bootstrap_admins:
             raise NoAdminsConfigured()
-        if self._is_due(standing, listed, now):
+        if self._is_due(standing, is_bootstrap, now):
             # Given back first: were each request to hold two, those at once could all wait for a second.
             self.session.restart()
             with write_transaction(self.session.engine) as connection:
-                self._settle(connection, principal, standing.identity, listed, now, request_id)
+                self._create_or_touch(connection, principal, standing.identity, is_bootstrap, now, request_id)
             standing = self._standing(principal, now)
         known = standing.identity
         if known is None:
             raise Internal()
-        grants = (*standing.grants, ADMIN_EVERYWHERE) if listed else standing.grants
+        grants = (*standing.grants, ADMIN_EVERYWHERE) if is_bootstrap else standing.grants
         actor = Actor(known.id, principal.kind.value, principal.subject)
         return actor, GrantSnapshot(grants, known.disabled)
 
     def _standing(self, principal: Principal, now: int) -> Standing:
         try:
-            return load_standing(self.session.connection(Mode.ONCE), principal, now)
+            return load_standing(self.session.connection(Mode.AUTOCOMMIT), principal, now)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
         # The server was restarted; the pool has let go of its connections, so a second try has a new one.
         self.session.restart()
-        return load_standing(self.session.connection(Mode.ONCE), principal, now)
+        return load_standing(self.session.connection(Mode.AUTOCOMMIT), principal, now)
 
-    def _is_due(self, standing: Standing, listed: bool, now: int) -> bool:
+    def _is_due(self, standing: Standing, is_bootstrap: bool, now: int) -> bool:
         known = standing.identity
         if known is None or known.last_seen_at <= now - self.settings.last_seen_resolution:
             return True
-        return listed and not known.disabled and not standing.has_own_global_admin
+        return is_bootstrap and not known.disabled and not standing.has_own_global_admin
 
-    def _settle(
+    def _create_or_touch(
         self,
         connection: Connection,
         principal: Principal,
         known: KnownIdentity | None,
-        listed: bool,
+        is_bootstrap: bool,
         now: int,
         request_id: str,
     ) -> None:
@@ -98,7 +98,7 @@ class Admission:
         else:
             identity_id = None if known.disabled else known.id
             self._touch(connection, known.id, now)
-        if listed and identity_id is not None:
+        if is_bootstrap and identity_id is not None:
             self._bootstrap(connection, identity_id, principal, now, request_id)
 
     def _create(self, connection: Connection, principal: Principal, now: int, request_id: str) -> UUID | None:
@@ -129,7 +129,7 @@ class Admission:
     def _bootstrap(
         self, connection: Connection, identity_id: UUID, principal: Principal, now: int, request_id: str
     ) -> None:
-        """Gives a listed address its real grant row, attributed to the system, once."""
+        """Gives a bootstrap admin the real grant row, attributed to the system, once."""
         grant_id = new_id()
         row = {
             "id": grant_id,

@@ -19,7 +19,7 @@ _ADMIN_IS_LEFT = select(usable_global_admin())
 
 
 @contextmanager
-def keeping_an_admin(call: Call) -> Iterator[None]:
+def last_admin_guard(call: Call) -> Iterator[None]:
     """Around what takes a grant away, or a part of it: undoes it if no usable global admin is left.
 
     Two admins who remove each other would each find the other one still there: neither database's
@@ -33,7 +33,7 @@ def keeping_an_admin(call: Call) -> Iterator[None]:
 
 
 @contextmanager
-def keeping_an_admin_enabled(call: Call) -> Iterator[None]:
+def last_enabled_admin_guard(call: Call) -> Iterator[None]:
     """The same around the disabling of an identity (contract 4.13).
 
     Whom `BOOTSTRAP_ADMINS` names is an admin only while not disabled. Raises `LastAdmin`, unless it names
@@ -41,7 +41,7 @@ def keeping_an_admin_enabled(call: Call) -> Iterator[None]:
     """
     _wait_for_others(call)
     yield
-    if not _admin_is_left(call) and not _listed_is_left(call):
+    if not _admin_is_left(call) and not _bootstrap_admin_is_left(call):
         raise LastAdmin()
 
 
@@ -54,9 +54,9 @@ def _admin_is_left(call: Call) -> bool:
     return bool(call.connection.execute(_ADMIN_IS_LEFT, {"now": call.now}).scalar_one())
 
 
-def _listed_is_left(call: Call) -> bool:
-    listed = call.settings.bootstrap_admins
+def _bootstrap_admin_is_left(call: Call) -> bool:
+    subjects = call.settings.bootstrap_admins
     # It names people only (contract 3.6).
-    mine = (identity.c.kind == Kind.USER.value, identity.c.subject.in_(listed), identity.c.disabled)
-    disabled: int = call.connection.execute(select(func.count()).where(*mine)).scalar_one()
-    return disabled < len(listed)
+    conditions = (identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), identity.c.disabled)
+    disabled: int = call.connection.execute(select(func.count()).where(*conditions)).scalar_one()
+    return disabled < len(subjects)

@@ -10,7 +10,8 @@ from sqlalchemy import func, select
 from secretsvc.access.rules.grants import within_administered
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.narrowing import auditable_denials
-from secretsvc.authorization.rules.snapshot import assert_admin_somewhere, is_live
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.call import Call
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -19,7 +20,7 @@ from secretsvc.tables.projects import environment, project
 
 @dataclass(frozen=True, slots=True)
 class ExpiringGrant:
-    """A live grant that ends; `holder` is a subject, or a group's slug where `is_group`.
+    """An unexpired grant that ends; `holder` is a subject, or a group's slug where `is_group`.
 
     `project` and `environment` are the slugs of its scope, None where the scope has none; `expires_at` is
     in epoch milliseconds.
@@ -34,7 +35,7 @@ class ExpiringGrant:
 
 
 def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
-    """The live grants that end in the next `within` milliseconds, the first to end first.
+    """The unexpired grants that end in the next `within` milliseconds, the first to end first.
 
     At most `limit` of them, at scopes that the caller administers. Raises `Forbidden` for an admin of
     nothing.
@@ -52,7 +53,7 @@ def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
         .select_from(_holders())
         .outerjoin(project, project.c.id == grant.c.project_id)
         .outerjoin(environment, environment.c.id == grant.c.environment_id)
-        .where(within_administered(call), is_live(), grant.c.expires_at <= call.now + within)
+        .where(within_administered(call), not_expired(), grant.c.expires_at <= call.now + within)
         .order_by(grant.c.expires_at, grant.c.id)
         .limit(limit)
     )
@@ -60,15 +61,17 @@ def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
     return [ExpiringGrant(**row) for row in rows]
 
 
-def count_denied_in_vain(call: Call, since: int) -> int:
-    """How many identities were denied since a time in epoch milliseconds, and hold no live grant.
+def count_unknown_identities(call: Call, since: int) -> int:
+    """How many identities were denied since a time in epoch milliseconds, and hold no unexpired grant.
 
     Of denials that the caller may audit. Raises `Forbidden` for an admin of nothing.
     """
     assert_admin_somewhere(call)
     row = denial_tally.c
-    direct = select(grant.c.identity_id).where(grant.c.identity_id.is_not(None), is_live())
-    shared = select(group_member.c.identity_id).where(group_member.c.group_id == grant.c.group_id, is_live())
+    direct = select(grant.c.identity_id).where(grant.c.identity_id.is_not(None), not_expired())
+    shared = select(group_member.c.identity_id).where(
+        group_member.c.group_id == grant.c.group_id, not_expired()
+    )
     statement = select(func.count(row.identity_id.distinct())).where(
         row.last_denied_at >= since,
         auditable_denials(call),

@@ -10,28 +10,29 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, select
 
-from secretsvc.authorization.rules.snapshot import assert_can
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.bounds import check_edits, check_values
 from secretsvc.secrets.rules.formats import read_env
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.rows import (
     IS_CURRENT,
-    Listed,
     Sealed,
+    SecretListItem,
     find_secret,
-    listed,
+    list_item,
     opened,
     problem_with,
     secrets_inside,
     versions_beside,
 )
-from secretsvc.secrets.rules.writing import Written, check_edits, check_values, write
+from secretsvc.secrets.rules.writing import Written, write
 from secretsvc.tables.identities import identity
 
 SYSTEM_NAME = "system"
@@ -41,7 +42,7 @@ SYSTEM_NAME = "system"
 class Edits:
     """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
 
-    `blank` are keys without a value: one that lives keeps its own, another begins with an empty one.
+    `blank` are keys without a value: one that is not deleted keeps its own, another begins with an empty one.
     """
 
     values: Mapping[str, str]
@@ -71,11 +72,11 @@ class Authored:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class EditorState:
     """An environment as its editor shows it; `authors` are those of the current versions, by key."""
 
     environment: Environment
-    items: list[Listed]
+    items: list[SecretListItem]
     authors: dict[str, Authored]
 
 
@@ -112,10 +113,10 @@ def edit_secrets(
     check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
     check_values(call, edits.values)
 
-    def plan(_place: Environment, known: Mapping[str, Known]) -> Plan:
-        live = {key for key, one in known.items() if not one.deleted}
-        values = {**dict.fromkeys({*edits.blank} - live, ""), **edits.values}
-        _check_described(edits, values.keys() | live)
+    def plan(_environment: Environment, known: Mapping[str, Known]) -> Plan:
+        undeleted = {key for key, one in known.items() if not one.deleted}
+        values = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
+        _check_described(edits, values.keys() | undeleted)
         return Plan(values, edits.removals, edits.descriptions)
 
     return write(
@@ -155,8 +156,8 @@ def rewrite_as_text(
     values = read_env(content, call.settings.env_max_secrets)
     check_values(call, values)
 
-    def plan(place: Environment, known: Mapping[str, Known]) -> Plan:
-        return Plan(_changed(call, place, values), known.keys() - values.keys())
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+        return Plan(_changed(call, environment, values), known.keys() - values.keys())
 
     return write(
         call,
@@ -171,30 +172,30 @@ def rewrite_as_text(
     )
 
 
-def _changed(call: Call, place: Environment, values: Mapping[str, str]) -> dict[str, str]:
-    changed, inside = dict(values), call.ring.within(place.id)
-    with secrets_inside(call, place.id) as rows:
+def _changed(call: Call, environment: Environment, values: Mapping[str, str]) -> dict[str, str]:
+    changed, cipher = dict(values), call.ring.within(environment.id)
+    with secrets_inside(call, environment.id) as rows:
         for row in rows:
             # What cannot be read differs from whatever the text says.
             with suppress(DecryptFailed, UnknownKid):
-                key, value = opened(inside, row)
+                key, value = opened(cipher, row)
                 if changed.get(key) == value:
                     del changed[key]
     return changed
 
 
-def sheet(call: Call, at: Address) -> Sheet:
+def editor_state(call: Call, at: Address) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    inside = call.ring.within(place.id)
-    with secrets_inside(call, place.id) as rows:
-        items = [listed(inside, row) for row in rows]
-    return Sheet(place, items, {one.key: one for one in _authored(call, CURRENT, place.id)})
+    environment = find_environment(call, at)
+    cipher = call.ring.within(environment.id)
+    with secrets_inside(call, environment.id) as rows:
+        items = [list_item(cipher, row) for row in rows]
+    return EditorState(environment, items, {one.key: one for one in _authored(call, CURRENT, environment.id)})
 
 
 def key_history(call: Call, at: Address, key: str) -> KeyHistory:
-    """A key that lives or lived, with its versions and who wrote them. Raises `NotFound`."""
+    """A key, deleted or not, with its versions and who wrote them. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
     sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
@@ -206,9 +207,9 @@ def key_history(call: Call, at: Address, key: str) -> KeyHistory:
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    found = _authored(call, SINCE, place.id, since_rev=rev)
-    return place.rev, sorted(found, key=lambda one: one.key)
+    environment = find_environment(call, at)
+    found = _authored(call, SINCE, environment.id, since_rev=rev)
+    return environment.rev, sorted(found, key=lambda one: one.key)
 
 
 def _authored(

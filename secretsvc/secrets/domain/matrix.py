@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, func, select
 
-from secretsvc.authorization.rules.snapshot import assert_sees
+from secretsvc.authorization.rules.asserting import assert_sees
 from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import DIALECTS, is_among
 from secretsvc.kernel.authorization import Address
@@ -49,9 +49,9 @@ def key_matrix(call: Call, at: Address, text: str = "", *, missing_only: bool = 
     """
     assert_sees(call, at)
     found = projects.get_project(call, at)
-    places = projects.environments_of(call, [found])[found.id]
+    environments = projects.environments_of(call, [found])[found.id]
     _ = call.ring
-    ids = [one.id for one in places]
+    ids = [one.id for one in environments]
     there = _keys_of(call, ids)
     keys = sorted(there)
     shown = [key for key in keys if text.lower() in key.lower()]
@@ -59,7 +59,7 @@ def key_matrix(call: Call, at: Address, text: str = "", *, missing_only: bool = 
         shown = [key for key in shown if there[key] < len(ids)]
     states = _states(call, ids, shown)
     rows = [MatrixRow(key, [states.get((key, one), MISSING) for one in ids]) for key in shown]
-    return KeyMatrix(found, places, rows, len(keys))
+    return KeyMatrix(found, environments, rows, len(keys))
 
 
 def _keys_of(call: Call, environments: Sequence[UUID]) -> dict[str, int]:
@@ -80,20 +80,20 @@ def _states(call: Call, environments: Sequence[UUID], keys: Sequence[str]) -> di
     return found
 
 
-def _live(dialect_name: str, *columns: Any) -> Select[Any]:
+def _undeleted(dialect_name: str, *columns: Any) -> Select[Any]:
     is_inside = is_among(secret.c.environment_id, "environments", dialect_name)
     return select(*columns).where(is_inside, ~secret.c.deleted)
 
 
 def _keys(dialect_name: str) -> Select[Any]:
-    return _live(dialect_name, secret.c.key, func.count().label("environments")).group_by(secret.c.key)
+    return _undeleted(dialect_name, secret.c.key, func.count().label("environments")).group_by(secret.c.key)
 
 
 def _sealed(dialect_name: str) -> Select[Any]:
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     columns = secret.c.environment_id, secret.c.key, secret.c.version, version.c.envelope, version.c.kid
     return (
-        _live(dialect_name, *columns)
+        _undeleted(dialect_name, *columns)
         .outerjoin_from(secret, version, is_current)
         .where(is_among(secret.c.key, "keys", dialect_name))
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from dotenv.parser import Binding, Reader, parse_binding
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
 from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, is_secret_key
+from secretsvc.kernel.json import parse_json
 
 MAX_ISSUES = 100
 
@@ -125,7 +125,7 @@ class _Reader(Reader):  # type: ignore[misc]  # it has no types of its own
 
 
 def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
-    """Each binding with the number of the line it starts on, found by its place in the text.
+    """Each binding with the number of the line it starts on, found by its position in the text.
 
     The parser's own count includes blank lines before a binding, and goes wrong after an error.
     """
@@ -167,9 +167,7 @@ def _members(content: str) -> _Members:
     problem = "It must be one JSON object whose values are strings."
     try:
         # Numbers are refused below whatever their size, so none is ever computed.
-        parsed = json.loads(
-            content, object_pairs_hook=_Members, parse_int=len, parse_float=len, parse_constant=_not_json
-        )
+        parsed = parse_json(content, members=_Members, number=len)
         if isinstance(parsed, _Members):
             return parsed
     except JSONDecodeError as error:
@@ -177,10 +175,6 @@ def _members(content: str) -> _Members:
     except (ValueError, RecursionError):
         problem = "It is not JSON."
     raise ValidationFailed.at("content", problem)
-
-
-def _not_json(_name: str) -> None:
-    raise ValueError
 
 
 def _member_issue(number: int, key: str, value: object, earlier: Mapping[str, str]) -> Issue | None:

@@ -44,10 +44,10 @@ def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, i
     }
 
 
-def count_live(call: Call, environment_id: UUID) -> int:
+def count_undeleted(call: Call, environment_id: UUID) -> int:
     """How many secrets the environment holds."""
     (row,) = _COUNT.rows(call.connection, {"environment_id": environment_id})
-    found: int = row.live
+    found: int = row.undeleted
     return found
 
 
@@ -72,5 +72,7 @@ _NAMED = {name: Prepared(_named(name)) for name in DIALECTS}
 _WHOLE = {name: Prepared(_whole(name)) for name in DIALECTS}
 _IDS = {name: Prepared(_ids(name)) for name in DIALECTS}
 #: Takes `environment_id`.
-LIVE_COUNT = select(func.count().label("live")).select_from(secret).where(_IS_INSIDE, ~secret.c.deleted)
-_COUNT = Prepared(LIVE_COUNT)
+UNDELETED_COUNT = (
+    select(func.count().label("undeleted")).select_from(secret).where(_IS_INSIDE, ~secret.c.deleted)
+)
+_COUNT = Prepared(UNDELETED_COUNT)

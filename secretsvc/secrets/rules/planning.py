@@ -14,7 +14,7 @@ ADDED, CHANGED, REMOVED = "added", "changed", "removed"
 class Change:
     """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`.
 
-    Neither frozen nor slotted, because there are many of them (decision 0021).
+    Neither frozen nor slotted, because there are many of them (decision 0018).
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Secrets at rest: to load them, and to open their values in their place."""
+"""Secrets at rest: to load them, and to open their values in their environment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from secretsvc.db.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Compartment
+from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
@@ -42,7 +42,7 @@ _EMPTY = getsizeof("")
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A version with its envelope and the place that the envelope is bound to.
+    """A version with its envelope and what the envelope's AAD names.
 
     A damaged row may have none: its current version is missing, or a tombstone.
     """
@@ -55,10 +55,10 @@ class Sealed:
 
 
 @dataclass
-class Listed:
+class SecretListItem:
     """A secret without its value; `error` says why a row that is not `readable` is not.
 
-    Neither frozen nor slotted, because there are many of them (decision 0021).
+    Neither frozen nor slotted, because there are many of them (decision 0018).
     """
 
     key: str
@@ -71,36 +71,36 @@ class Listed:
     error: str | None
 
 
-def listed(inside: Compartment, row: Any) -> Listed:
+def list_item(cipher: EnvironmentCipher, row: Any) -> SecretListItem:
     """A row of `secrets_inside` as clients see it; it is opened to know that it could be."""
     key, version, description, envelope, kid, created_at, updated_at = row
-    error = _problem(inside, envelope, kid, key, version)
-    return Listed(key, version, description, kid, created_at, updated_at, error is None, error)
+    error = _problem(cipher, envelope, kid, key, version)
+    return SecretListItem(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
-def opened(inside: Compartment, row: Any) -> tuple[str, str]:
+def opened(cipher: EnvironmentCipher, row: Any) -> tuple[str, str]:
     """The key and the plaintext of a row of `secrets_inside`. Raises `DecryptFailed` or `UnknownKid`."""
     key, version, _, envelope, kid, _, _ = row
-    return key, inside.open(envelope, kid, key, version).decode("utf-8")
+    return key, cipher.open(envelope, kid, key, version).decode("utf-8")
 
 
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
-    inside = call.ring.within(sealed.environment_id)
-    return inside.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
+    cipher = call.ring.within(sealed.environment_id)
+    return cipher.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
 
 
 def problem_with(call: Call, sealed: Sealed) -> str | None:
     """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
-    inside = call.ring.within(sealed.environment_id)
-    return _problem(inside, sealed.envelope, sealed.kid, sealed.key, sealed.version)
+    cipher = call.ring.within(sealed.environment_id)
+    return _problem(cipher, sealed.envelope, sealed.kid, sealed.key, sealed.version)
 
 
 def _problem(
-    inside: Compartment, envelope: bytes | None, kid: str | None, key: str, version: int
+    cipher: EnvironmentCipher, envelope: bytes | None, kid: str | None, key: str, version: int
 ) -> str | None:
     try:
-        inside.open(envelope, kid, key, version)
+        cipher.open(envelope, kid, key, version)
     except (DecryptFailed, UnknownKid) as error:
         return error.code
     return None
@@ -119,9 +119,9 @@ def find_secret(call: Call, at: Address, key: str) -> Any:
 
 
 def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
-    """The live secrets of an environment, sorted by key, each with its current version.
+    """The undeleted secrets of an environment, sorted by key, each with its current version.
 
-    They are plain tuples for `listed` and `opened`, of which a few are in memory at once: nothing may be
+    They are plain tuples for `list_item` and `opened`, of which a few are in memory at once: nothing may be
     executed before the context ends. Whoever keeps what it opens takes `open_all`.
     """
     statement = _INSIDE[call.connection.dialect.name]
@@ -135,21 +135,21 @@ def open_all(call: Call, at: Address) -> tuple[Environment, dict[str, str]]:
     `Unavailable`, `DecryptFailed`, `UnknownKid`.
     """
     row = environment_row(call, at, _SIZED[call.connection.dialect.name])
-    place, admitted = Environment(*row[:-1]), row.size
-    inside = call.ring.within(place.id)
+    environment, admitted = Environment(*row[:-1]), row.size
+    cipher = call.ring.within(environment.id)
     call.admit(admitted)
     values: dict[str, str] = {}
     size = 0
-    with _all_inside(call, place.id, admitted) as rows:
+    with _all_inside(call, environment.id, admitted) as rows:
         for row in rows:
-            key, value = opened(inside, row)
+            key, value = opened(cipher, row)
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
             size += getsizeof(value) - _EMPTY
             if size > admitted:
                 call.admit(size - admitted)
                 admitted = size
             values[key] = value
-    return place, values
+    return environment, values
 
 
 def _all_inside(

@@ -1,4 +1,4 @@
-"""The one way to an envelope, and its guard: only a master key that is in use here may seal (decision 0028).
+"""The one way to an envelope, and its guard: only a master key that is in use here may seal (decision 0025).
 
 A process with a key that this database does not know would write what nobody else can open.
 """
@@ -27,7 +27,7 @@ FIRST, ROTATION, COMMAND = "first", "rotation", "command"
 
 
 class Plain(NamedTuple):
-    """A value and the place that its envelope is bound to."""
+    """A value and what the AAD of its envelope names."""
 
     environment_id: UUID
     key: str
@@ -39,7 +39,7 @@ class Plain(NamedTuple):
 
 
 def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
-    """The values under the active key, each bound to its place; where it may be, the key is adopted for it.
+    """The values under the active key, each with its AAD; where it may be, the key is adopted for it.
 
     What is written with them must hold `MAY_SEAL` in one of its statements, because another process may
     retire the key at any time. Raises `ServerMisconfigured` for a key that may not seal.
@@ -66,9 +66,9 @@ def known_keys(connection: Connection) -> dict[str, Any]:
 def may_seal(connection: Connection, ring: KeyRing) -> bool:
     """Whether the ring's active key is in use, or would be by its first envelope; it adopts nothing."""
     known = known_keys(connection)
-    mine = known.get(ring.active_kid)
-    if mine is not None:
-        return mine.retired_at is None
+    own = known.get(ring.active_kid)
+    if own is not None:
+        return own.retired_at is None
     return _way_in(connection, ring, known) is not None
 
 
@@ -108,9 +108,9 @@ def _judge(call: Call, ring: KeyRing) -> Verdict | None:
     while True:
         known = known_keys(call.connection)
         newest = next(reversed(known), None)
-        mine = known.get(ring.active_kid)
-        if mine is not None:
-            standing = Standing.ADOPTED if mine.retired_at is None else Standing.RETIRED
+        own = known.get(ring.active_kid)
+        if own is not None:
+            standing = Standing.ADOPTED if own.retired_at is None else Standing.RETIRED
             return Verdict(standing, newest)
         way = _way_in(call.connection, ring, known)
         if way is None:

@@ -18,16 +18,11 @@ from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Envelope
-from secretsvc.kernel.errors import (
-    Issue,
-    PayloadTooLarge,
-    PreconditionFailed,
-    ValidationFailed,
-    VersionConflict,
-)
+from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules.known import LIVE_COUNT, Known, count_live, known_secrets, secret_ids
+from secretsvc.secrets.rules.bounds import check_capacity, check_growth
+from secretsvc.secrets.rules.known import UNDELETED_COUNT, Known, known_secrets, secret_ids
 from secretsvc.secrets.rules.planning import (
     ADDED,
     CHANGED,
@@ -88,7 +83,7 @@ def write(
 ) -> Written:
     """Applies a plan to the environment.
 
-    The planner is shown `keys`, deleted ones too; with `whole` also every other key that lives, without its
+    The planner is shown `keys`, deleted ones too; with `whole` also every key not deleted, without its
     description. The loser of a version race is tried once more against fresh state (specification,
     "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`,
     `VersionConflict`.
@@ -96,21 +91,25 @@ def write(
     call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        place = find_environment(call, at) if dry_run else lock_environment(call, at)
-        if expected_rev is not None and expected_rev != place.rev:
+        environment = find_environment(call, at) if dry_run else lock_environment(call, at)
+        if expected_rev is not None and expected_rev != environment.rev:
             raise PreconditionFailed()
-        known = known_secrets(call, place.id, keys, whole=whole)
-        plan = planner(place, known)
+        known = known_secrets(call, environment.id, keys, whole=whole)
+        plan = planner(environment, known)
         changes = changes_of(plan, known)
         described = described_alone(plan, known, changes)
         if dry_run or not (changes or described):
-            _check_growth(call, place, changes)
-            return _written(place.rev, changes, described)
-        _apply(call, place, plan, changes, described, known)
-        written = _written(place.rev + 1, changes, described)
-        _record(call, place, action, reason, written)
+            check_growth(call, environment.id, changes)
+            return _written(environment.rev, changes, described)
+        _apply(call, environment, plan, changes, described, known)
+        written = _written(environment.rev + 1, changes, described)
+        _record(call, environment, action, reason, written)
         return written
 
+    return _with_second_try(call, attempt)
+
+
+def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
     try:
         return attempt()
     except LostRace:
@@ -121,73 +120,35 @@ def write(
         raise VersionConflict() from None
 
 
-def _record(call: Call, place: Environment, action: str, reason: str | None, written: Written) -> None:
+def _record(call: Call, environment: Environment, action: str, reason: str | None, written: Written) -> None:
     detail: dict[str, Any] = {"rev": written.rev, "changes": written.changes}
     if written.described:
         detail["described"] = written.described
-    where = {"project_id": place.project_id, "environment_id": place.id}
+    where = {"project_id": environment.project_id, "environment_id": environment.id}
     record(call, action, **where, reason=reason, detail=detail)
-
-
-def check_values(call: Call, values: Mapping[str, str]) -> None:
-    """Refuses what no environment may hold. Raises `PayloadTooLarge`."""
-    limit = call.settings.secret_max_bytes
-    for key, value in values.items():
-        # A character is one to four bytes: most values need no encoding to be judged.
-        if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
-            raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
-    _check_room(call, len(values))
-
-
-def check_edits(
-    values: Mapping[str, str], descriptions: Mapping[str, str | None], removals: Collection[str]
-) -> None:
-    """Refuses a key that is both set and deleted, and a description of one that is not set.
-
-    Raises `ValidationFailed` (specification, "Secrets" 4).
-    """
-    both = sorted(values.keys() & {*removals})
-    stray = sorted(descriptions.keys() - values.keys())
-    issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
-    issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
 
 
 def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Written:
     return WrittenByHand(rev, changes, described) if described else Written(rev, changes)
 
 
-def _check_growth(call: Call, place: Environment, changes: Iterable[Change]) -> None:
-    """What `_advance` sees to where there is something to write."""
-    growth = growth_of(changes)
-    if growth > 0:
-        _check_room(call, count_live(call, place.id) + growth)
-
-
-def _check_room(call: Call, count: int) -> None:
-    limit = call.settings.env_max_secrets
-    if count > limit:
-        raise PayloadTooLarge(f"An environment holds at most {limit} secrets.")
-
-
 def _apply(
     call: Call,
-    place: Environment,
+    environment: Environment,
     plan: Plan,
     changes: list[Change],
     described: Iterable[str],
     known: Mapping[str, Known],
 ) -> None:
     try:
-        envelopes = _sealed(call, place, plan, changes) if changes else {}
-        _advance(call, place, growth_of(changes), seals=bool(envelopes))
+        envelopes = _sealed(call, environment, plan, changes) if changes else {}
+        _advance(call, environment, growth_of(changes), seals=bool(envelopes))
         ids = {key: one.id for key, one in known.items()}
         new = [change for change in changes if change.key not in ids]
         if new:
-            ids |= _insert_secrets(call, place, plan, new)
+            ids |= _insert_secrets(call, environment, plan, new)
         if changes:
-            versions = [_version_row(call, place, change, ids, envelopes) for change in changes]
+            versions = [_version_row(call, environment, change, ids, envelopes) for change in changes]
             insert_many(call.connection, secret_version, versions)
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         updates += [_described_row(plan, known[key]) for key in described]
@@ -199,16 +160,16 @@ def _apply(
         raise LostRace from None
 
 
-def _sealed(call: Call, place: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
+def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
     """The envelopes of a write by their key; nothing is removed by one."""
     kept = [change for change in changes if change.kind != REMOVED]
-    plain = [Plain(place.id, one.key, one.version, plan.values[one.key]) for one in kept]
+    plain = [Plain(environment.id, one.key, one.version, plan.values[one.key]) for one in kept]
     return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
-def _advance(call: Call, place: Environment, growth: int, *, seals: bool) -> None:
+def _advance(call: Call, environment: Environment, growth: int, *, seals: bool) -> None:
     """Takes the next revision; by the same statement asks whether the key may seal, and counts what grows."""
-    parameters = {"environment_id": place.id, "present": place.rev, "now": call.now}
+    parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
     if seals:
         parameters["active_kid"] = call.ring.active_kid
     moved = call.connection.execute(_ADVANCE[seals, growth > 0], parameters).first()
@@ -218,13 +179,15 @@ def _advance(call: Call, place: Environment, growth: int, *, seals: bool) -> Non
             doubt(call)
         raise LostRace
     if growth > 0:
-        _check_room(call, moved.live + growth)
+        check_capacity(call, moved.undeleted + growth)
 
 
-def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Collection[Change]) -> dict[str, int]:
+def _insert_secrets(
+    call: Call, environment: Environment, plan: Plan, new: Collection[Change]
+) -> dict[str, int]:
     rows = [
         {
-            "environment_id": place.id,
+            "environment_id": environment.id,
             "key": change.key,
             "description": plan.descriptions.get(change.key),
             "version": change.version,
@@ -235,17 +198,21 @@ def _insert_secrets(call: Call, place: Environment, plan: Plan, new: Collection[
         for change in new
     ]
     insert_many(call.connection, secret, rows)
-    return secret_ids(call, place.id, [change.key for change in new])
+    return secret_ids(call, environment.id, [change.key for change in new])
 
 
 def _version_row(
-    call: Call, place: Environment, change: Change, ids: Mapping[str, int], envelopes: Mapping[str, Envelope]
+    call: Call,
+    environment: Environment,
+    change: Change,
+    ids: Mapping[str, int],
+    envelopes: Mapping[str, Envelope],
 ) -> dict[str, Any]:
     envelope, kid = envelopes.get(change.key, (None, None))
     return {
         "secret_id": ids[change.key],
         "version": change.version,
-        "rev": place.rev + 1,
+        "rev": environment.rev + 1,
         "envelope": envelope,
         "kid": kid,
         "created_at": call.now,
@@ -285,10 +252,10 @@ _NEXT = (
     .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
 )
 _NEXT_SEALING = _NEXT.where(MAY_SEAL)
-_LIVE = LIVE_COUNT.scalar_subquery().label("live")
+_UNDELETED = UNDELETED_COUNT.scalar_subquery().label("undeleted")
 #: By whether values are sealed, and whether there will be more of them.
 _ADVANCE = {
     (False, False): _NEXT.returning(environment.c.rev),
     (True, False): _NEXT_SEALING.returning(environment.c.rev),
-    (True, True): _NEXT_SEALING.returning(_LIVE),
+    (True, True): _NEXT_SEALING.returning(_UNDELETED),
 }

@@ -16,7 +16,7 @@ from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.formats import write_env
@@ -24,7 +24,7 @@ from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import REFUSALS, see_other
-from secretsvc.web.schema import KEY_GRAMMAR, validate
+from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
 
 TEMPLATES = "secretsvc.secrets:templates"
@@ -38,7 +38,7 @@ class Draft:
     template: str
     page: Callable[[Any, Any], Any]
     write: Callable[..., Written]
-    handed_on: Callable[[Form], dict[str, str]]
+    carried_fields: Callable[[Form], dict[str, str]]
 
 
 def import_page(_context: Environment, _request: Any) -> Any:
@@ -57,7 +57,7 @@ def text_page(_context: Environment, request: Any) -> Any:
 
 def load_text(context: Environment, request: Any) -> Any:
     """Every value, to be edited."""
-    exported = domain.export_secrets(request.call, context.address, "reveal")
+    exported = reading.export_secrets(request.call, context.address, "reveal")
     return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
 
 
@@ -79,7 +79,7 @@ def write_import(call: Call, at: Address, form: Form, **options: Any) -> Written
         "mode": form["mode"],
         "content": unix_lines(form["file"] or form["content"]),
     }
-    return domain.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
+    return writing.import_secrets(call, at, **validate(schemas.ImportBody(), body) | options)
 
 
 def write_text(call: Call, at: Address, form: Form, **options: Any) -> Written:
@@ -103,7 +103,7 @@ def read_edits(form: Form) -> Edits:
     blank = set()
     for row, key in _new_keys(form):
         if not is_secret_key(key):
-            issues.append(Issue(f"new.{row}.key", KEY_GRAMMAR))
+            issues.append(Issue(f"new.{row}.key", schemas.KEY_GRAMMAR))
         elif key in values:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
@@ -133,7 +133,7 @@ def _marked(form: Form, prefix: str) -> list[str]:
     return [key for key, mark in form.under(prefix) if mark]
 
 
-def edits_handed_on(form: Form) -> dict[str, str]:
+def carried_edits(form: Form) -> dict[str, str]:
     """The editor's fields of the rows that change; the others are drawn as they are."""
     edits = read_edits(form)
     keys = {*edits.values, *edits.descriptions, *edits.removals}
@@ -150,11 +150,11 @@ def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
 
 
 _ROW_FIELDS = ("value.", "empty.", "was.", "description.", "delete.")
-EDIT = Draft("edit", "editor", editor, write_edits, edits_handed_on)
+EDIT = Draft("edit", "editor", editor, write_edits, carried_edits)
 IMPORT = Draft(
     "import", "import", import_page, write_import, named_fields("content", "file", "format", "mode")
 )
-WRITE = Draft("write", "secret", secret, write_edits, edits_handed_on)
+WRITE = Draft("write", "secret", secret, write_edits, carried_edits)
 TEXT = Draft("text", "text", text_page, write_text, named_fields("content"))
 
 
@@ -163,8 +163,8 @@ def review(draft: Draft, context: Environment, request: Any) -> Any:
     form = request.form
     rev = revision_of(form)
     planned = draft.write(request.call, context.address, form, dry_run=True, expected_rev=rev)
-    mine = _kinds(planned)
-    return _reviewed(draft, form, planned.rev, mine) if mine else see_other(context.path(PAGES), "unchanged")
+    own = _kinds(planned)
+    return _reviewed(draft, form, planned.rev, own) if own else see_other(context.path(PAGES), "unchanged")
 
 
 def apply(draft: Draft, context: Environment, request: Any) -> Any:
@@ -177,22 +177,22 @@ def apply(draft: Draft, context: Environment, request: Any) -> Any:
 
 
 def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
-    """After a refusal: mine and theirs where the revision is stale, else the draft's own page again."""
+    """After a refusal: own and concurrent changes if the revision is stale, else the draft's page."""
     form = request.form
     if not isinstance(form.error, PreconditionFailed):
-        return again(draft, context, request)
-    rev, theirs = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
+        return back_to_edit(draft, context, request)
+    rev, concurrent = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
     try:
         # Against the present state, so that what applying it again would do is known.
         planned = draft.write(request.call, context.address, form, dry_run=True)
     except REFUSALS as error:
-        # It does not go with theirs at all, and can only be typed anew.
+        # It conflicts with the concurrent changes, and can only be typed anew.
         form.refuse(error)
-        return again(draft, context, request)
-    return _reviewed(draft, form, rev, _kinds(planned)) | {"theirs": theirs}
+        return back_to_edit(draft, context, request)
+    return _reviewed(draft, form, rev, _kinds(planned)) | {"concurrent": concurrent}
 
 
-def again(draft: Draft, context: Environment, request: Any) -> Any:
+def back_to_edit(draft: Draft, context: Environment, request: Any) -> Any:
     """The draft's page with what was typed."""
     request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
     return draft.page(context, request)
@@ -206,8 +206,14 @@ def _kinds(written: Written) -> dict[str, str]:
     return dict(sorted(kinds.items()))
 
 
-def _reviewed(draft: Draft, form: Form, rev: int, mine: Mapping[str, str]) -> dict[str, Any]:
-    return {"draft": draft, "mine": mine, "theirs": [], "rev": rev, "handed_on": draft.handed_on(form)}
+def _reviewed(draft: Draft, form: Form, rev: int, own: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "draft": draft,
+        "own": own,
+        "concurrent": [],
+        "rev": rev,
+        "carried_fields": draft.carried_fields(form),
+    }
 
 
 def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:
@@ -223,10 +229,11 @@ def includeme(config: Any) -> None:
     config.add_form(load_text, name="text", template=f"{TEMPLATES}/text.pt", **page)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
-    for name, act in (("apply", apply), ("again", again)):
+    config.add_done("written", "Written.")
+    for name, act in (("apply", apply), ("again", back_to_edit)):
         redraw, written = _bound(redrawn, WRITE), reviewed | {"context": Secret}
         config.add_form(_bound(act, WRITE), name=f"{WRITE.name}-{name}", redraw=redraw, **written)
     for draft in (EDIT, IMPORT, TEXT):
         redraw = _bound(redrawn, draft)
-        for name, act in (("review", review), ("apply", apply), ("again", again)):
+        for name, act in (("review", review), ("apply", apply), ("again", back_to_edit)):
             config.add_form(_bound(act, draft), name=f"{draft.name}-{name}", redraw=redraw, **reviewed)

@@ -13,7 +13,7 @@ from secretsvc.projects.resources import Environment, Project
 from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import matrix as matrix_domain
-from secretsvc.secrets.domain import secrets as domain
+from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
 from secretsvc.web.forms import Form
@@ -41,13 +41,13 @@ def editor(context: Environment, request: Any) -> Any:
 
     What was typed for a key that is gone since stands in a row for a new one.
     """
-    sheet, form = editing_domain.sheet(request.call, context.address), request.form
-    for key in sorted(typed_keys(form) - {item.key for item in sheet.items}):
+    state, form = editing_domain.editor_state(request.call, context.address), request.form
+    for key in sorted(typed_keys(form) - {item.key for item in state.items}):
         for name, text in (("key", key), ("value", form[f"value.{key}"])):
             form.values[f"new.of-{key}.{name}"] = text
         form.values[f"new.of-{key}.description"] = form[f"description.{key}"]
     rows = rows_of(form)[: request.call.settings.env_max_secrets]
-    return {"sheet": sheet, "new_rows": rows or [str(row) for row in range(NEW_ROWS)]}
+    return {"state": state, "new_rows": rows or [str(row) for row in range(NEW_ROWS)]}
 
 
 def rows_of(form: Form) -> list[str]:
@@ -103,7 +103,7 @@ def reveal(context: Secret, request: Any) -> Any:
     """The value on a page of its own, for a while: nothing can be typed there that would go with it."""
     read = schemas.RevealQuery()
     reason = request.form.read(read, "reason")["reason"]
-    shown = domain.reveal_secret(request.call, context.address, context.__name__, reason)
+    shown = reading.reveal_secret(request.call, context.address, context.__name__, reason)
     request.response.headers["Refresh"] = f"{SHOWN_SECONDS};url={context.path(PAGES)}"
     return {"shown": shown, "seconds": SHOWN_SECONDS}
 
@@ -113,7 +113,7 @@ def rename(context: Secret, request: Any) -> Any:
     form = request.form
     body = form.read(schemas.RenameBody(), "to", **{"from": context.__name__})
     source, target, rev = body["from"], body["to"], revision_of(form)
-    domain.rename_secret(request.call, context.address, source, target, expected_rev=rev)
+    writing.rename_secret(request.call, context.address, source, target, expected_rev=rev)
     return see_other(f"{_environment(context).path(PAGES)}/secrets/{target}", "renamed")
 
 
@@ -121,21 +121,21 @@ def rollback(context: Secret, request: Any) -> Any:
     """Writes an older version again."""
     form = request.form
     body = form.read(schemas.RollbackForm(), "to_version", "reason", key=context.__name__)
-    domain.rollback_secret(request.call, context.address, **body, expected_rev=revision_of(form))
+    writing.rollback_secret(request.call, context.address, **body, expected_rev=revision_of(form))
     return see_other(context.path(PAGES), "rolled-back")
 
 
 def delete(context: Secret, request: Any) -> Any:
     """Leaves a tombstone, and leads back to the environment."""
     gone, rev = [context.__name__], revision_of(request.form)
-    domain.batch_secrets(request.call, context.address, mode="merge", delete=gone, expected_rev=rev)
+    writing.batch_secrets(request.call, context.address, mode="merge", delete=gone, expected_rev=rev)
     return see_other(_environment(context).path(PAGES), "deleted")
 
 
 def export(context: Environment, request: Any) -> Any:
     """Every value as a file."""
     query = request.form.read(schemas.ExportQuery(), "format")
-    exported = domain.export_secrets(request.call, context.address, query["reason"])
+    exported = reading.export_secrets(request.call, context.address, query["reason"])
     response, name = request.response, "-".join(filter(None, (context.address.project, context.__name__)))
     if query["format"] == "env":
         response.content_type, response.charset = "text/plain", "utf-8"
@@ -161,6 +161,8 @@ def includeme(config: Any) -> None:
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)
     config.add_form(export, context=Environment, name="export", role=Role.READER)
+    config.add_done("renamed", "Renamed.")
+    config.add_done("rolled-back", "Written again as a new version.")
     page = {"context": Secret, "template": f"{templates}/secret.pt"}
     config.add_page(secret, role=Role.READER, **page)
     revealed = f"{templates}/revealed.pt"

@@ -1,4 +1,4 @@
-"""What the audit log says, in words: its actions, and the details of a record."""
+"""The labels of the audit page: actions, outcomes, kinds, and the details of a record."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ACTIONS = MUTATIONS + DENIALS
 OUTCOMES = {"success": "done", "denied": "denied"}
 KINDS = {"user": "person", "service": "service", None: "the service itself"}
 #: How many facts of one record stand on the page; a write can have hundreds.
-MOST = 100
+MAX_FACTS = 100
 
 
 class Fact(NamedTuple):
@@ -57,11 +57,11 @@ class Fact(NamedTuple):
 
 
 def facts(detail: Any) -> list[Fact]:
-    """The parts of a detail, at most `MOST` and a last one that tells how many are left out."""
+    """The parts of a detail, at most `MAX_FACTS` and a last one that tells how many are left out."""
     found = _facts(detail)
-    if len(found) <= MOST:
+    if len(found) <= MAX_FACTS:
         return found
-    return [*found[:MOST], Fact("…", f"and {len(found) - MOST} more")]
+    return [*found[:MAX_FACTS], Fact("…", f"and {len(found) - MAX_FACTS} more")]
 
 
 def _facts(detail: Any) -> list[Fact]:

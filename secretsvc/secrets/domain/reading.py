@@ -1,0 +1,149 @@
+"""Use cases that read secrets. Each read of a value leaves its audit row in the same transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import bindparam, select
+
+from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
+from secretsvc.projects.rules import find_environment
+from secretsvc.secrets.models import secret_version
+from secretsvc.secrets.rules.rows import (
+    SECRET_NOT_FOUND,
+    Sealed,
+    SecretListItem,
+    find_secret,
+    list_item,
+    open_all,
+    open_value,
+    secrets_inside,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The secrets of an environment, sorted by key; `rev` was read before them."""
+
+    items: list[SecretListItem]
+    rev: int
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A secret with its value, which no representation shows."""
+
+    key: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Value({self.key!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Every value of an environment by key, sorted; no representation shows them."""
+
+    rev: int
+    secrets: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"Exported(rev={self.rev}, count={len(self.secrets)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
+
+    version: int
+    kid: str | None
+    deleted: bool
+    created_at: int
+    created_by: UUID | str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The versions of a key, newest first, also of a deleted one."""
+
+    key: str
+    items: list[Version]
+
+
+def list_secrets(call: Call, at: Address) -> Listing:
+    """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
+    assert_can(call, Role.READER, at)
+    environment = find_environment(call, at)
+    cipher = call.ring.within(environment.id)
+    with secrets_inside(call, environment.id) as rows:
+        return Listing([list_item(cipher, row) for row in rows], environment.rev)
+
+
+def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
+    """One value, recorded with the reason (specification, "Secrets" 2).
+
+    Raises `NotFound`, `DecryptFailed`, `UnknownKid`.
+    """
+    assert_can(call, Role.READER, at)
+    row = find_secret(call, at, key)
+    if row.deleted:
+        raise NotFound(SECRET_NOT_FOUND)
+    value = open_value(call, Sealed(row.id, key, row.version, row.envelope, row.kid))
+    record(
+        call,
+        "secret.reveal",
+        project_id=row.project_id,
+        environment_id=row.id,
+        reason=reason,
+        detail={"key": key, "version": row.version},
+    )
+    return Value(key, value)
+
+
+def export_secrets(call: Call, at: Address, reason: str) -> Exported:
+    """Every value; one that cannot be opened fails them all (specification, "Secrets" 3).
+
+    Raises `DecryptFailed`, `UnknownKid`, and `Unavailable` where too many are under way (contract 8.1).
+    """
+    assert_can(call, Role.READER, at)
+    environment, values = open_all(call, at)
+    record(
+        call,
+        "secret.export",
+        project_id=environment.project_id,
+        environment_id=environment.id,
+        reason=reason,
+        detail={"rev": environment.rev, "count": len(values)},
+    )
+    return Exported(environment.rev, values)
+
+
+def secret_versions(call: Call, at: Address, key: str) -> History:
+    """The history of a key that lives or lived. Raises `NotFound`."""
+    assert_can(call, Role.READER, at)
+    row = find_secret(call, at, key)
+    versions = call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
+    return History(key, [_version(version) for version in versions])
+
+
+def _version(row: Any) -> Version:
+    created_by = row.created_by if row.created_by is not None else "system"
+    return Version(row.version, row.kid, row.kid is None, row.created_at, created_by)
+
+
+_HISTORY = (
+    select(
+        secret_version.c.version,
+        secret_version.c.kid,
+        secret_version.c.created_at,
+        secret_version.c.created_by,
+    )
+    .where(secret_version.c.secret_id == bindparam("secret_id"))
+    .order_by(secret_version.c.version.desc())
+)

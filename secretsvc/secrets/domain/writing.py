@@ -1,0 +1,154 @@
+"""Use cases that write secrets: each makes a plan, which rules/writing.py applies and records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import bindparam, select
+
+from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict, NotFound, ValidationFailed
+from secretsvc.projects.rules import Environment
+from secretsvc.secrets.models import secret_version
+from secretsvc.secrets.rules.bounds import check_edits, check_values
+from secretsvc.secrets.rules.formats import READERS
+from secretsvc.secrets.rules.known import Known
+from secretsvc.secrets.rules.planning import Plan
+from secretsvc.secrets.rules.rows import SECRET_NOT_FOUND, VERSION_NOT_FOUND, Sealed, open_value
+from secretsvc.secrets.rules.writing import Planner, Written, write
+
+MERGE, REPLACE = "merge", "replace"
+
+
+def batch_secrets(
+    call: Call,
+    at: Address,
+    *,
+    mode: str,
+    set: Mapping[str, str] | None = None,
+    descriptions: Mapping[str, str | None] | None = None,
+    delete: Collection[str] = (),
+    expected_rev: int | None = None,
+    reason: str | None = None,
+) -> Written:
+    """Sets and removes many secrets at once, or none (specification, "Secrets" 4)."""
+    assert_can(call, Role.WRITER, at)
+    values, descriptions = set or {}, descriptions or {}
+    check_edits(values, descriptions, delete)
+    check_values(call, values)
+    return write(
+        call,
+        at,
+        _planner(mode, values, delete, descriptions),
+        action="secret.batch",
+        keys={*values, *delete},
+        whole=mode == REPLACE,
+        expected_rev=expected_rev,
+        reason=reason,
+    )
+
+
+def import_secrets(
+    call: Call,
+    at: Address,
+    *,
+    format: str,
+    content: str,
+    mode: str,
+    dry_run: bool = False,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+) -> Written:
+    """Writes what a file holds; a dry run only tells what it would do (specification, "Secrets" 5)."""
+    assert_can(call, Role.WRITER, at)
+    values = READERS[format](content, call.settings.env_max_secrets)
+    check_values(call, values)
+    return write(
+        call,
+        at,
+        _planner(mode, values),
+        action="secret.import",
+        keys=values,
+        whole=mode == REPLACE,
+        expected_rev=expected_rev,
+        reason=reason,
+        dry_run=dry_run,
+    )
+
+
+def rename_secret(
+    call: Call, at: Address, source: str, target: str, *, expected_rev: int | None = None
+) -> Written:
+    """Moves a value and its description to another key (specification, "Secrets" 6; contract 3.4).
+
+    Only pages expect a revision. Raises `NotFound` for a missing source, `Conflict` for a target that is
+    there.
+    """
+    assert_can(call, Role.WRITER, at)
+    if source == target:
+        raise ValidationFailed.at("to", "Must differ from `from`.")
+
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+        before, after = known.get(source), known.get(target)
+        if before is None or before.deleted:
+            raise NotFound(SECRET_NOT_FOUND)
+        if after is not None and not after.deleted:
+            raise Conflict("The new key is taken.")
+        value = _open_version(call, environment, before, before.version)
+        return Plan({target: value}, (source,), {target: before.description})
+
+    return write(call, at, plan, action="secret.rename", keys=(source, target), expected_rev=expected_rev)
+
+
+def rollback_secret(
+    call: Call,
+    at: Address,
+    key: str,
+    to_version: int,
+    reason: str | None = None,
+    *,
+    expected_rev: int | None = None,
+) -> Written:
+    """Writes the content of an older version as a new one (specification, "Secrets" 7; contract 3.3).
+
+    Only pages expect a revision. Raises `NotFound` for a key that never was, a missing version or a
+    tombstone.
+    """
+    assert_can(call, Role.WRITER, at)
+
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+        if key not in known:
+            raise NotFound(SECRET_NOT_FOUND)
+        return Plan({key: _open_version(call, environment, known[key], to_version)})
+
+    return write(
+        call, at, plan, action="secret.rollback", keys=(key,), expected_rev=expected_rev, reason=reason
+    )
+
+
+def _planner(
+    mode: str,
+    values: Mapping[str, str],
+    removals: Collection[str] = (),
+    descriptions: Mapping[str, str | None] | None = None,
+) -> Planner:
+    def plan(_environment: Environment, known: Mapping[str, Known]) -> Plan:
+        gone = {*removals} if mode == MERGE else known.keys() - values.keys()
+        return Plan(values, gone, descriptions or {})
+
+    return plan
+
+
+def _open_version(call: Call, environment: Environment, known: Known, version: int) -> str:
+    row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
+    if row is None or row.envelope is None:
+        raise NotFound(VERSION_NOT_FOUND)
+    return open_value(call, Sealed(environment.id, known.key, version, row.envelope, row.kid))
+
+
+_VERSION = select(secret_version.c.envelope, secret_version.c.kid).where(
+    secret_version.c.secret_id == bindparam("secret_id"),
+    secret_version.c.version == bindparam("version"),
+)

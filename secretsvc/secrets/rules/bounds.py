@@ -1,0 +1,54 @@
+"""What no write may exceed or contradict, whatever is there already but for the count."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from uuid import UUID
+
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed
+from secretsvc.secrets.rules.known import count_undeleted
+from secretsvc.secrets.rules.planning import Change, growth_of
+
+
+def check_values(call: Call, values: Mapping[str, str]) -> None:
+    """Refuses what no environment may hold. Raises `PayloadTooLarge`."""
+    limit = call.settings.secret_max_bytes
+    for key, value in values.items():
+        # A character is one to four bytes: most values need no encoding to be judged.
+        if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
+            raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
+    check_capacity(call, len(values))
+
+
+def check_edits(
+    values: Mapping[str, str], descriptions: Mapping[str, str | None], removals: Collection[str]
+) -> None:
+    """Refuses a key that is both set and deleted, and a description of one that is not set.
+
+    Raises `ValidationFailed` (specification, "Secrets" 4).
+    """
+    both = sorted(values.keys() & {*removals})
+    stray = sorted(descriptions.keys() - values.keys())
+    issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
+    issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
+
+
+def check_growth(call: Call, environment_id: UUID, changes: Iterable[Change]) -> None:
+    """Refuses more secrets than the environment has room for; one statement, where there would be more.
+
+    It is for what writes nothing: a write asks in the statement that takes its revision.
+    Raises `PayloadTooLarge`.
+    """
+    growth = growth_of(changes)
+    if growth > 0:
+        check_capacity(call, count_undeleted(call, environment_id) + growth)
+
+
+def check_capacity(call: Call, count: int) -> None:
+    """Refuses more secrets than an environment may hold. Raises `PayloadTooLarge`."""
+    limit = call.settings.env_max_secrets
+    if count > limit:
+        raise PayloadTooLarge(f"An environment holds at most {limit} secrets.")

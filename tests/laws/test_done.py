@@ -1,0 +1,44 @@
+"""What a form leads on with is a word that somebody registered: of any other the page would say nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import secretsvc
+
+PACKAGE = Path(__file__).parents[2] / "secretsvc"
+
+
+def words(source: str) -> set[str]:
+    """The words that calls of `see_other` in a source lead on with."""
+    calls = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "see_other"
+    ]
+    choices = [argument for call in calls for argument in call.args[1:]]
+    # Of a choice between two words the condition may hold others.
+    chosen = [
+        branch
+        for one in choices
+        for branch in ([one.body, one.orelse] if isinstance(one, ast.IfExp) else [one])
+    ]
+    return {branch.value for branch in chosen if isinstance(branch, ast.Constant)}
+
+
+def test_every_word_is_registered_and_every_registered_word_is_used():
+    sources = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
+    used = set().union(*map(words, sources))
+    assert used == set(secretsvc.main({}).registry.done)
+
+
+@pytest.mark.parametrize("source", ["see_other('/', 'a')", "see_other(back, 'a' if kind == 'x' else 'a')"])
+def test_the_law_of_words_bites(source):
+    assert words(source) == {"a"}
+
+
+def test_the_law_of_words_lets_pass_what_says_nothing():
+    assert words("see_other('/')") == set()
