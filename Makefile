@@ -46,7 +46,7 @@ RESULTS ?= bench.json
 BEFORE ?= before.json
 
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in operations served clients writers memory growth audit_pages snapshot; do \
+	@for script in operations served clients writers memory growth states audit_pages snapshot; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
 	@for script in absent_or_invisible denied_often rekey pages; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 

@@ -91,6 +91,9 @@ def with_history(service: Service, count: int) -> dict[str, Request]:
             lengthen(service, more)
     service.execute("ANALYZE")
     return of_secrets(service) | {
+        "list at revision 1": Request(service, ROOT, "GET", f"{PROD}/secrets?rev=1", 200),
+        "export at revision 1": Request(service, ROOT, "GET", f"{PROD}/secrets:export?rev=1", 200),
+        "revisions": Request(service, ROOT, "GET", f"{PROD}/revisions?limit=1&cursor=3", 200),
         "editor": PageRequest(service, ROOT, "GET", PROD, 200),
         "matrix": PageRequest(service, ROOT, "GET", "/projects/shop", 200),
     }

@@ -17,6 +17,8 @@ CALLS: dict[str, tuple[str, Any]] = {
     "import": (f"{PROD}/secrets:import", {"format": "env", "content": "KEY_0=x", "mode": "merge"}),
     "rename": (f"{PROD}/secrets:rename", {"from": "KEY_0", "to": "OTHER"}),
     "rollback": (f"{PROD}/secrets:rollback", {"key": "KEY_1", "to_version": 1}),
+    "copy": (f"{PROD}/secrets:copy", {"from": {"project": "shop", "environment": "prod"}, "from_rev": 1}),
+    "restore": (f"{PROD}/secrets:restore", {"to_rev": 1}),
     "rekey": ("/admin/rekey", {"limit": 3}),
 }
 #: By the pages: the path and the fields.

@@ -1,7 +1,7 @@
 """The access matrix: every route of the API, who asks, and what the specification says of each pair.
 
 Nothing here looks at the code: `verdict` is written from the specification ("Authorization resolution")
-and contract 3.10, 4.1, 4.2, 4.7 and 5.10.
+and contract 3.10, 4.1, 4.2, 4.7, 5.1, 5.2, 5.6, 5.10 and 5.13.
 """
 
 from __future__ import annotations
@@ -89,6 +89,10 @@ class Route:
     covered: bool = False
     #: What reading the log by name denies with.
     denied: str | None = None
+    #: The scope of a second place, where the role of a reader is asked for as well.
+    reads: str | None = None
+    #: What a success is there, beside `action`.
+    elsewhere: str | None = None
 
 
 ENV = "{environment}"
@@ -100,6 +104,7 @@ NEW = {"slug": "brand-new", "name": "New"}
 SET = {"mode": "merge", "set": {"NEW_KEY": "x"}}
 FILE = {"format": "env", "content": "NEW_KEY=x", "mode": "merge", "dry_run": False}
 ANY_GRANT = {"gate": True, "covered": True, "status": 204}
+COPY = {"from": {"project": "{project}", "environment": "{dev}"}}
 CHANGED_GRANT = {"gate": True, "covered": True, "body": {"role": "reader", "expires_at": 2**53 - 1}}
 
 # A row is a line, however long.
@@ -120,15 +125,26 @@ ROUTES = [
     Route("listEnvironments", "GET", "/projects/{project}/environments", VISIBLE, "shop"),
     Route("createEnvironment", "POST", "/projects/{project}/environments", WRITER, "shop", 201, NEW, "environment.create"),
     Route("getEnvironment", "GET", ENV, READER, "shop/prod"),
+    Route("updateEnvironment", "PATCH", ENV, ADMIN, "shop/prod", 200, {"protected": True}, "environment.update"),
     Route("deleteEnvironment", "DELETE", ENV, ADMIN, "shop/prod", 204, None, "environment.delete"),
 
     Route("listSecrets", "GET", ENV + "/secrets", READER, "shop/prod"),
+    Route("listSecrets", "GET", ENV + "/secrets?rev=1", READER, "shop/prod"),
+    Route("listDeletedSecrets", "GET", ENV + "/secrets:deleted", READER, "shop/prod"),
+    Route("listRevisions", "GET", ENV + "/revisions", READER, "shop/prod"),
     Route("batchSecrets", "POST", ENV + "/secrets:batch", WRITER, "shop/prod", 200, SET, "secret.batch"),
     Route("importSecrets", "POST", ENV + "/secrets:import", WRITER, "shop/prod", 200, FILE, "secret.import"),
     Route("exportSecrets", "GET", ENV + "/secrets:export", READER, "shop/prod", action="secret.export"),
+    Route("exportSecrets", "GET", ENV + "/secrets:export?rev=1", READER, "shop/prod", action="secret.export"),
     Route("renameSecret", "POST", ENV + "/secrets:rename", WRITER, "shop/prod", 200, {"from": "KEY", "to": "YEK"}, "secret.rename"),
     Route("rollbackSecret", "POST", ENV + "/secrets:rollback", WRITER, "shop/prod", 200, {"key": "KEY", "to_version": 1}, "secret.rollback"),
+    Route("compareSecrets", "GET", ENV + "/secrets:compare", READER, "shop/prod"),
+    Route("compareSecrets", "GET", ENV + "/secrets:compare?project={project}&environment={dev}", READER, "shop/prod", reads="shop/dev"),
+    Route("copySecrets", "POST", ENV + "/secrets:copy", WRITER, "shop/prod", 200, COPY, "secret.copy", reads="shop/dev", elsewhere="secret.export"),
+    Route("restoreSecrets", "POST", ENV + "/secrets:restore", WRITER, "shop/prod", 200, {"to_rev": 1}, "secret.restore"),
     Route("getSecret", "GET", ENV + "/secrets/KEY", READER, "shop/prod", action="secret.reveal"),
+    Route("getSecret", "GET", ENV + "/secrets/KEY?version=1", READER, "shop/prod", action="secret.reveal"),
+    Route("revealSecret", "GET", ENV + "/secrets/GONE:reveal?version=1", READER, "shop/prod", action="secret.reveal"),
     Route("revealSecret", "GET", ENV + "/secrets/KEY:reveal", READER, "shop/prod", action="secret.reveal"),
     Route("listSecretVersions", "GET", ENV + "/secrets/KEY/versions", READER, "shop/prod"),
 
@@ -240,6 +256,8 @@ def verdict(route: Route, caller: Caller) -> Verdict:
         return Verdict(route.status)
     needs = READER if route.needs == VISIBLE else int(route.needs)
     if sees(route, caller) if route.needs == VISIBLE else role_at(caller, route.scope) >= needs:
+        if route.reads is not None and role_at(caller, route.reads) < READER:
+            return Verdict(404, (denial_action(route.reads, READER), route.reads))
         return Verdict(route.status)
     if route.denied is not None:
         return Verdict(404, (route.denied, route.scope))

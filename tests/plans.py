@@ -16,11 +16,18 @@ PLAN_MODES = ("force_custom_plan", "force_generic_plan")
 LENGTHEN = """
     INSERT INTO secret_version (secret_id, version, rev, envelope, kid, created_at, created_by)
     WITH RECURSIVE step (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM step WHERE number < :count)
-    SELECT present.secret_id, present.version + step.number, present.rev, present.envelope, present.kid,
-        present.created_at, present.created_by
+    SELECT present.secret_id, present.version + step.number, environment.rev + step.number, present.envelope,
+        present.kid, present.created_at, present.created_by
     FROM secret_version present CROSS JOIN step
     JOIN secret ON secret.id = present.secret_id AND secret.version = present.version AND NOT secret.deleted
+    JOIN environment ON environment.id = secret.environment_id
     ORDER BY step.number, present.secret_id"""
+
+LENGTHEN_REVISIONS = """
+    INSERT INTO revision (environment_id, rev, created_at)
+    WITH RECURSIVE step (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM step WHERE number < :count)
+    SELECT environment.id, environment.rev + step.number, environment.updated_at
+    FROM environment CROSS JOIN step"""
 
 
 class Executed(NamedTuple):
@@ -48,8 +55,10 @@ def executed(engine: Engine, table: str) -> Iterator[list[Executed]]:
 
 
 def lengthen(service: Service, count: int) -> None:
-    """Gives each undeleted secret so many versions more, the last of which its envelope does not fit."""
-    service.execute(LENGTHEN.replace(":count", str(count)))
+    """Gives each undeleted secret so many versions more, of a revision each, which no envelope fits."""
+    for statement in (LENGTHEN, LENGTHEN_REVISIONS):
+        service.execute(statement.replace(":count", str(count)))
+    service.execute(f"UPDATE environment SET rev = rev + {count}")  # noqa: S608
     service.execute(f"UPDATE secret SET version = version + {count} WHERE NOT deleted")  # noqa: S608
     service.execute("ANALYZE")
 

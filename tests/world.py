@@ -12,11 +12,11 @@ from webtest import TestResponse
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
-from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.projects import environment, project
 
-TABLES = (project, environment, secret, secret_version, group, group_member, grant)
+TABLES = (project, environment, secret, secret_version, revision, group, group_member, grant)
 LISTED = ("listed@example.com", "disabled-though-listed@example.com")
 
 
@@ -43,6 +43,9 @@ class World:
         for value in ("one", "two"):
             path = "/projects/shop/environments/prod/secrets:batch"
             root.post(path, {"mode": "merge", "set": {"KEY": value}})
+        root.post(path.replace("prod", "dev"), {"mode": "merge", "set": {"KEY": "other"}})
+        root.post(path, {"mode": "merge", "set": {"GONE": "x"}})
+        root.post(path, {"mode": "merge", "delete": ["GONE"]})
         crew = service.group("crew", "member@example.com")
         subject = "subject@example.com"
         self.names = {

@@ -49,6 +49,8 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
 
 
 def _mode(request: Any) -> Mode:
+    if request.call.reads_once:
+        return Mode.AUTOCOMMIT
     if request.call.only_reads:
         return Mode.SNAPSHOT
     if request.method not in SAFE_METHODS:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Update,
     any_,
     bindparam,
+    case,
     column,
     func,
     insert,
@@ -75,9 +76,14 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
             copy.write_row([row[name] for name in names])
 
 
-def update_many(connection: Connection, table: Table, rows: Rows) -> None:
-    """Sets columns of rows, each named by its `id`; all rows must have the same columns."""
-    statement = _update_by_id(table, tuple(rows[0]), connection.dialect.name)
+def update_many(
+    connection: Connection, table: Table, rows: Rows, *, kept: tuple[str, str] | None = None
+) -> None:
+    """Sets columns of rows, each named by its `id`; all rows must have the same columns.
+
+    `kept` names a column that stays as it is in rows whose second column, a boolean, is now set.
+    """
+    statement = _update_by_id(table, tuple(rows[0]), kept, connection.dialect.name)
     if connection.dialect.name == "sqlite":
         connection.execute(statement, [{f"new_{name}": row[name] for name in row} for row in rows])
     else:
@@ -119,13 +125,18 @@ def _type_name(column: Column[Any], connection: Connection) -> str:
 
 
 @lru_cache(maxsize=64)
-def _update_by_id(table: Table, names: tuple[str, ...], dialect_name: str) -> Update:
+def _update_by_id(
+    table: Table, names: tuple[str, ...], kept: tuple[str, str] | None, dialect_name: str
+) -> Update:
     new: dict[str, ColumnElement[Any]]
     if dialect_name == "sqlite":
         new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     else:
         new = _unnested([table.c[name] for name in names])
     values = {name: value for name, value in new.items() if name != "id"}
+    if kept is not None:
+        name, flag = kept
+        values[name] = case((new[flag], table.c[name]), else_=new[name])
     return update(table).where(table.c.id == new["id"]).values(values)
 
 

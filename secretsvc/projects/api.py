@@ -56,6 +56,11 @@ def get_environment(context: Environment, request: Any) -> Any:
     return domain.get_environment(request.call, context.address)
 
 
+def update_environment(context: Environment, request: Any) -> Any:
+    """`PATCH /projects/{project}/environments/{env}`."""
+    return domain.update_environment(request.call, context.address, request.body_values)
+
+
 def delete_environment(context: Environment, request: Any) -> Any:
     """`DELETE /projects/{project}/environments/{env}`."""
     return domain.delete_environment(request.call, context.address)
@@ -67,6 +72,7 @@ def includeme(config: Any) -> None:
     _declare_projects(config)
     _declare_project(config)
     _declare_environments(config)
+    _declare_environment(config)
 
 
 def _declare_projects(config: Any) -> None:
@@ -118,6 +124,7 @@ def _declare_project(config: Any) -> None:
         context=Project,
         method="DELETE",
         operation_id="deleteProject",
+        errors=(409,),
         summary="Delete a project with all that it holds",
         role=Role.ADMIN,
         status=204,
@@ -146,6 +153,9 @@ def _declare_environments(config: Any) -> None:
         status=201,
         response=schemas.Environment(),
     )
+
+
+def _declare_environment(config: Any) -> None:
     config.add_api_view(
         get_environment,
         context=Environment,
@@ -155,10 +165,21 @@ def _declare_environments(config: Any) -> None:
         response=schemas.Environment(),
     )
     config.add_api_view(
+        update_environment,
+        context=Environment,
+        method="PATCH",
+        operation_id="updateEnvironment",
+        summary="Change an environment's name, description or protection",
+        role=Role.ADMIN,
+        body=schemas.UpdateEnvironmentBody(),
+        response=schemas.Environment(),
+    )
+    config.add_api_view(
         delete_environment,
         context=Environment,
         method="DELETE",
         operation_id="deleteEnvironment",
+        errors=(409,),
         summary="Delete an environment with its secrets and their history",
         role=Role.ADMIN,
         status=204,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
@@ -31,9 +31,13 @@ from secretsvc.projects.rules import (
     environment_in_sight,
     find_environment,
     find_project,
+    lock_environment,
     project_in_sight,
 )
 from secretsvc.tables.projects import environment, project
+
+PROTECTED = "The environment is protected."
+PROTECTED_INSIDE = "The project has a protected environment."
 
 
 def list_projects(call: Call, window: Window) -> Page[Project]:
@@ -75,10 +79,16 @@ def update_project(call: Call, at: Address, changes: Mapping[str, Any]) -> Proje
 
 
 def delete_project(call: Call, at: Address) -> None:
-    """Deletes a project, its environments, their secrets and history, and every grant scoped to them."""
+    """Deletes a project, its environments, their secrets and history, and every grant scoped to them.
+
+    Raises `Conflict` where one of the environments is protected (contract 5.13).
+    """
     assert_can(call, Role.ADMIN, at)
     found = find_project(call, at)
     recheck_by_id(call, found.id)
+    # Until the end nobody protects one of them.
+    if any(call.connection.execute(_LOCK_INSIDE, {"project_id": found.id}).scalars().all()):
+        raise Conflict(PROTECTED_INSIDE)
     if not delete_one(call.connection, delete(project).where(project.c.id == found.id)):
         raise NotFound(PROJECT_NOT_FOUND)
     record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
@@ -129,10 +139,39 @@ def get_environment(call: Call, at: Address) -> Environment:
     return find_environment(call, at)
 
 
-def delete_environment(call: Call, at: Address) -> None:
-    """Deletes an environment, its secrets and their history, and every grant scoped to it."""
+def update_environment(call: Call, at: Address, changes: Mapping[str, Any]) -> Environment:
+    """Changes `name`, `description` and `protected` (contract 5.13); no changes are a no-op."""
     assert_can(call, Role.ADMIN, at)
     found = find_environment(call, at)
+    if not changes:
+        return found
+    statement = update(environment).where(environment.c.id == found.id).values(**changes, updated_at=call.now)
+    row = update_one(call.connection, statement, environment)
+    if row is None:
+        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    detail: dict[str, Any] = {"fields": sorted(changes)}
+    if "protected" in changes:
+        detail["protected"] = changes["protected"]
+    record(
+        call,
+        "environment.update",
+        project_id=found.project_id,
+        environment_id=found.id,
+        detail=detail,
+    )
+    return Environment(**row)
+
+
+def delete_environment(call: Call, at: Address) -> None:
+    """Deletes an environment, its secrets and their history, and every grant scoped to it.
+
+    Raises `Conflict` for a protected one (contract 5.13).
+    """
+    assert_can(call, Role.ADMIN, at)
+    # Under its lock: nobody protects it until the end.
+    found = lock_environment(call, at)
+    if found.protected:
+        raise Conflict(PROTECTED)
     if not delete_one(call.connection, delete(environment).where(environment.c.id == found.id)):
         raise NotFound(ENVIRONMENT_NOT_FOUND)
     record(
@@ -165,3 +204,12 @@ def _confirm_sight(call: Call, found: Project) -> None:
     held = call.snapshot.effective_grants
     if not any(grant.scope_type is ScopeType.GLOBAL or grant.project_id == found.id for grant in held):
         raise NotFound(PROJECT_NOT_FOUND)
+
+
+# In one order, for whoever deletes it at the same time.
+_LOCK_INSIDE = (
+    select(environment.c.protected)
+    .where(environment.c.project_id == bindparam("project_id"))
+    .order_by(environment.c.id)
+    .with_for_update()
+)

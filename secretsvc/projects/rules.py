@@ -30,7 +30,10 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment as clients see it; `rev` rises by one with each write of secrets."""
+    """An environment as clients see it; `rev` rises by one with each write of secrets.
+
+    Writes to a `protected` one need a reason, and it cannot be deleted (contract 5.13).
+    """
 
     id: UUID
     project_id: UUID
@@ -40,6 +43,7 @@ class Environment:
     rev: int
     created_at: int
     updated_at: int
+    protected: bool = False
 
 
 def find_project(call: Call, at: Address) -> Project:

@@ -7,6 +7,7 @@ from secretsvc.web.schema import (
     DESCRIPTION,
     NAME,
     Body,
+    Boolean,
     Identifier,
     Integer,
     Items,
@@ -39,6 +40,14 @@ class CreateEnvironmentBody(Body):
     description = optional(DESCRIPTION)
 
 
+class UpdateEnvironmentBody(Body):
+    """`PATCH /projects/{project}/environments/{env}`."""
+
+    name = optional(NAME)
+    description = optional(DESCRIPTION)
+    protected = optional(Boolean())
+
+
 class Project(Body):
     """A project."""
 
@@ -61,6 +70,7 @@ class Environment(Body):
     rev = required(Integer())
     created_at = required(Integer())
     updated_at = required(Integer())
+    protected = required(Boolean())
 
 
 class ProjectPage(Body):

@@ -5,6 +5,8 @@ from typing import Any
 
 def includeme(config: Any) -> None:
     """Includes the modules of this package that configure the application."""
-    config.include(".api")
+    config.include(".api.secrets")
+    config.include(".api.history")
+    config.include(".api.copying")
     config.include(".ui.pages")
     config.include(".ui.editing")

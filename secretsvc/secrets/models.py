@@ -1,4 +1,4 @@
-"""Secrets, their history, where every envelope lives, and the master keys that may seal in this database."""
+"""Secrets, their history, where every envelope lives, its revisions, and the master keys that may seal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
 
 
 class Secret(Base):
-    """A key of an environment, also of a deleted one: its version numbers are never used twice."""
+    """A key of an environment, also of a deleted one: its version numbers are never used twice.
+
+    A deleted one keeps the description that it had, for the case that it comes back (contract 5.6).
+    """
 
     __tablename__ = "secret"
     __table_args__ = (
@@ -52,6 +55,8 @@ class SecretVersion(Base):
     __table_args__ = (
         CheckConstraint("(envelope IS NULL) = (kid IS NULL)", name="tombstone"),
         Index("ix_secret_version_kid", "kid", "secret_id", "version"),
+        # The newest version of a key at a revision is found by this alone.
+        Index("ix_secret_version_rev", "secret_id", "rev", "version"),
     )
 
     secret_id: Mapped[int] = mapped_column(
@@ -61,6 +66,25 @@ class SecretVersion(Base):
     rev: Mapped[int] = mapped_column(BigInteger)
     envelope: Mapped[bytes | None] = mapped_column(LargeBinary)
     kid: Mapped[str | None] = mapped_column(String(16))
+    created_at: Mapped[int] = mapped_column(Millis)
+    created_by: Mapped[UUID | None] = mapped_column(Id)
+
+
+class Revision(Base):
+    """What a write made of an environment; `changes` are its versions.
+
+    `action` and `reason` are NULL for one that is older than this table, `created_by` for the system.
+    """
+
+    __tablename__ = "revision"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    environment_id: Mapped[UUID] = mapped_column(
+        ForeignKey("environment.id", ondelete="CASCADE"), primary_key=True
+    )
+    rev: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    action: Mapped[str | None] = mapped_column(String(64))
+    reason: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[int] = mapped_column(Millis)
     created_by: Mapped[UUID | None] = mapped_column(Id)
 
@@ -83,4 +107,5 @@ class MasterKey(Base):
 
 secret = table_of(Secret)
 secret_version = table_of(SecretVersion)
+revision = table_of(Revision)
 master_key = table_of(MasterKey)

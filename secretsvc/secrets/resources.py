@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets.schemas import SecretKey
+from secretsvc.secrets.schemas.secrets import SecretKey
 from secretsvc.web.tree import Node
 
 
@@ -14,6 +14,10 @@ class Secret(Node):
 
     parameter = "key"
     grammar_type = SecretKey()
+
+
+class Revisions(Node):
+    """`…/revisions`."""
 
 
 class Secrets(Node):
@@ -25,3 +29,4 @@ class Secrets(Node):
 def includeme(config: Any) -> None:
     """Adds the nodes to the tree."""
     config.add_tree_child(Environment, "secrets", Secrets)
+    config.add_tree_child(Environment, "revisions", Revisions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, ForeignKey, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from secretsvc.db.base import Base, Id, Millis, table_of
@@ -40,6 +40,7 @@ class Environment(Base):
     rev: Mapped[int] = mapped_column(BigInteger)
     created_at: Mapped[int] = mapped_column(Millis)
     updated_at: Mapped[int] = mapped_column(Millis)
+    protected: Mapped[bool] = mapped_column(Boolean, server_default=false())
 
 
 project = table_of(Project)

@@ -11,20 +11,23 @@ from secretsvc.web.types import JsonSchema, Type, described
 
 
 class ListOf(Type):
-    """An array whose items are all of one type."""
+    """An array of at least `minimum` items, which are all of one type."""
 
-    def __init__(self, item: Type) -> None:
+    def __init__(self, item: Type, minimum: int = 0) -> None:
         super().__init__()
-        self.item = item
+        self.item, self.minimum = item, minimum
 
     def read(self, node: Any, value: Any) -> list[Any]:
         if not isinstance(value, list):
             raise colander.Invalid(node, "Must be an array.")
+        if len(value) < self.minimum:
+            raise colander.Invalid(node, f"Must have at least {self.minimum}.")
         found = _each(node, ((str(index), item) for index, item in enumerate(value)), self.item)
         return list(found.values())
 
     def json_schema(self) -> JsonSchema:
-        return {"type": "array", "items": described(self.item)}
+        found: JsonSchema = {"type": "array", "items": described(self.item)}
+        return found | {"minItems": self.minimum} if self.minimum else found
 
 
 class Items(Type):

@@ -59,10 +59,16 @@ def endpoints(registry: Any) -> list[Endpoint]:
         if operation is not None:
             path, parameters = found_at[settings["context"]]
             path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            package, _, module = settings["callable"].__module__.rpartition(".")
-            package = package.rpartition(".")[2] or module
+            package = _wing(settings["callable"].__module__)
             found.append(Endpoint(path or "/", settings["context"], parameters, operation, package))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
+
+
+def _wing(module: str) -> str:
+    """The package that declares an operation: in its `api`, a module or a folder, or another module."""
+    parts = module.split(".")
+    package = parts[: parts.index("api")] if "api" in parts else parts[:-1]
+    return (package or parts)[-1]
 
 
 def _below(name: str) -> str:
@@ -124,6 +130,8 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     parameters += [_query_parameter(node) for node in operation.query.children]
     if operation.expects_revision:
         parameters.append(IF_MATCH)
+    if operation.tagged:
+        parameters.append(IF_NONE_MATCH)
     if parameters:
         found["parameters"] = parameters
     if operation.body is not None:
@@ -162,18 +170,24 @@ def _responses(operation: Operation) -> dict[str, Any]:
     if operation.role is not PUBLIC:
         statuses |= {*AUTHENTICATED}
     found = {str(operation.status): _success(operation)}
+    if operation.tagged:
+        found["304"] = {"description": "The client knows the revision", "headers": _headers(operation)}
     for status in sorted(statuses):
         found[str(status)] = {"$ref": f"#/components/responses/Error{status}"}
     return found
 
 
-def _success(operation: Operation) -> dict[str, Any]:
+def _headers(operation: Operation) -> dict[str, Any]:
     headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
     if operation.status == 201:
         headers["Location"] = {"required": True, "schema": {"type": "string"}}
     if operation.tagged:
         headers["ETag"] = {"required": True, "schema": {"type": "string", "pattern": '^"[0-9]+"$'}}
-    found: dict[str, Any] = {"description": operation.summary, "headers": headers}
+    return headers
+
+
+def _success(operation: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = {"description": operation.summary, "headers": _headers(operation)}
     if operation.response is not None:
         found["content"] = {media: {"schema": _body(operation, media)} for media in operation.media}
     if operation.links:
@@ -236,4 +250,11 @@ IF_MATCH = {
     "required": False,
     "description": "`*`, or one quoted revision, optionally with the weak prefix; the same as `expected_rev`",
     "schema": {"type": "string", "pattern": '^(\\*|(W/)?"(0|[1-9][0-9]{0,18})")$'},
+}
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The revisions that the client knows, or `*`; one that is malformed is ignored",
+    "schema": {"type": "string"},
 }

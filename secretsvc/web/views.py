@@ -20,7 +20,7 @@ from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.derivers import reads_option
@@ -66,6 +66,9 @@ class Operation:
     tagged: bool = False
     #: Whether `If-Match` is evaluated.
     expects_revision: bool = False
+    #: What else is wrong with a body that is refused, by rules that its schema does not know: of the node,
+    #: the request and the JSON.
+    also_judged: Callable[[Any, Any, Mapping[str, Any]], tuple[Issue, ...]] | None = None
 
     @property
     def writes(self) -> bool:
@@ -143,16 +146,28 @@ def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
 
     def wrapper(context: Any, request: Any) -> Any:
         request.query_values = validate(operation.query, parse_query(request.environ))
-        if operation.body is not None:
-            headers = request.headers
-            document = parse_object(
-                request.body, headers.get("Content-Type", ""), headers.get("Content-Encoding", "")
-            )
-            request.body_values = validate(operation.body, document)
         request.response.status_int = operation.status
-        return view(context, request)
+        if operation.body is None:
+            return view(context, request)
+        headers = request.headers
+        document = parse_object(
+            request.body, headers.get("Content-Type", ""), headers.get("Content-Encoding", "")
+        )
+        try:
+            request.body_values = validate(operation.body, document)
+            return view(context, request)
+        except (ValidationFailed, PayloadTooLarge) as error:
+            more = operation.also_judged(context, request, document) if operation.also_judged else ()
+            raise _refused_for(error, more) from None
 
     return wrapper
+
+
+def _refused_for(error: SecretsvcError, more: tuple[Issue, ...]) -> SecretsvcError:
+    """The refusal of a body with more that is wrong with it, which was not told already."""
+    told = {issue.path for issue in error.issues}
+    more = tuple(issue for issue in more if issue.path not in told)
+    return ValidationFailed(issues=error.issues + more) if more else error
 
 
 def created_at(request: Any, collection: Node, name: object, resource: Any) -> Any:

@@ -79,10 +79,13 @@ def test_environments_that_are_made_while_their_project_goes_leave_no_orphan(adm
     assert service.count(environment) == 0
 
 
-def test_no_operation_moves_or_changes_an_environment(admin, base):
-    for method in ("PATCH", "PUT", "POST"):
+def test_no_operation_moves_an_environment(admin, base):
+    for method in ("PUT", "POST"):
         refused = admin.request(method, base, {"project_id": "x"})
         assert (refused.status_int, refused.json["code"]) == (404, "NOT_FOUND")
+    for field in ("project_id", "slug", "rev"):
+        issues = admin.patch(base, {field: "x"}, 422).json["issues"]
+        assert [issue["path"] for issue in issues] == [field]
 
 
 @pytest.mark.engine_neutral

@@ -85,6 +85,14 @@ CASES = [
     (NOBODY, "GET", "/projects/vault/environments/{}", "prod", "dev"),
     (NOBODY, "GET", "/p/vault/e/{}", "prod", "dev"),
     (NOBODY, "GET", "/p/vault/e/{}/secrets/KEY", "prod", "dev"),
+    (NOBODY, "GET", "/p/vault/e/{}/secrets:compare", "prod", "dev"),
+    (WARDEN, "GET", "/p/shop/e/prod/secrets:compare?project={}&environment=prod", "vault", "fault"),
+    (WARDEN, "GET", "/p/shop/e/prod/secrets:compare?project=vault&environment={}", "prod", "dev"),
+    (NOBODY, "GET", "/projects/vault/environments/{}/revisions", "prod", "dev"),
+    (NOBODY, "GET", "/p/vault/e/{}/secrets:deleted", "prod", "dev"),
+    (NOBODY, "GET", "/p/vault/e/{}/secrets:export?rev=1", "prod", "dev"),
+    (NOBODY, "GET", "/p/vault/e/{}/secrets/KEY?version=1", "prod", "dev"),
+    (NOBODY, "PATCH", "/projects/vault/environments/{}", "prod", "dev"),
     (WARDEN, "GET", "/audit?project={}", "vault", "fault"),
     (WARDEN, "GET", "/audit?project={}&environment=prod", "vault", "fault"),
     (WARDEN, "GET", "/audit?environment={}", "test", "rest"),
@@ -126,6 +134,27 @@ def test_a_grant_that_is_not_there_costs_the_work_of_a_foreign_one(
     foreign = town.grant(group_id, "reader", "vault", group=True)
     path = path.replace("{group}", str(group_id))
     compare(town, WARDEN, method, path.format(foreign), path.format(new_id()), body)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize(
+    ("field", "invisible", "absent"), [("project", "vault", "fault"), ("environment", "prod", "dev")]
+)
+def test_a_source_that_is_not_there_costs_the_work_of_an_invisible_one(
+    town: Service, field: str, invisible: str, absent: str, dry_run: bool
+) -> None:
+    efforts, denials = [], []
+    for name in (invisible, absent):
+        source = {"project": "vault", "environment": "prod", field: name}
+        before = len(town.denials())
+        with changes(town) as marks, work(town) as done:
+            body = {"from": source, "dry_run": dry_run}
+            town.user(WARDEN).post("/p/shop/e/prod/secrets:copy", body, 404)
+        assert marks[0] != marks[1], f"nothing was written for {name}"
+        efforts.append([step.replace(KEPT, UNDONE) for step in done])
+        denials.append(len(town.denials()) - before)
+    assert efforts[0] == efforts[1]
+    assert denials == [1, 0]
 
 
 @pytest.mark.parametrize(("subject", "method", "path", "invisible", "absent"), CASES)

@@ -23,6 +23,8 @@ ON_PROJECT = [
 ]
 ON_ENVIRONMENT = [
     ("GET", "", None, "reader"),
+    ("PATCH", "", {"protected": True}, "admin"),
+    ("PATCH", "", {"unknown": 1}, "admin"),
     ("DELETE", "", None, "admin"),
     ("GET", "/secrets", None, "reader"),
     ("GET", "/secrets/KEY", None, "reader"),
@@ -31,6 +33,11 @@ ON_ENVIRONMENT = [
     ("GET", "/secrets/KEY:reveal?reason=unknown", None, "reader"),
     ("GET", "/secrets/KEY/versions", None, "reader"),
     ("GET", "/secrets:export", None, "reader"),
+    ("GET", "/secrets?rev=99", None, "reader"),
+    ("GET", "/secrets:export?rev=1", None, "reader"),
+    ("GET", "/secrets/KEY?version=1", None, "reader"),
+    ("GET", "/secrets:deleted", None, "reader"),
+    ("GET", "/revisions?cursor=nonsense", None, "reader"),
     ("POST", "/secrets:batch", BATCH, "writer"),
     ("POST", "/secrets:batch", {"mode": "nonsense"}, "writer"),
     ("POST", "/secrets:batch", {**BATCH, "expected_rev": 7}, "writer"),
@@ -43,6 +50,12 @@ ON_ENVIRONMENT = [
     ("POST", "/secrets:rename", {"from": "KEY", "to": "OTHER"}, "writer"),
     ("POST", "/secrets:rollback", {"key": "KEY", "to_version": 1}, "writer"),
 ]
+
+
+@pytest.fixture
+def service(make_service):
+    """One that records every denial, however many there are."""
+    return make_service(DENIAL_LIMIT="")
 
 
 @pytest.fixture

@@ -53,7 +53,8 @@ def test_each_caller_gets_what_the_specification_says(world, route, path):
         said[name] = (answer.status_int, columns, done)
         due = verdict(route, caller)
         succeeded = due.status < 300 and route.action is not None
-        expected[name] = (due.status, world.denial(due), [route.action] if succeeded else [])
+        actions = [action for action in (route.action, route.elsewhere) if action is not None]
+        expected[name] = (due.status, world.denial(due), actions if succeeded else [])
     assert said == expected
 
 
@@ -68,6 +69,10 @@ def twins(route: Route, path: str, caller: Caller) -> list[str]:
     if due.status != 404 and not at_large:
         return []
     used = [name for name in NAMES if "{" + name + "}" in f"{path} {route.body}"]
+    if route.reads is not None:
+        # Of two places the one that is refused.
+        other = due.denial is not None and due.denial[1] == route.reads
+        used = ["dev"] if other else [name for name in used if name != "dev"]
     # In a project that is visible, an environment that is absent is another kind of thing.
     return [name for name in used if name != "project" or not sees_project(caller, "shop")]
 

@@ -14,7 +14,7 @@ from secretsvc.web.openapi import endpoints
 
 pytestmark = pytest.mark.engine_neutral
 
-#: Written from the specification and contract 5.10 alone.
+#: Written from the specification and contract 5.2 to 5.6, 5.10 and 5.13 alone.
 SPECIFIED = (
     "GET /health",
     "GET /whoami",
@@ -28,13 +28,19 @@ SPECIFIED = (
     "GET /projects/{project}/environments",
     "POST /projects/{project}/environments",
     "GET /projects/{project}/environments/{env}",
+    "PATCH /projects/{project}/environments/{env}",
     "DELETE /projects/{project}/environments/{env}",
+    "GET /projects/{project}/environments/{env}/revisions",
+    "GET /projects/{project}/environments/{env}/secrets:deleted",
     "GET /projects/{project}/environments/{env}/secrets",
     "POST /projects/{project}/environments/{env}/secrets:batch",
     "POST /projects/{project}/environments/{env}/secrets:import",
     "GET /projects/{project}/environments/{env}/secrets:export",
     "POST /projects/{project}/environments/{env}/secrets:rename",
     "POST /projects/{project}/environments/{env}/secrets:rollback",
+    "GET /projects/{project}/environments/{env}/secrets:compare",
+    "POST /projects/{project}/environments/{env}/secrets:copy",
+    "POST /projects/{project}/environments/{env}/secrets:restore",
     "GET /projects/{project}/environments/{env}/secrets/{key}",
     "GET /projects/{project}/environments/{env}/secrets/{key}:reveal",
     "GET /projects/{project}/environments/{env}/secrets/{key}/versions",

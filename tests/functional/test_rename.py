@@ -118,7 +118,7 @@ def test_a_key_cannot_be_renamed_to_itself(vault, service, key):
         ({}, {"from", "to"}),
         ({"from": "A-", "to": "1B"}, {"from", "to"}),
         ({"from": None, "to": 1}, {"from", "to"}),
-        ({"from": "A", "to": "B", "reason": "why"}, {"reason"}),
+        ({"from": "A", "to": "B", "reason": 5}, {"reason"}),
         ({"from": "A", "to": "B", "expected_rev": 1}, {"expected_rev"}),
         ({"source": "A", "to": "B"}, {"source"}),
     ],

@@ -58,6 +58,8 @@ READS = {
     "export": (lambda vault, _browser: vault.get("secrets:export"), [(ONE, SECRETS)] * 2),
     "read one": (lambda vault, _browser: vault.get("secrets/K0"), [(ONE, 1)]),
     "versions": (lambda vault, _browser: vault.get("secrets/K0/versions"), [(ONE, 1), ALL]),
+    "one version": (lambda vault, _browser: vault.get("secrets/K0?version=1"), [(ONE, 1)]),
+    "deleted": (lambda vault, _browser: vault.get("secrets:deleted"), [(ONE, 1)]),
     "matrix": (lambda _vault, browser: browser.open("/projects/shop"), [(ONE, SECRETS * 3)]),
     "editor": (lambda _vault, browser: browser.open(PROD), [(ONE, SECRETS)] * 2),
     "secret": (lambda _vault, browser: browser.open(f"{PROD}/secrets/K0"), [(ONE, 1), ALL]),
@@ -66,6 +68,7 @@ READS = {
 
 def test_reads_of_an_environment_read_only_the_versions_that_they_show(aged, service):
     browser, found = Browser(service), {}
+    aged.batch(delete=["K1"])
     for name, (read, expected) in READS.items():
         with executed(service.engine, "secret_version") as statements:
             read(aged, browser)
@@ -74,6 +77,46 @@ def test_reads_of_an_environment_read_only_the_versions_that_they_show(aged, ser
             for statement, bounds in zip(statements, expected, strict=True)
         ]
     assert found == {name: [[]] * len(expected) for name, (_, expected) in READS.items()}
+
+
+#: What a state reads of a key by: its number, its version, and, for when it was made, its first.
+OF_STATE = ("(secret_id=? AND rev<?)", "(secret_id=? AND version=?)")
+
+
+@pytest.mark.parametrize("path", ["secrets?rev={}", "secrets:export?rev={}"])
+def test_a_state_reads_a_version_or_two_of_each_key_however_long_the_history(aged, service, path):
+    for rev in (1, VERSIONS + 2):
+        with executed(service.engine, "secret_version") as statements:
+            aged.get(path.format(rev))
+        assert len(statements) == 1 + ("export" in path)
+        for statement in statements:
+            if service.engine.name == "sqlite":
+                tables = ("secret_version", "of_then", "first")
+                steps = [step for one in tables for step in steps_of(service.engine, statement, one)]
+                assert steps
+                assert all(step.startswith("SEARCH ") and step.endswith(OF_STATE) for step in steps), steps
+            else:
+                read = [rows_read(service.engine, statement, "secret_version", mode) for mode in PLAN_MODES]
+                assert all(0 < number <= 2 * SECRETS for number in read), read
+
+
+def test_a_page_of_revisions_reads_the_versions_that_it_shows_and_those_before_them(aged, service):
+    aged.batch(set={"K1": "z", "K2": "z"})
+    with executed(service.engine, "secret_version") as statements:
+        aged.get("revisions?limit=1")
+    [statement] = statements
+    if service.engine.name == "sqlite":
+        steps = [
+            step for one in ("secret_version", "before") for step in steps_of(service.engine, statement, one)
+        ]
+        assert [step.partition(" (")[2] for step in steps] == [
+            "secret_id=? AND rev>? AND rev<?)",
+            "secret_id=? AND version=?)",
+        ]
+    else:
+        read = [rows_read(service.engine, statement, "secret_version", mode) for mode in PLAN_MODES]
+        # Of most keys none, which rounds to none or one.
+        assert all(number <= SECRETS + 4 for number in read), read
 
 
 def test_what_others_wrote_is_found_without_their_history(aged, service):

@@ -115,7 +115,10 @@ def test_a_reader_of_any_covering_scope_may_list(vault, service, scope):
     assert list(reader.listed()) == ["A"]
 
 
-PATHS = ("secrets", "secrets:export", "secrets/A", "secrets/A:reveal", "secrets/A/versions")
+PATHS = (
+    *("secrets", "secrets:export", "secrets/A", "secrets/A:reveal", "secrets/A/versions"),
+    *("secrets?rev=1", "secrets:export?rev=1", "secrets/A?version=1", "secrets:deleted", "revisions"),
+)
 
 
 @BOTH_SPELLINGS

@@ -37,7 +37,7 @@ def test_a_start_names_a_folder_of_compiled_pages_that_others_may_write_to(
     sqlite_databases, issuer, tmp_path, monkeypatch, caplog, mode, told
 ):
     tmp_path.chmod(mode)
-    monkeypatch.setattr("secretsvc.service.CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr("secretsvc.registry.CACHE_DIRECTORY", str(tmp_path))
     service = Service(sqlite_databases.create(), issuer, lent=False)
     warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     assert (

@@ -28,7 +28,7 @@ PLANTED = {
     "secretsvc.identity.domain": "import colander",
     "secretsvc.projects.schemas": "from secretsvc.projects.rules import Project",
     "secretsvc.projects.api": "from secretsvc.tables.projects import project",
-    "secretsvc.secrets.api": "from secretsvc.secrets.models import secret",
+    "secretsvc.secrets.api.secrets": "from secretsvc.secrets.models import secret",
     "secretsvc.access.api": "from sqlalchemy import select",
     "secretsvc.kernel.call": "from secretsvc.db.session import Database",
     "secretsvc.kernel.clock": "import pyramid",

@@ -34,12 +34,14 @@ def writes(canary: str) -> list[Refusal]:
     return [
         _post(0, "/secrets:batch", {"mode": "merge", "set": {"WRITTEN": canary}}),
         _post(0, "/secrets:import", imported),
-        _post(0, "/secrets:rename", {"from": "KEPT", "to": "MOVED"}),
+        _post(0, "/secrets:rename", {"from": "KEPT", "to": "MOVED", "reason": "why"}),
         _post(0, "/secrets:rollback", {"key": "KEPT", "to_version": 1}),
         Refusal(0, "/secrets/KEPT", method="GET"),
         Refusal(0, "/secrets/KEPT:reveal", method="GET"),
         Refusal(0, "/secrets:export", method="GET"),
         Refusal(0, "/secrets:export?format=env", method="GET"),
+        Refusal(0, "/secrets:export?rev=1", method="GET"),
+        Refusal(0, "/secrets/KEPT?version=1", method="GET"),
     ]
 
 
@@ -124,6 +126,11 @@ def _moves(canary: str) -> list[Refusal]:
         _post(404, "/secrets:rollback", {"key": canary, "to_version": 1}),
         _post(404, "/secrets:rollback", {"key": "KEPT", "to_version": 999}),
         _post(400, "/secrets:rollback", {"key": "KEPT", "to_version": 1}, {"If-Match": "*"}),
+        _post(422, "/secrets:copy", {"from": {"project": canary, "environment": "dev"}}),
+        _post(422, "/secrets:copy", {"from": {"project": "shop", "environment": "dev"}, "keys": [canary]}),
+        _post(422, "/secrets:copy", {"from": canary, "reason": canary * 20}),
+        _post(422, "/secrets:restore", {"to_rev": canary}),
+        _post(404, "/secrets:restore", {"to_rev": 999}),
     ]
 
 
@@ -136,6 +143,13 @@ def _reads(canary: str) -> list[Refusal]:
         f"/secrets/{canary}/versions": 404,
         f"/secrets/KEPT?reason={canary}": 422,
         f"/secrets:export?format={canary}": 422,
+        f"/secrets:export?rev={canary}": 422,
+        f"/secrets?rev={canary}": 422,
+        f"/secrets/KEPT?version={canary}": 422,
+        f"/secrets/{canary}?version=1": 404,
+        f"/secrets:deleted?cursor={canary}!": 422,
+        f"/revisions?cursor={canary}": 422,
+        "/secrets:export?rev=999999": 404,
         f"/secrets/KEPT/{canary}": 404,
         f"/secrets/KEPT:{canary}": 422,
         f"/secrets/KEPT/../{canary}": 404,

@@ -115,11 +115,31 @@ def _use(scene: Scene, client: HttpClient, base: str) -> None:
     post("batch", {"mode": "merge", "delete": ["GONE"]})
     post("rollback", {"key": "GONE", "to_version": 1})
     post("rollback", {"key": "KEPT", "to_version": 1, "reason": "back"})
-    for path in ("/secrets", "/secrets/KEPT/versions", "/secrets/GONE/versions"):
+    _move(scene, client, base)
+    post("batch", {"mode": "merge", "delete": ["GONE"]})
+    history = ("/revisions", "/secrets:deleted", "/secrets?rev=1", "/secrets?rev=2", "/secrets:compare?rev=1")
+    for path in ("/secrets", "/secrets/KEPT/versions", "/secrets/GONE/versions", *history):
         keep(client.expect(200, "GET", base + path))
     for path in ("/secrets/KEPT", "/secrets/RENAMED:reveal?reason=copy", "/secrets:export?reason=run"):
         assert canary.encode() in client.expect(200, "GET", base + path).body
-    assert canary.encode() in client.expect(200, "GET", f"{base}/secrets:export?format=env").body
+    for path in ("format=env", "rev=1", "rev=1&format=env"):
+        assert canary.encode() in client.expect(200, "GET", f"{base}/secrets:export?{path}").body
+    for path in ("/secrets/KEPT?version=1", "/secrets/GONE:reveal?version=1"):
+        assert canary.encode() in client.expect(200, "GET", base + path).body
+
+
+def _move(scene: Scene, client: HttpClient, base: str) -> None:
+    """Copies the canary to the other environment and back, goes back to an older state, and compares."""
+    rev, dev = client.expect(200, "GET", base).json["rev"], base.replace("prod", "dev")
+    prod, there = ({"from": {"project": "shop", "environment": slug}} for slug in ("prod", "dev"))
+    for dry_run in (True, False):
+        scene.keep(client.expect(200, "POST", f"{dev}/secrets:copy", prod | {"dry_run": dry_run}))
+    scene.keep(client.expect(200, "POST", f"{base}/secrets:restore", {"to_rev": 1, "reason": "back"}))
+    scene.keep(client.expect(200, "POST", f"{base}/secrets:copy", there | {"mode": "replace"}))
+    scene.keep(client.expect(200, "POST", f"{base}/secrets:restore", {"to_rev": rev}))
+    scene.keep(client.expect(200, "GET", f"{dev}/secrets:compare?project=shop&environment=prod"))
+    refused = there | {"existing": "refuse", "from_rev": 0, "mode": "replace", "keys": ["KEPT"]}
+    scene.keep(client.expect(422, "POST", f"{base}/secrets:copy", refused))
 
 
 def _refuse_callers(scene: Scene, base: str) -> None:
@@ -162,6 +182,8 @@ def _fail_with_other_keys(scene: Scene, base: str) -> None:
     for verb, body in (
         ("rename", {"from": "KEPT", "to": "K"}),
         ("rollback", {"key": "KEPT", "to_version": 1}),
+        ("restore", {"to_rev": 1}),
+        ("copy", {"from": {"project": "shop", "environment": "prod"}, "from_rev": 1}),
     ):
         scene.keep(stranger.expect(500, "POST", f"{base}/secrets:{verb}", body))
     listed = scene.keep(stranger.expect(200, "GET", f"{base}/secrets")).json["items"]

@@ -17,8 +17,23 @@ from processes import ROOT, free_port
 from service import MASTER_KEY
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SESSION = README.partition("## A first session")[2].partition("\n## ")[0]
-BLOCKS = re.findall(r"```bash\n(.*?)```", SESSION, re.DOTALL)
+
+
+def blocks(heading: str) -> list[str]:
+    """What a section has to be pasted."""
+    section = README.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+
+
+SESSION, PROMOTION = blocks("A first session"), blocks("From staging to production")
+# What the promotion takes for granted: an environment that is staged, whose keys production has in part.
+STAGED = """
+shop=$api/projects/shop/environments
+curl -fsS -o made -H "$json" -d '{"slug": "staging", "name": "Staging"}' $shop
+set='{"API_URL": "https://v7.example", "API_KEY": "k7", "GREETING": "hello", "ONLY_STAGING": "x"}'
+curl -fsS -o made -H "$json" -d "{\\"mode\\": \\"merge\\", \\"set\\": $set}" $shop/staging/secrets:batch
+curl -fsS -o made -H "$json" -d '{"mode": "merge", "set": {"API_KEY": "k6"}}' $prod/secrets:batch
+"""
 NEEDS = [tool for tool in ("bash", "curl", "python3") if shutil.which(tool) is None]
 
 
@@ -54,15 +69,20 @@ def wait_for(url: str) -> None:
             time.sleep(0.1)
 
 
-def test_the_first_session_works_as_it_is_pasted(development):
-    assert not NEEDS, f"this test pastes the session into a shell and needs {NEEDS}"
-    directory, address = development
-    script = "set -e\n" + "\n".join(BLOCKS).replace("127.0.0.1:6543", address)
+def pasted(directory, address, scripts):
+    """The lines that a shell answers with."""
+    script = "set -e\n" + "\n".join(scripts).replace("127.0.0.1:6543", address)
     done = subprocess.run(
         ["bash", "-c", script], cwd=directory, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    return done.stdout.splitlines()
+
+
+def test_the_first_session_works_as_it_is_pasted(development):
+    assert not NEEDS, f"this test pastes the session into a shell and needs {NEEDS}"
+    directory, address = development
+    lines = pasted(directory, address, SESSION)
     answers = [json.loads(line) for line in lines if line.startswith("{")]
     assert answers[0]["identity"]["subject"] == "admin@example.test"
     assert [change["kind"] for change in answers[3]["changes"]] == ["added"] * 4
@@ -72,3 +92,23 @@ def test_the_first_session_works_as_it_is_pasted(development):
     assert exported[1:3] == ["EMPTY=", "GREETING='Grüße, \"world\" #1'"]
     assert exported[3].startswith('TLS_KEY="-----BEGIN PRIVATE KEY-----\\n')
     assert (Path(directory) / "first.env").exists()
+
+
+def test_three_keys_are_promoted_by_four_commands_as_they_are_pasted(development):
+    assert not NEEDS, f"this test pastes the commands into a shell and needs {NEEDS}"
+    (promotion,) = PROMOTION
+    assert sum(line.startswith("curl ") for line in promotion.splitlines()) == 4
+    lines = pasted(*development, [*SESSION, STAGED, "echo BEGIN", promotion])
+    before, planned, written, after = map(json.loads, lines[lines.index("BEGIN") + 1 :])
+    three = ["API_KEY", "API_URL", "GREETING"]
+    kinds = {item["key"]: item["kind"] for item in before["items"]}
+    assert [kinds[key] for key in three] == ["differs", "there", "differs"]
+    assert planned["dry_run"]
+    assert [change["key"] for change in planned["changes"]] == three
+    assert [(one["key"], one["kind"]) for one in written["changes"]] == [
+        (one["key"], one["kind"]) for one in planned["changes"]
+    ]
+    assert written["rev"] == planned["rev"] + 1
+    kinds = {item["key"]: item["kind"] for item in after["items"]}
+    assert [kinds[key] for key in three] == ["same"] * 3
+    assert kinds["ONLY_STAGING"] == "there"

@@ -84,11 +84,12 @@ class EditorState:
 class KeyHistory:
     """A key with its versions, newest first; `error` says why its current value cannot be read, if so.
 
-    `rev` is the environment's, read before them.
+    `rev` and `protected` are the environment's, read before them.
     """
 
     key: str
     rev: int
+    protected: bool
     description: str | None
     version: int
     deleted: bool
@@ -201,7 +202,9 @@ def key_history(call: Call, at: Address, key: str) -> KeyHistory:
     sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
     error = None if row.deleted else problem_with(call, sealed)
     versions = _authored(call, OF_KEY, row.id, secret_key=key)
-    return KeyHistory(key, row.rev, row.description, row.version, row.deleted, error, versions[::-1])
+    description = None if row.deleted else row.description
+    known = (key, row.rev, row.protected, description, row.version, row.deleted)
+    return KeyHistory(*known, error, versions[::-1])
 
 
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:

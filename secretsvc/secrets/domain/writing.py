@@ -79,7 +79,13 @@ def import_secrets(
 
 
 def rename_secret(
-    call: Call, at: Address, source: str, target: str, *, expected_rev: int | None = None
+    call: Call,
+    at: Address,
+    source: str,
+    target: str,
+    reason: str | None = None,
+    *,
+    expected_rev: int | None = None,
 ) -> Written:
     """Moves a value and its description to another key (specification, "Secrets" 6; contract 3.4).
 
@@ -99,7 +105,15 @@ def rename_secret(
         value = _open_version(call, environment, before, before.version)
         return Plan({target: value}, (source,), {target: before.description})
 
-    return write(call, at, plan, action="secret.rename", keys=(source, target), expected_rev=expected_rev)
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.rename",
+        keys=(source, target),
+        expected_rev=expected_rev,
+        reason=reason,
+    )
 
 
 def rollback_secret(
@@ -121,7 +135,9 @@ def rollback_secret(
     def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         if key not in known:
             raise NotFound(SECRET_NOT_FOUND)
-        return Plan({key: _open_version(call, environment, known[key], to_version)})
+        # What comes back has the description that it had (contract 5.6).
+        described = {key: known[key].description} if known[key].deleted else {}
+        return Plan({key: _open_version(call, environment, known[key], to_version)}, descriptions=described)
 
     return write(
         call, at, plan, action="secret.rollback", keys=(key,), expected_rev=expected_rev, reason=reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from secretsvc.secrets.rules.known import Known
 
@@ -26,12 +27,14 @@ class Change:
 class Plan:
     """Values to write, keys to remove, and descriptions to set (None clears).
 
-    A description of a key that lives and is not written changes alone, without a version.
+    A description of a key that lives and is not written changes alone, without a version. `detail` is what
+    the record says beside the new revision and the changes.
     """
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     removals: Collection[str] = ()
     descriptions: Mapping[str, str | None] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 def changes_of(plan: Plan, known: Mapping[str, Known]) -> list[Change]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from sys import getsizeof
@@ -109,8 +109,8 @@ def _problem(
 def find_secret(call: Call, at: Address, key: str) -> Any:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
-    Columns: `project_id`, `id` and `rev` (of the environment), `secret_id`, `version`, `deleted`,
-    `description`, `envelope`, `kid`.
+    Columns: `project_id`, `id`, `rev` and `protected` (of the environment), `secret_id`, `version`,
+    `deleted`, `description`, `envelope`, `kid`.
     """
     row = environment_row(call, at, _SECRET, secret_key=key)
     if row.secret_id is None:
@@ -135,12 +135,28 @@ def open_all(call: Call, at: Address) -> tuple[Environment, dict[str, str]]:
     `Unavailable`, `DecryptFailed`, `UnknownKid`.
     """
     row = environment_row(call, at, _SIZED[call.connection.dialect.name])
-    environment, admitted = Environment(*row[:-1]), row.size
-    cipher = call.ring.within(environment.id)
+    environment = Environment(*row[:-1])
+    return environment, open_admitted(
+        call, environment.id, row.size, _INSIDE, {"environment_id": environment.id}
+    )
+
+
+def open_admitted(
+    call: Call,
+    environment_id: UUID,
+    admitted: int,
+    statements: Mapping[str, Prepared],
+    parameters: Mapping[str, Any],
+) -> dict[str, str]:
+    """Every value that a statement finds, in rows as of `secrets_inside`, by key; `admitted` is their size.
+
+    Raises as `open_all`.
+    """
+    cipher = call.ring.within(environment_id)
     call.admit(admitted)
     values: dict[str, str] = {}
     size = 0
-    with _all_inside(call, environment.id, admitted) as rows:
+    with read_all(call, statements, parameters, admitted) as rows:
         for row in rows:
             key, value = opened(cipher, row)
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
@@ -149,17 +165,17 @@ def open_all(call: Call, at: Address) -> tuple[Environment, dict[str, str]]:
                 call.admit(size - admitted)
                 admitted = size
             values[key] = value
-    return environment, values
+    return values
 
 
-def _all_inside(
-    call: Call, environment_id: UUID, size: int
+def read_all(
+    call: Call, statements: Mapping[str, Prepared], parameters: Mapping[str, Any], size: int
 ) -> AbstractContextManager[Iterator[Sequence[Any]]]:
-    """As `secrets_inside`; where all of it takes little memory it takes less time."""
+    """A stream of the rows; where all of them, `size` bytes, take little memory, it takes less time."""
+    statement = statements[call.connection.dialect.name]
     if size > AT_ONCE:
-        return secrets_inside(call, environment_id)
-    statement = _INSIDE[call.connection.dialect.name]
-    return nullcontext(statement.tuples(call.connection, {"environment_id": environment_id}))
+        return statement.streamed(call.connection, parameters)
+    return nullcontext(statement.tuples(call.connection, parameters))
 
 
 def versions_beside(
@@ -182,6 +198,7 @@ _SECRET = Prepared(
         environment.c.project_id,
         environment.c.id,
         environment.c.rev,
+        environment.c.protected,
         secret.c.id.label("secret_id"),
         secret.c.version,
         secret.c.deleted,
@@ -231,7 +248,7 @@ def _sized(dialect_name: str) -> Select[Any]:
     """
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     size = (
-        select(func.coalesce(func.sum(_length_of(version.c.envelope, dialect_name)), 0))
+        select(func.coalesce(func.sum(length_of(version.c.envelope, dialect_name)), 0))
         .select_from(secret)
         .outerjoin(version, is_current)
         .where(secret.c.environment_id == environment.c.id, ~secret.c.deleted)
@@ -245,7 +262,8 @@ def _sized(dialect_name: str) -> Select[Any]:
     )
 
 
-def _length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:
+def length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:
+    """How many bytes an envelope is, without reading it."""
     bytes_of = func.length if dialect_name == "sqlite" else func.octet_length
     return bytes_of(envelope, type_=BigInteger)
 

@@ -47,9 +47,10 @@ def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
     ring = call.ring
     if values:
         _admit(call, ring)
+    places = {one.environment_id for one in values}
+    inside = {environment_id: ring.within(environment_id) for environment_id in places}
     return [
-        ring.within(one.environment_id).seal(one.value.encode("utf-8"), one.key, one.version)
-        for one in values
+        inside[one.environment_id].seal(one.value.encode("utf-8"), one.key, one.version) for one in values
     ]
 
 

@@ -33,6 +33,7 @@ from secretsvc.secrets.rules.planning import (
     described_alone,
     growth_of,
 )
+from secretsvc.secrets.rules.revisions import record_revision, require_reason
 from secretsvc.secrets.rules.sealing import MAY_SEAL, Plain, doubt, seal
 from secretsvc.tables.projects import environment
 
@@ -75,7 +76,7 @@ def write(
     planner: Planner,
     *,
     action: str,
-    keys: Iterable[str],
+    keys: Iterable[str] | Callable[[], Iterable[str]],
     whole: bool = False,
     expected_rev: int | None = None,
     reason: str | None = None,
@@ -83,18 +84,16 @@ def write(
 ) -> Written:
     """Applies a plan to the environment.
 
-    The planner is shown `keys`, deleted ones too; with `whole` also every key not deleted, without its
-    description. The loser of a version race is tried once more against fresh state (specification,
-    "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`,
-    `VersionConflict`.
+    The planner is shown `keys`, deleted ones too, or what a function finds under the lock; with `whole` also
+    every other key that lives, without its description. The loser of a version race is tried once more
+    (specification, "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`,
+    `PayloadTooLarge`, `VersionConflict`, and `ValidationFailed` where a reason is due.
     """
     call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        environment = find_environment(call, at) if dry_run else lock_environment(call, at)
-        if expected_rev is not None and expected_rev != environment.rev:
-            raise PreconditionFailed()
-        known = known_secrets(call, environment.id, keys, whole=whole)
+        environment = _begin(call, at, expected_rev, reason, dry_run=dry_run)
+        known = known_secrets(call, environment.id, keys() if callable(keys) else keys, whole=whole)
         plan = planner(environment, known)
         changes = changes_of(plan, known)
         described = described_alone(plan, known, changes)
@@ -102,11 +101,23 @@ def write(
             check_growth(call, environment.id, changes)
             return _written(environment.rev, changes, described)
         _apply(call, environment, plan, changes, described, known)
+        record_revision(call, environment, action, reason)
         written = _written(environment.rev + 1, changes, described)
-        _record(call, environment, action, reason, written)
+        _record(call, environment, action, reason, written, plan.detail)
         return written
 
     return _with_second_try(call, attempt)
+
+
+def _begin(
+    call: Call, at: Address, expected_rev: int | None, reason: str | None, *, dry_run: bool
+) -> Environment:
+    environment = find_environment(call, at) if dry_run else lock_environment(call, at)
+    if not dry_run:
+        require_reason(environment, reason)
+    if expected_rev is not None and expected_rev != environment.rev:
+        raise PreconditionFailed()
+    return environment
 
 
 def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
@@ -120,12 +131,25 @@ def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
         raise VersionConflict() from None
 
 
-def _record(call: Call, environment: Environment, action: str, reason: str | None, written: Written) -> None:
-    detail: dict[str, Any] = {"rev": written.rev, "changes": written.changes}
+def _record(
+    call: Call,
+    environment: Environment,
+    action: str,
+    reason: str | None,
+    written: Written,
+    more: Mapping[str, Any],
+) -> None:
+    detail = {"rev": written.rev, "changes": written.changes, **more}
     if written.described:
         detail["described"] = written.described
-    where = {"project_id": environment.project_id, "environment_id": environment.id}
-    record(call, action, **where, reason=reason, detail=detail)
+    record(
+        call,
+        action,
+        project_id=environment.project_id,
+        environment_id=environment.id,
+        reason=reason,
+        detail=detail,
+    )
 
 
 def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Written:
@@ -153,7 +177,8 @@ def _apply(
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         updates += [_described_row(plan, known[key]) for key in described]
         if updates:
-            update_many(call.connection, secret, updates)
+            # Of a key that is removed the description was not always read.
+            update_many(call.connection, secret, updates, kept=("description", "deleted"))
     except DBAPIError as error:
         if violation(error) is None:
             raise
@@ -222,13 +247,13 @@ def _version_row(
 
 def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, Any]:
     before = known[change.key]
+    # Whoever comes back was not there before.
     kept = before.description if change.kind == CHANGED else None
     return {
         "id": before.id,
         "version": change.version,
         "deleted": change.kind == REMOVED,
         "description": plan.descriptions.get(change.key, kept),
-        # Whoever comes back was not there before.
         "created_at": call.now if change.kind == ADDED else before.created_at,
         "updated_at": call.now,
     }

@@ -14,13 +14,13 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.formats import write_env
 from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import REFUSALS, see_other
@@ -177,8 +177,16 @@ def apply(draft: Draft, context: Environment, request: Any) -> Any:
 
 
 def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
-    """After a refusal: own and concurrent changes if the revision is stale, else the draft's page."""
+    """After a refusal: own and concurrent changes if the revision is stale, else the draft's page.
+
+    Where only the reason is missing, it is the page that asks for it: the review, but for a single secret.
+    """
     form = request.form
+    if draft is not WRITE and [issue.path for issue in form.error.issues] == ["reason"]:
+        try:
+            return review(draft, context, request)
+        except REFUSALS as error:
+            form.refuse(error)
     if not isinstance(form.error, PreconditionFailed):
         return back_to_edit(draft, context, request)
     rev, concurrent = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
@@ -207,13 +215,9 @@ def _kinds(written: Written) -> dict[str, str]:
 
 
 def _reviewed(draft: Draft, form: Form, rev: int, own: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "draft": draft,
-        "own": own,
-        "concurrent": [],
-        "rev": rev,
-        "carried_fields": draft.carried_fields(form),
-    }
+    stale = isinstance(form.error, PreconditionFailed)
+    known = {"draft": draft, "own": own, "concurrent": [], "rev": rev, "stale": stale}
+    return known | {"carried_fields": draft.carried_fields(form)}
 
 
 def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:

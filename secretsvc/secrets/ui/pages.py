@@ -10,12 +10,12 @@ from secretsvc.access.domain.readers import readers
 from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.projects.resources import Environment, Project
-from secretsvc.secrets import schemas
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import matrix as matrix_domain
 from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
+from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.forms import Form
 from secretsvc.web.pages import see_other
 from secretsvc.web.query import parse_query
@@ -111,9 +111,11 @@ def reveal(context: Secret, request: Any) -> Any:
 def rename(context: Secret, request: Any) -> Any:
     """Moves the secret to another key and leads on to it."""
     form = request.form
-    body = form.read(schemas.RenameBody(), "to", **{"from": context.__name__})
-    source, target, rev = body["from"], body["to"], revision_of(form)
-    writing.rename_secret(request.call, context.address, source, target, expected_rev=rev)
+    body = form.read(schemas.RenameBody(), "to", "reason", **{"from": context.__name__})
+    source, target, reason = body["from"], body["to"], body.get("reason")
+    writing.rename_secret(
+        request.call, context.address, source, target, reason, expected_rev=revision_of(form)
+    )
     return see_other(f"{_environment(context).path(PAGES)}/secrets/{target}", "renamed")
 
 
@@ -127,8 +129,11 @@ def rollback(context: Secret, request: Any) -> Any:
 
 def delete(context: Secret, request: Any) -> Any:
     """Leaves a tombstone, and leads back to the environment."""
-    gone, rev = [context.__name__], revision_of(request.form)
-    writing.batch_secrets(request.call, context.address, mode="merge", delete=gone, expected_rev=rev)
+    gone, read = [context.__name__], request.form.read(schemas.ApplyForm(), "rev", "reason")
+    rev, reason = read["rev"], read.get("reason")
+    writing.batch_secrets(
+        request.call, context.address, mode="merge", delete=gone, expected_rev=rev, reason=reason
+    )
     return see_other(_environment(context).path(PAGES), "deleted")
 
 

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.secrets import schemas
-from secretsvc.secrets.domain import reading, writing
+from secretsvc.kernel.errors import Issue
+from secretsvc.secrets.domain import history, reading, writing
+from secretsvc.secrets.domain.conditional import revision_if_known
+from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.formats import encode_env
+from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.schemas import secrets as schemas
+from secretsvc.web.conditional import not_modified, revisions_known, set_tag
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 
 
 def list_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets`."""
-    listing = reading.list_secrets(request.call, context.address)
-    _tag(request, listing.rev)
+    known = _known(context, request)
+    if known is not None:
+        return known
+    call, at, rev = request.call, context.address, request.query_values.get("rev")
+    listing = reading.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
+    set_tag(request, listing.rev)
     return listing
 
 
 def reveal_secret(context: Secret, request: Any) -> Any:
     """`GET …/secrets/{key}`, in both spellings."""
-    return reading.reveal_secret(request.call, context.address, context.__name__, **request.query_values)
+    call, at, key, query = request.call, context.address, context.__name__, request.query_values
+    if "version" in query:
+        return history.reveal_version(call, at, key, **query)
+    return reading.reveal_secret(call, at, key, **query)
 
 
 def export_secrets(context: Secrets, request: Any) -> Any:
     """`GET …/secrets:export`."""
-    query = request.query_values
-    exported = reading.export_secrets(request.call, context.address, query["reason"])
-    _tag(request, exported.rev)
+    known = _known(context, request)
+    if known is not None:
+        return known
+    call, at, query = request.call, context.address, request.query_values
+    reason, rev = query["reason"], query.get("rev")
+    if rev is None:
+        exported = reading.export_secrets(call, at, reason)
+    else:
+        exported = history.export_state(call, at, rev, reason)
+    set_tag(request, exported.rev)
     if query["format"] == "json":
         return exported
     response = request.response
@@ -51,17 +71,14 @@ def import_secrets(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:import`."""
     body = _expecting(request)
     written = writing.import_secrets(request.call, context.address, **body)
-    if not body["dry_run"]:
-        return written
-    changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
-    return {"rev": written.rev, "dry_run": True, "changes": changes}
+    return told(written, dry_run=body["dry_run"])
 
 
 def rename_secret(context: Secrets, request: Any) -> Any:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return writing.rename_secret(request.call, context.address, body["from"], body["to"])
+    return writing.rename_secret(request.call, context.address, body["from"], body["to"], body.get("reason"))
 
 
 def rollback_secret(context: Secrets, request: Any) -> Any:
@@ -70,8 +87,29 @@ def rollback_secret(context: Secrets, request: Any) -> Any:
     return writing.rollback_secret(request.call, context.address, **request.body_values)
 
 
-def _tag(request: Any, rev: int) -> None:
-    request.response.headers["ETag"] = f'"{rev}"'
+def told(written: Written, *, dry_run: bool) -> Any:
+    """The outcome of a write; a dry run has made no versions."""
+    if not dry_run:
+        return written
+    changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
+    return {"rev": written.rev, "dry_run": True, "changes": changes}
+
+
+def judged_reason(context: Secrets, request: Any, body: Mapping[str, Any]) -> tuple[Issue, ...]:
+    """What a refused body of a write lacks beside what its schema knows (contract 5.13)."""
+    reason = body.get("reason")
+    if body.get("dry_run") is True or not (reason is None or isinstance(reason, str)):
+        return ()
+    return missing_reason(request.call, context.address, reason)
+
+
+def _known(context: Secrets, request: Any) -> Any:
+    """The whole answer to a client that knows the revision, else None."""
+    is_known = revisions_known(request)
+    if is_known is None:
+        return None
+    rev = revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
+    return None if rev is None else not_modified(request, rev)
 
 
 def _expecting(request: Any) -> dict[str, Any]:
@@ -81,7 +119,7 @@ def _expecting(request: Any) -> dict[str, Any]:
 
 def includeme(config: Any) -> None:
     """Declares the operations."""
-    config.include(".resources")
+    config.include("secretsvc.secrets.resources")
     _declare_reads(config)
     _declare_reads_of_one(config)
     _declare_writes(config)
@@ -95,6 +133,7 @@ def _declare_reads(config: Any) -> None:
         tagged=True,
         summary="List secrets without their values",
         role=Role.READER,
+        query=schemas.StateQuery(),
         response=schemas.SecretList(),
     )
     config.add_api_view(
@@ -157,4 +196,5 @@ def _declare_writes(config: Any) -> None:
             response=schemas.WriteResult(),
             errors=(409, 412) if expects_revision else (409,),
             expects_revision=expects_revision,
+            also_judged=judged_reason,
         )

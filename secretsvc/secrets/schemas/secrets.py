@@ -69,10 +69,17 @@ VALUES = MapOf(SecretKey(), SecretValue())
 DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 
 
+class StateQuery(Body):
+    """`GET …/secrets`."""
+
+    rev = optional(IntegerText())
+
+
 class RevealQuery(Body):
     """`GET …/secrets/{key}`."""
 
     reason = optional(READ_REASON, missing="reveal")
+    version = optional(IntegerText(minimum=1))
 
 
 class ExportQuery(Body):
@@ -80,6 +87,7 @@ class ExportQuery(Body):
 
     format = optional(Choice("json", "env"), missing="json")
     reason = optional(READ_REASON, missing="export")
+    rev = optional(IntegerText())
 
 
 class BatchBody(Body):
@@ -110,6 +118,7 @@ class RenameBody(Body):
     # `from` is a word of the language, so that the field's name is given as text.
     source = required(SecretKey(), name="from")
     to = required(SecretKey())
+    reason = optional(REASON)
 
 
 class RollbackBody(Body):

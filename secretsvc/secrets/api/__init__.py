@@ -1,0 +1,1 @@
+"""The API of secrets and of their history."""

@@ -1,0 +1,43 @@
+"""The API of what an environment was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.secrets.domain import history as domain
+from secretsvc.secrets.resources import Revisions, Secrets
+from secretsvc.secrets.schemas import history as schemas
+
+
+def list_revisions(context: Revisions, request: Any) -> Any:
+    """`GET …/revisions`."""
+    return domain.list_revisions(request.call, context.address, **request.query_values)
+
+
+def list_deleted(context: Secrets, request: Any) -> Any:
+    """`GET …/secrets:deleted`."""
+    return domain.deleted_keys(request.call, context.address, **request.query_values)
+
+
+def includeme(config: Any) -> None:
+    """Declares the operations."""
+    config.add_api_view(
+        list_revisions,
+        context=Revisions,
+        operation_id="listRevisions",
+        summary="List what was written to an environment",
+        role=Role.READER,
+        query=schemas.RevisionQuery(),
+        response=schemas.RevisionPage(),
+    )
+    config.add_api_view(
+        list_deleted,
+        context=Secrets,
+        name=":deleted",
+        operation_id="listDeletedSecrets",
+        summary="List the keys that were deleted",
+        role=Role.READER,
+        query=schemas.DeletedQuery(),
+        response=schemas.DeletedPage(),
+    )

@@ -1,0 +1,216 @@
+"""Use cases over two states: to compare them, to copy from one, to go back to one (contract 5.3 to 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed
+from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.rules.comparing import Compared, compare, in_doubt
+from secretsvc.secrets.rules.contents import Contents, contents_of
+from secretsvc.secrets.rules.known import Known
+from secretsvc.secrets.rules.opening import Marks
+from secretsvc.secrets.rules.planning import REMOVED, Plan
+from secretsvc.secrets.rules.transfer import OVERWRITE, bring, live_of, replacing, same_versions
+from secretsvc.secrets.rules.writing import Written, write
+
+MERGE, REPLACE = "merge", "replace"
+REQUIRED = "Required."
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The keys of two states, sorted, and the revisions that they are of."""
+
+    rev: int
+    with_rev: int
+    items: list[Compared]
+
+
+def compare_secrets(
+    call: Call,
+    at: Address,
+    *,
+    project: str | None = None,
+    environment: str | None = None,
+    rev: int | None = None,
+    with_rev: int | None = None,
+) -> Comparison:
+    """How another environment, or another revision of this one, differs; without values, and unrecorded.
+
+    Of the values only marks are kept, one side after the other. Raises `NotFound`, `ValidationFailed`.
+    """
+    assert_can(call, Role.READER, at)
+    other = _other(at, project, environment)
+    assert_can(call, Role.READER, other)
+    here, there = contents_of(call, at, rev), contents_of(call, other, with_rev)
+    marks, doubts = Marks(), in_doubt(here, there)
+    mine = marks.read(call, here.id, [one for one, _ in doubts])
+    theirs = marks.read(call, there.id, [one for _, one in doubts])
+    return Comparison(here.rev, there.rev, compare(here, there, mine, theirs))
+
+
+def _other(at: Address, project: str | None, environment: str | None) -> Address:
+    if project is None and environment is None:
+        return at
+    if project is None or environment is None:
+        raise ValidationFailed.at("project" if project is None else "environment", REQUIRED)
+    return Address(project, environment)
+
+
+def copy_secrets(
+    call: Call,
+    at: Address,
+    source: Address,
+    *,
+    keys: Sequence[str] | None = None,
+    mode: str = MERGE,
+    existing: str = OVERWRITE,
+    from_rev: int | None = None,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """Writes values of another environment, or of an older revision of this one.
+
+    Only the environment itself is locked, the source is not. Raises as `batch_secrets`, and `Conflict`,
+    `DecryptFailed`, `UnknownKid`, `Unavailable`.
+    """
+    assert_can(call, Role.WRITER, at)
+    _check_copy(at, source, keys, mode, from_rev)
+    assert_can(call, Role.READER, source)
+    work = _Copy(call, source, keys, mode, existing, from_rev)
+    written = write(
+        call,
+        at,
+        work.plan,
+        action="secret.copy",
+        keys=work.look,
+        whole=mode == REPLACE,
+        expected_rev=expected_rev,
+        reason=reason,
+        dry_run=dry_run,
+    )
+    if written.changes and not dry_run:
+        work.record_export(written)
+    return written
+
+
+def _check_copy(at: Address, source: Address, keys: Sequence[str] | None, mode: str, rev: int | None) -> None:
+    issues = []
+    if source == at and rev is None:
+        issues.append(Issue("from", "Is this environment, which takes `from_rev`."))
+    if keys is not None and mode == REPLACE:
+        issues.append(Issue("keys", "Does not go together with `replace`."))
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
+
+
+class _Copy:
+    """A copy on its way: what its attempts took last, and where they brought it."""
+
+    taken: Contents
+    environment: Environment
+
+    def __init__(
+        self,
+        call: Call,
+        source: Address,
+        keys: Sequence[str] | None,
+        mode: str,
+        existing: str,
+        from_rev: int | None,
+    ) -> None:
+        self.call, self.source, self.keys = call, source, keys
+        self.mode, self.existing, self.from_rev = mode, existing, from_rev
+
+    def look(self) -> Collection[str]:
+        """The keys to be taken. Raises `NotFound`, `ValidationFailed` for keys that the source lacks."""
+        found = contents_of(self.call, self.source, self.from_rev)
+        self.taken = found if self.keys is None else _selected(found, self.keys)
+        return self.taken.entries.keys()
+
+    def plan(self, environment: Environment, known: Mapping[str, Known]) -> Plan:
+        """For `write`."""
+        self.environment, taken = environment, self.taken
+        origin = {"project_id": taken.project_id, "environment_id": taken.id, "rev": taken.rev}
+        try:
+            plan = bring(self.call, environment, known, taken, existing=self.existing)
+        except DecryptFailed:
+            # Without the lock it may have been deleted meanwhile, with its history.
+            find_environment(self.call, self.source)
+            raise
+        if self.mode == REPLACE:
+            plan = replacing(self.call, plan, known, taken)
+        return replace(plan, detail={"from": origin})
+
+    def record_export(self, written: Written) -> None:
+        """What the copy is to the source: its values were read, and went there (contract 5.4)."""
+        keys = [change.key for change in written.changes if change.kind != REMOVED]
+        target = {
+            "project_id": self.environment.project_id,
+            "environment_id": self.environment.id,
+            "rev": written.rev,
+        }
+        record(
+            self.call,
+            "secret.export",
+            project_id=self.taken.project_id,
+            environment_id=self.taken.id,
+            reason="copy",
+            detail={"rev": self.taken.rev, "count": len(keys), "copied_to": target, "keys": keys},
+        )
+
+
+def _selected(found: Contents, keys: Sequence[str]) -> Contents:
+    missing = [
+        Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries
+    ]
+    if missing:
+        raise ValidationFailed(issues=tuple(missing))
+    return replace(found, entries={key: found.entries[key] for key in sorted({*keys})})
+
+
+def restore_secrets(
+    call: Call,
+    at: Address,
+    to_rev: int,
+    *,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """Makes the keys and values those of an older revision, by one new one (contract 5.5).
+
+    What is at the same version stays unopened. Raises as `copy_secrets`.
+    """
+    assert_can(call, Role.WRITER, at)
+    taken: list[Contents] = []
+
+    def look() -> Collection[str]:
+        taken[:] = [contents_of(call, at, to_rev)]
+        return taken[0].entries.keys()
+
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+        (then,) = taken
+        same = same_versions(environment, live_of(known, then), then)
+        moved = {key: one for key, one in then.entries.items() if key not in same}
+        plan = bring(call, environment, known, replace(then, entries=moved))
+        return replace(replacing(call, plan, known, then), detail={"to_rev": to_rev})
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.restore",
+        keys=look,
+        whole=True,
+        expected_rev=expected_rev,
+        reason=reason,
+        dry_run=dry_run,
+    )

@@ -1,0 +1,208 @@
+"""What an environment was: its states, its revisions, its deleted keys, and values of older versions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, and_, bindparam, func, select
+
+from secretsvc.audit.rules.recording import record
+from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.statements import DIALECTS
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.projects.rules import find_environment
+from secretsvc.secrets.domain.reading import Exported, Listing, Value
+from secretsvc.secrets.models import revision, secret, secret_version
+from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
+from secretsvc.secrets.rules.rows import IS_CURRENT, list_item, open_value, versions_beside
+from secretsvc.secrets.rules.states import find_version, open_state, state_at
+
+SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What one write made of an environment, in epoch milliseconds; `changes` are sorted by key.
+
+    `action` and `reason` are None for one that is older than these rows; `created_by` is an identity id or
+    "system".
+    """
+
+    rev: int
+    action: str | None
+    reason: str | None
+    created_at: int
+    created_by: UUID | str
+    changes: list[Change]
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """A page of revisions, newest first; `rev` is the environment's, read before them."""
+
+    rev: int
+    items: list[Revision]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A deleted key; `version` is the last one with a value, `deleted_by` an identity id or "system"."""
+
+    key: str
+    version: int
+    deleted_at: int
+    deleted_by: UUID | str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedKeys:
+    """A page of deleted keys, sorted; `rev` is the environment's, read before them."""
+
+    rev: int
+    items: list[Deleted]
+    next_cursor: str | None
+
+
+def list_state(call: Call, at: Address, rev: int) -> Listing:
+    """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
+    assert_can(call, Role.READER, at)
+    environment = find_environment(call, at)
+    cipher = call.ring.within(environment.id)
+    with state_at(call, environment, rev) as rows:
+        return Listing([list_item(cipher, row) for row in rows], rev)
+
+
+def export_state(call: Call, at: Address, rev: int, reason: str) -> Exported:
+    """As `export_secrets`, of a revision (contract 5.1). Raises the same, and `NotFound` for a later one."""
+    assert_can(call, Role.READER, at)
+    environment, values = open_state(call, at, rev)
+    record(
+        call,
+        "secret.export",
+        project_id=environment.project_id,
+        environment_id=environment.id,
+        reason=reason,
+        detail={"rev": rev, "count": len(values)},
+    )
+    return Exported(rev, values)
+
+
+def reveal_version(call: Call, at: Address, key: str, version: int, reason: str) -> Value:
+    """One value of any version, also of a deleted key, recorded as `reveal_secret` does (contract 5.1).
+
+    Raises `NotFound`, also for a missing version and a tombstone, `DecryptFailed`, `UnknownKid`.
+    """
+    assert_can(call, Role.READER, at)
+    project_id, sealed = find_version(call, at, key, version)
+    value = open_value(call, sealed)
+    record(
+        call,
+        "secret.reveal",
+        project_id=project_id,
+        environment_id=sealed.environment_id,
+        reason=reason,
+        detail={"key": key, "version": version},
+    )
+    return Value(key, value)
+
+
+def list_revisions(call: Call, at: Address, limit: int, cursor: int | None = None) -> Revisions:
+    """What became of an environment, newest first, from before the revision `cursor` (contract 5.2)."""
+    assert_can(call, Role.READER, at)
+    environment = find_environment(call, at)
+    before = environment.rev + 1 if cursor is None else cursor
+    parameters = {"environment_id": environment.id, "before": before, "limit": limit + 1}
+    rows = call.connection.execute(_REVISIONS, parameters).all()
+    changes = _changes_of(call, environment.id, [row.rev for row in rows[:limit]])
+    items = [
+        Revision(row.rev, row.action, row.reason, row.created_at, row.created_by or SYSTEM, changes[row.rev])
+        for row in rows[:limit]
+    ]
+    return Revisions(environment.rev, items, str(items[-1].rev) if len(rows) > limit else None)
+
+
+def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> DeletedKeys:
+    """The keys that were deleted and are not there again, sorted, from after `cursor` (contract 5.6)."""
+    assert_can(call, Role.READER, at)
+    environment = find_environment(call, at)
+    parameters = {"environment_id": environment.id, "after": cursor, "limit": limit + 1}
+    rows = call.connection.execute(DELETED[call.connection.dialect.name], parameters).all()
+    # A tombstone follows on a value.
+    items = [
+        Deleted(row.key, row.version - 1, row.deleted_at, row.created_by or SYSTEM) for row in rows[:limit]
+    ]
+    return DeletedKeys(environment.rev, items, items[-1].key if len(rows) > limit else None)
+
+
+def _changes_of(call: Call, environment_id: UUID, revs: list[int]) -> Mapping[int, list[Change]]:
+    """What revisions did to the keys, as a write result has it, by the revision."""
+    found: dict[int, list[Change]] = defaultdict(list)
+    if not revs:
+        return found
+    parameters = {"environment_id": environment_id, "oldest": revs[-1], "newest": revs[0]}
+    for row in call.connection.execute(CHANGES[call.connection.dialect.name], parameters):
+        found[row.rev].append(Change(row.key, _kind(row.kid, row.kid_before), row.version))
+    return found
+
+
+def _kind(kid: str | None, before: str | None) -> str:
+    if kid is None:
+        return REMOVED
+    return ADDED if before is None else CHANGED
+
+
+def _changes(dialect_name: str) -> Select[Any]:
+    is_within = and_(
+        secret_version.c.secret_id == secret.c.id,
+        secret_version.c.rev.between(bindparam("oldest"), bindparam("newest")),
+    )
+    version, on = versions_beside(dialect_name, is_within)
+    before = secret_version.alias("before")
+    # None where there is none, or a tombstone.
+    kid_before = (
+        select(before.c.kid)
+        .where(before.c.secret_id == version.c.secret_id, before.c.version == version.c.version - 1)
+        .correlate(version)
+        .scalar_subquery()
+    )
+    return (
+        select(version.c.rev, secret.c.key, version.c.version, version.c.kid, kid_before.label("kid_before"))
+        .join_from(secret, version, on)
+        .where(secret.c.environment_id == bindparam("environment_id"))
+        .order_by(secret.c.key)
+    )
+
+
+def _deleted(dialect_name: str) -> Select[Any]:
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    deleted_at = func.coalesce(version.c.created_at, secret.c.updated_at)
+    return (
+        select(secret.c.key, secret.c.version, deleted_at.label("deleted_at"), version.c.created_by)
+        .outerjoin_from(secret, version, is_current)
+        .where(
+            secret.c.environment_id == bindparam("environment_id"),
+            secret.c.deleted,
+            secret.c.key > bindparam("after"),
+        )
+        .order_by(secret.c.key)
+        .limit(bindparam("limit"))
+    )
+
+
+_REVISIONS = (
+    select(revision)
+    .where(
+        revision.c.environment_id == bindparam("environment_id"),
+        revision.c.rev < bindparam("before"),
+    )
+    .order_by(revision.c.rev.desc())
+    .limit(bindparam("limit"))
+)
+CHANGES = {name: _changes(name) for name in DIALECTS}
+DELETED = {name: _deleted(name) for name in DIALECTS}

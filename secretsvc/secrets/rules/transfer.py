@@ -1,0 +1,77 @@
+"""What it takes to bring values of one state into an environment (contract 5.4 and 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict
+from secretsvc.projects.rules import Environment
+from secretsvc.secrets.rules.bounds import check_capacity, check_values
+from secretsvc.secrets.rules.contents import Contents
+from secretsvc.secrets.rules.known import Known
+from secretsvc.secrets.rules.opening import Like, drop_equal, open_kept
+from secretsvc.secrets.rules.planning import Plan
+
+OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
+
+
+def bring(
+    call: Call,
+    environment: Environment,
+    known: Mapping[str, Known],
+    taken: Contents,
+    *,
+    existing: str = OVERWRITE,
+) -> Plan:
+    """The plan that writes the values of `taken` wherever the environment lacks them or has another.
+
+    All are opened, also those that turn out to be there already; what cannot be opened in the environment
+    itself counts as differing. Raises `Conflict` where something that differs must stay, `PayloadTooLarge`,
+    `DecryptFailed`, `UnknownKid`, `Unavailable`.
+    """
+    live = live_of(known, taken)
+    left_alone = live.keys() if existing == SKIP else same_versions(environment, live, taken)
+    values = open_kept(call, taken.id, taken.entries.values(), left_alone) if taken.entries else {}
+    there = [(live[key], taken.entries[key].size) for key in live.keys() - left_alone]
+    if there:
+        likes = [Like(one.id, one.key, one.version, size) for one, size in there]
+        drop_equal(call, environment.id, likes, values)
+    overwritten = sorted(values.keys() & live.keys())
+    if existing == REFUSE and overwritten:
+        count = len(overwritten)
+        raise Conflict(f"It would overwrite values that differ: that of {overwritten[0]}, one of {count}.")
+    check_values(call, values)
+    return Plan(values, descriptions=descriptions_of(environment, known, taken, values))
+
+
+def replacing(call: Call, plan: Plan, known: Mapping[str, Known], taken: Contents) -> Plan:
+    """The plan, which also removes whatever `taken` lacks. Raises `PayloadTooLarge`."""
+    if plan.values:
+        check_capacity(call, len(taken.entries))
+    return replace(plan, removals=known.keys() - taken.entries.keys())
+
+
+def live_of(known: Mapping[str, Known], taken: Contents) -> dict[str, Known]:
+    """Those of the keys that live in the environment, too."""
+    return {key: known[key] for key in taken.entries if key in known and not known[key].deleted}
+
+
+def same_versions(environment: Environment, live: Mapping[str, Known], taken: Contents) -> set[str]:
+    """The keys that are there at the very version: equal, whether or not it can be opened."""
+    if taken.id != environment.id:
+        return set()
+    return {key for key, one in live.items() if one.version == taken.entries[key].version}
+
+
+def descriptions_of(
+    environment: Environment, known: Mapping[str, Known], taken: Contents, written: Collection[str]
+) -> dict[str, str | None]:
+    """The descriptions that go along with what is written.
+
+    Within one environment a key has the one that it has, or had when it was deleted (contract 5.6).
+    """
+    if taken.id == environment.id:
+        return {key: known[key].description for key in written}
+    return {key: taken.entries[key].description for key in written}
