@@ -29,7 +29,8 @@ demo: $(VENV)/run.done .dev/master-key ## fill the development database with a b
 
 # What takes long or wants a browser and balancers, real processes under load and the fuzz, is in `test-all`.
 test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal tests/unit tests/laws tests/domain tests/functional
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --neutral-once \
+		tests/unit tests/laws tests/domain tests/functional
 
 test-all: $(VENV)/dev.done ## run the whole suite, with real processes, attacks, browsers and the fuzz
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
+
+from chameleon.config import CACHE_DIRECTORY
 
 from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
@@ -68,6 +72,7 @@ def report(registry: Any) -> None:
     if "database_url" not in settings.report():
         for path, mode in open_to_others(settings.database_url):
             log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
+    _warn_of_code_from_others()
     with suppress(ServerMisconfigured):
         for workload in workloads(settings):
             workload.report()
@@ -83,4 +88,15 @@ def _warn_of_what_cannot_be_exported(settings: Settings) -> None:
         log.warning(
             "a quarter of PLAINTEXT_MAX_BYTES is below %d bytes: a full environment cannot be exported",
             full,
+        )
+
+
+def _warn_of_code_from_others() -> None:
+    # Where CHAMELEON_CACHE is set, compiled pages are kept there, and executed from there.
+    mode = 0 if CACHE_DIRECTORY is None else stat.S_IMODE(os.stat(CACHE_DIRECTORY).st_mode)
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        log.warning(
+            "others than its owner may write to %s (mode %04o), from which code is executed",
+            CACHE_DIRECTORY,
+            mode,
         )

@@ -21,6 +21,26 @@ from tokens import TestIssuer
 from vault import CANONICAL, Vault
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--neutral-once", action="store_true", help="run what is marked engine_neutral on SQLite alone"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what would run on PostgreSQL where no rule of the test depends on the engine."""
+    if config.getoption("neutral_once"):
+        twice = [item for item in items if item.get_closest_marker("engine_neutral") and _on_postgresql(item)]
+        config.hook.pytest_deselected(items=twice)
+        left_out = set(twice)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _on_postgresql(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and "postgresql" in callspec.params.values()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_settings_only() -> None:
     """The settings of whoever runs the suite must not reach the service under test."""
@@ -45,7 +65,9 @@ def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabase
 @pytest.fixture(scope="session")
 def postgresql_databases() -> Iterator[PostgresqlDatabases]:
     with postgresql_server() as server:
-        yield PostgresqlDatabases(server)
+        databases = PostgresqlDatabases(server)
+        yield databases
+        databases.close()
         applications.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import shutil
 import subprocess
@@ -48,13 +49,16 @@ class Operator:
         directory.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "production.ini", directory)
 
+    def environment(self, settings: dict[str, str]) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(ROOT), "DATABASE_URL": self.url, **settings}
+
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
         """Starts a subcommand; settings are environment variables."""
         code = "from secretsvc.commands import main; main(prog_name='secretsvc-server')"
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", code, *arguments],
             cwd=self.directory,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "DATABASE_URL": self.url, **settings},
+            env=self.environment(settings),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -65,3 +69,36 @@ class Operator:
         process = self.start(*arguments, **settings)
         out, err = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+class Forks:
+    """A process that runs subcommands in forks of itself; a context manager."""
+
+    def __enter__(self) -> Forks:
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", Path(__file__).parent / "operating.py"],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def run(self, operator: Operator, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        """As `Operator.run`, without another start of the interpreter."""
+        outputs = [operator.directory / name for name in ("stdout", "stderr")]
+        order = {
+            "directory": str(operator.directory),
+            "environment": operator.environment(settings),
+            "arguments": arguments,
+            "outputs": [str(path) for path in outputs],
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        code = int(self._process.stdout.readline())
+        return subprocess.CompletedProcess(arguments, code, *(path.read_text() for path in outputs))

@@ -70,6 +70,9 @@ class Client:
         return self.request("DELETE", path, status=status, **options)
 
 
+#: Settings by which a process counts nothing, or by the ids of identities, which are no other test's:
+#: applications under such settings are lent too.
+_HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION"}
 _VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
 
 
@@ -100,6 +103,10 @@ class Applications:
         return app
 
     def take_back(self, app: Any, settings: dict[str, str]) -> None:
+        # Of settings that are wrong a process tells at its start: each test has its own.
+        if app.registry.service_settings.report():
+            _let_go(app)
+            return
         self._idle.setdefault(self._kind(settings), []).append(app)
 
     def close(self) -> None:
@@ -129,24 +136,27 @@ def _is_whole(name: str) -> bool:
 class Service:
     """An application over one database, and what tests arrange in it behind its back."""
 
-    def __init__(self, url: str, issuer: TestIssuer, **settings: str | None) -> None:
+    def __init__(self, url: str, issuer: TestIssuer, *, lent: bool = True, **settings: str | None) -> None:
+        """`lent` is whether the application may have served other databases before."""
         self.url, self.issuer = url, issuer
-        values = {
+        usual = {
             "SQLALCHEMY.URL": url,
             "MASTER_KEY": MASTER_KEY,
             "BOOTSTRAP_ADMINS": ADMIN,
             "RATE_LIMIT": "",
             **issuer.environment(),
-            **settings,
         }
+        values = usual | settings
         self.settings = {
             name.lower() if _is_whole(name) else f"secretsvc.{name.lower()}": value
             for name, value in values.items()
             if value is not None
         }
-        # Settings of a test's own may count, or fail, or name a package of its own.
-        self.is_usual = not settings and not _VARIABLES & os.environ.keys()
-        self.app = applications.lend(self.settings) if self.is_usual else secretsvc.main({}, **self.settings)
+        # Other settings of a test's own may count, or fail, or name a package of its own.
+        own = {name for name, value in values.items() if value != usual.get(name)}
+        self.is_usual = not own and not _VARIABLES & os.environ.keys()
+        self.is_lent = lent and own <= _HARMLESS and not _VARIABLES & os.environ.keys()
+        self.app = applications.lend(self.settings) if self.is_lent else secretsvc.main({}, **self.settings)
         self.others: list[Service] = []
 
     @property
@@ -154,7 +164,7 @@ class Service:
         return self.app.registry.database.engine
 
     def close(self) -> None:
-        if self.is_usual:
+        if self.is_lent:
             applications.take_back(self.app, self.settings)
         else:
             with suppress(ServerMisconfigured):
@@ -165,7 +175,7 @@ class Service:
     def restarted(self, **settings: str | None) -> Service:
         """Another process, so to say, over the same database; a setting that is None is left out."""
         mine = {name.removeprefix("secretsvc.").upper(): value for name, value in self.settings.items()}
-        self.others.append(Service(self.url, self.issuer, **mine | settings))
+        self.others.append(Service(self.url, self.issuer, lent=False, **mine | settings))
         return self.others[-1]
 
     def user(self, email: str = ADMIN, **claims: Any) -> Client:

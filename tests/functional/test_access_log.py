@@ -69,6 +69,7 @@ def test_a_request_has_one_line_with_what_it_was_and_how_long_it_took(vault, ser
     }
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("method", "path", "route", "status"),
     [
@@ -104,6 +105,7 @@ def test_a_line_names_the_route_and_not_the_path(service, admin, lines, caplog, 
         assert CANARY not in record.getMessage().lower()
 
 
+@pytest.mark.engine_neutral
 def test_who_is_nobody_leaves_neither_an_actor_nor_a_route(service, admin, lines, caplog):
     caplog.clear()
     service.nobody().get(f"{CANONICAL}/secrets", 401)
@@ -116,6 +118,7 @@ def test_who_is_nobody_leaves_neither_an_actor_nor_a_route(service, admin, lines
     )
 
 
+@pytest.mark.engine_neutral
 def test_a_refused_form_tells_its_code(vault, service, lines, caplog):
     page = Browser(service).open(f"{CANONICAL}/import")
     caplog.clear()
@@ -125,6 +128,7 @@ def test_a_refused_form_tells_its_code(vault, service, lines, caplog):
     assert CANARY not in caplog.text
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("trusted", "forwarded", "found"),
     [
@@ -206,6 +210,7 @@ def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(serv
     assert made[0]["request_id"] in said.getMessage()
 
 
+@pytest.mark.engine_neutral
 def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, admin, lines, caplog):
     seen = []
     service.app.registry.request_observers += [lambda *one: 1 / 0, lambda *one: seen.append(one)]
@@ -222,6 +227,7 @@ def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, a
     assert "ZeroDivisionError" in complaint.getMessage()
 
 
+@pytest.mark.engine_neutral
 def test_the_readable_line_tells_the_same(service, admin, caplog):
     caplog.set_level(logging.INFO)
     caplog.clear()

@@ -29,6 +29,7 @@ def test_a_write_by_the_short_spelling_is_seen_in_the_other_and_in_the_audit(adm
     admin.get(UNDER, 404)
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE"])
 @pytest.mark.parametrize(
     "path",
@@ -56,6 +57,7 @@ def test_mixed_and_half_spellings_are_not_found(admin, path, method):
     assert (refused.status_int, refused.json["code"]) == (404, "NOT_FOUND")
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("path", "parameters"),
     [

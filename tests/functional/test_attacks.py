@@ -239,10 +239,10 @@ def _seconds(pattern: re.Pattern[str], text: str) -> float:
     try:
         best = float("inf")
         for _ in range(2):
-            started = time.perf_counter()
+            started = time.thread_time()
             pattern.fullmatch(text)
             pattern.match(text)
-            best = min(best, time.perf_counter() - started)
+            best = min(best, time.thread_time() - started)
         return best
     finally:
         gc.enable()

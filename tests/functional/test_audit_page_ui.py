@@ -135,6 +135,7 @@ def test_times_are_utc_as_their_fields_have_them_or_epoch_milliseconds(browser, 
     assert actions(again) == actions(page)
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "field"),
     [

@@ -273,6 +273,7 @@ def test_reading_the_log_leaves_no_row(service, admin):
     assert len(service.audit()) == before
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "where"),
     [

@@ -180,6 +180,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(("body", "path"), REFUSED)
 def test_a_body_outside_the_schema_is_refused_by_path_and_never_quoted(vault, service, body, path):
     before = state(service)
@@ -206,6 +207,7 @@ def test_the_longest_description_fits(vault):
     assert vault.listed()["A"]["description"] == "\U0001f511" * 1024
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("raw", "content_type"),
     [

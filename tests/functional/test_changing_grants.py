@@ -73,6 +73,7 @@ def test_a_role_is_raised_and_lowered(service, admin, shared):
         assert held.terms == (role, EVER)
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "where"),
     [

@@ -88,13 +88,11 @@ def ask(server: Server, raw: bytes = GET) -> bytes:
 
 def received(connection: socket.socket) -> bytes:
     """All until the server hangs up, in whatever way."""
-    found = b""
-    try:
+    found = bytearray()
+    with suppress(ConnectionResetError):
         while piece := connection.recv(65536):
             found += piece
-    except ConnectionResetError:
-        pass
-    return found
+    return bytes(found)
 
 
 def seconds_until_closed(connection: socket.socket) -> float:

@@ -8,6 +8,8 @@ import pytest
 from service import API, HEADER
 from wsgi import call
 
+pytestmark = pytest.mark.engine_neutral
+
 HOST = "secrets.example.com"
 ALLOWED = [
     {},

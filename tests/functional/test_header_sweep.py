@@ -13,6 +13,8 @@ from world import World, make_world
 from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS
 from secretsvc.web.openapi import endpoints
 
+pytestmark = pytest.mark.engine_neutral
+
 PLAINTEXT = {"getSecret", "revealSecret", "exportSecrets"}
 BEYOND_THE_MATRIX = [
     Route("openapi", "GET", "/openapi.json", "public"),

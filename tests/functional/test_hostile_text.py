@@ -19,6 +19,8 @@ from vault import Vault
 from webtest import Form, TestResponse
 from webtest.forms import Field, Text, Textarea
 
+pytestmark = pytest.mark.engine_neutral
+
 VALUE = "a-value-that-stays-where-it-is"
 MARKUP = """<b>&"'${1+1}</b><script>alert(1)</script>&lt;i&gt;</textarea><img src=x onerror=alert(1)>"""
 ADDRESS = "javascript:alert(1)//"

@@ -59,6 +59,7 @@ def test_an_empty_change_is_a_no_op(service, admin, ada):
     assert service.audit("identity.update") == []
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "where"),
     [

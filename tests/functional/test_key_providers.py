@@ -9,6 +9,8 @@ from service import MASTER_KEY
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.parsers import master_key
 
+pytestmark = pytest.mark.engine_neutral
+
 
 def kids(service) -> list[str]:
     return [key["kid"] for key in service.user().get("/admin/keyring").json["keys"]]

@@ -91,6 +91,7 @@ def test_a_page_with_a_key_that_the_ring_does_not_hold_fails_by_name(service, ad
     assert wanted in answer["message"]
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("limit", [0, 1001, -1, True, "5", 1.0, None])
 def test_a_page_has_1_to_1000_rows(service, admin, limit):
     answer = admin.post("/admin/rekey", {"limit": limit}, 422).json

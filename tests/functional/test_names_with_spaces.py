@@ -66,6 +66,7 @@ def test_it_sends_forms_with_a_token_of_its_own(service, robots):
     assert page.request.path == "/projects/till"
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("name", [f" {NAME}", f"{NAME} ", "Git\tHub", "Git\nHub", "Git\u00a0Hub"])
 def test_other_white_space_is_refused(service, name):
     headers = {"Proxy-Access-Jwt-Assertion": service.issuer.service(name)}

@@ -12,6 +12,8 @@ from service import arrange
 
 from secretsvc.web.openapi import endpoints
 
+pytestmark = pytest.mark.engine_neutral
+
 #: Written from the specification and contract 5.2 to 5.6, 5.9, 5.10, 5.12 and 5.13 alone.
 SPECIFIED = (
     "GET /health",

@@ -105,17 +105,20 @@ def test_a_process_that_has_all_it_needs_is_ready(watch):
         assert operator.ask("/metrics?name[]=x").status == 200
 
 
+@pytest.mark.engine_neutral
 def test_it_fetches_the_access_proxys_keys_before_any_request_needs_them(watch):
     with watch() as operator:
         operator.until(200)
         assert operator.figures()["secretsvc_access_keys_age_seconds",] < SOON
 
 
+@pytest.mark.engine_neutral
 def test_without_the_access_proxys_keys_it_is_not_ready(watch, tmp_path):
     with watch(ACCESS_JWKS_URL=f"file:{tmp_path}/none.json") as operator:
         operator.until(503, reasons=["access_keys_never_seen"])
 
 
+@pytest.mark.engine_neutral
 def test_keys_that_come_later_make_it_ready(watch, tmp_path, issuer):
     path = tmp_path / "keys.json"
     with watch(ACCESS_JWKS_URL=f"file:{path}") as operator:
@@ -179,6 +182,7 @@ def test_without_a_master_key_it_is_not_ready(watch):
         operator.until(503, reasons=["key_not_adopted"])
 
 
+@pytest.mark.engine_neutral
 def test_a_rate_limit_that_nobody_can_count_is_no_reason_to_stop(watch):
     with watch(RATE_LIMIT="9/day", RATE_LIMIT_STORAGE="redis://127.0.0.1:1") as operator:
         operator.until(200, degraded=["rate_limit_storage_unavailable"])
@@ -195,6 +199,7 @@ def test_a_process_that_stops_is_not_ready_until_it_ends(make_service):
             assert operator.ask("/live").status == 200
 
 
+@pytest.mark.engine_neutral
 def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_service):
     service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
     arrange(service)
@@ -222,6 +227,7 @@ def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_servic
                 took = min(seconds_for(operator, path) for _ in range(3))
                 assert took < AT_ONCE
             statuses.add(operator.ask("/ready").status)
+            time.sleep(0.05)
         assert operator.ask("/ready").json["reasons"] == ["database_unavailable"]
         release.set()
         for client in clients:
@@ -235,6 +241,7 @@ def seconds_for(operator: Operator, path: str) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.engine_neutral
 def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
     with watch() as operator:
         silent = [socket.create_connection(("127.0.0.1", operator.port)) for _ in range(10)]
@@ -243,6 +250,7 @@ def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
             connection.close()
 
 
+@pytest.mark.engine_neutral
 def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(watch):
     over = threading.Event()
 
@@ -305,6 +313,7 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
     assert ("secretsvc_database_connections", "in use") in found
 
 
+@pytest.mark.engine_neutral
 def test_it_may_listen_on_a_unix_socket(watch, tmp_path):
     path = tmp_path / "operations"
     with watch(OPERATIONS_LISTEN=f"unix:{path}"), socket.socket(socket.AF_UNIX) as connection:
@@ -315,6 +324,7 @@ def test_it_may_listen_on_a_unix_socket(watch, tmp_path):
         assert connection.recv(65536).startswith(b"HTTP/1.0 200")
 
 
+@pytest.mark.engine_neutral
 def test_without_the_setting_nobody_listens(make_service):
     server = server_of(make_service().app, listen="127.0.0.1:0")
     assert server.watch.listener is None

@@ -77,6 +77,7 @@ def test_a_row_that_cannot_be_opened_stops_the_page_and_is_an_error_in_words(ser
     assert not service.audit("keyring.rekey")
 
 
+@pytest.mark.engine_neutral
 def test_the_form_needs_its_token(service, admin):
     fill(admin)
     page = Browser(rotated(service)).post("/admin/rekey", {"limit": "100"}, status=403)
@@ -114,6 +115,7 @@ def test_the_limits_in_force_the_version_and_the_database_are_told(make_service)
     assert MASTER_KEY not in page.text
 
 
+@pytest.mark.engine_neutral
 def test_the_script_is_a_file_and_the_entry_of_the_navigation_is_marked(service, admin):
     page = Browser(service).open("/admin/keyring")
     sources = [script["src"] for script in page.html.find_all("script")]

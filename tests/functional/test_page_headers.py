@@ -18,6 +18,8 @@ from secretsvc.web.headers import (
 from secretsvc.web.openapi import node_paths
 from secretsvc.web.tree import PAGES
 
+pytestmark = pytest.mark.engine_neutral
+
 
 def declared(registry):
     """Each page and form: its path with parameters, its method."""

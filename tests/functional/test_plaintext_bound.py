@@ -71,6 +71,7 @@ class Sending:
             self._chunks.close()
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("tells", [True, False], ids=["our server", "another server"])
 def test_an_answer_counts_until_it_has_left(service, budget, tells):
     sending = Sending(service, ADMIN, tells=tells)
@@ -82,6 +83,7 @@ def test_an_answer_counts_until_it_has_left(service, budget, tells):
     sending.leave()
 
 
+@pytest.mark.engine_neutral
 def test_one_identity_has_a_quarter_and_the_others_theirs(service, vault, budget):
     first = Sending(service, ADMIN)
     refused = Sending(service, ADMIN)
@@ -122,6 +124,7 @@ def test_whatever_keeps_no_values_goes_on_at_the_bound(service, vault, budget):
         one.leave()
 
 
+@pytest.mark.engine_neutral
 def test_the_pages_are_bounded_alike_and_say_so(service, budget):
     browser = Browser(service)
     text, export = form_of(browser.open(f"{PROD}/text"), "/text"), form_of(browser.open(PROD), "/export")
@@ -136,6 +139,7 @@ def test_the_pages_are_bounded_alike_and_say_so(service, budget):
     sending.leave()
 
 
+@pytest.mark.engine_neutral
 def test_the_text_is_rewritten_one_value_after_the_other(service, vault, budget):
     browser = Browser(service)
     sending = [Sending(service, subject) for subject in (ADMIN, *PEOPLE[:3])]
@@ -156,18 +160,21 @@ def test_an_answer_that_escaping_makes_too_long_is_refused_and_not_recorded(serv
     assert vault.get("secrets:export?format=env").status_int == 200
 
 
+@pytest.mark.engine_neutral
 def test_values_count_as_long_as_the_process_keeps_them(service, vault, budget):
     vault.batch(mode="replace", set={"A": "\U0001f600" + "x" * SIZE}, reason="wide")
     refused = vault.get("secrets:export", 503)
     assert "PLAINTEXT_MAX_BYTES" in refused.json["hint"]
 
 
+@pytest.mark.engine_neutral
 def test_what_is_too_long_by_itself_is_refused_before_it_is_opened(service, vault, budget):
     vault.batch(set={"D": "x" * SIZE})
     tamper(service, "A")
     assert "PLAINTEXT_MAX_BYTES" in vault.get("secrets:export", 503).json["hint"]
 
 
+@pytest.mark.engine_neutral
 def test_a_page_that_is_longer_than_its_values_is_drawn_and_counted(service, vault, budget):
     """Its values were read and recorded before it is drawn, so it is too late to refuse it."""
     vault.batch(mode="replace", set={"A": "&" * 3_000}, reason="escaped")
@@ -186,6 +193,7 @@ def test_a_page_that_is_longer_than_its_values_is_drawn_and_counted(service, vau
     assert held[0] >= page.content_length > BOUND // 4
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("tells", [True, False], ids=["our server", "another server"])
 def test_every_kind_of_answer_gives_back_what_it_held(service, vault, budget, tells):
     on_sent: list[Any] = []
@@ -239,6 +247,7 @@ def test_requests_that_fail_on_the_way_leave_nothing_behind(service, vault, budg
     assert budget.held == 0
 
 
+@pytest.mark.engine_neutral
 def test_the_start_tells_of_environments_that_could_never_be_exported(make_service, caplog):
     with caplog.at_level(logging.WARNING):
         make_service()

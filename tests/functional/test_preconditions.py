@@ -70,6 +70,7 @@ def test_a_precondition_that_fails_changes_nothing(vault, service, header, expec
     assert len(records(service)) == known
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("header", "expected_rev"),
     [

@@ -73,6 +73,7 @@ def test_a_form_without_its_token_or_with_another_identitys_is_refused(browser, 
     assert [row["action"] for row in service.audit("project.create")] == ["project.create"]
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "media", "status"),
     [

@@ -109,6 +109,7 @@ def test_an_empty_update_changes_and_records_nothing(admin, service):
     assert service.audit("project.update") == []
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "path"),
     [

@@ -13,6 +13,8 @@ from wsgi import call
 
 from secretsvc.kernel.refusals import Reason
 
+pytestmark = pytest.mark.engine_neutral
+
 CANARY = "canary4711"
 
 

@@ -109,6 +109,7 @@ def test_a_key_cannot_be_renamed_to_itself(vault, service, key):
     assert state(service) == before
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "paths"),
     [

@@ -100,6 +100,7 @@ def test_there_is_no_rollback_to_a_tombstone_or_to_what_never_was(vault, service
     assert len(records(service)) == known
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "path"),
     [

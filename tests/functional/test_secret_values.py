@@ -78,6 +78,7 @@ def test_an_absent_and_a_deleted_secret_are_answered_alike_and_not_named(vault, 
     assert len(service.audit()) == known
 
 
+@pytest.mark.engine_neutral
 @BOTH_SPELLINGS
 @pytest.mark.parametrize(
     "key", ["1A", "A-B", "A.B", "%C3%84", "A%20", "A:bogus", "A" * 257, "A:reveal:reveal"]
@@ -109,6 +110,7 @@ def test_the_reason_of_a_read_is_recorded(vault, service, path):
         assert (row["actor_kind"], row["actor_subject"]) == ("user", "root@example.com")
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("path", "issue"),
     [
@@ -184,6 +186,7 @@ def test_a_robot_with_a_readers_grant_reads_and_is_recorded_by_its_name(admin, s
         assert actor == ("service", "deploy.access", robot_id)
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

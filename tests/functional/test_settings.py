@@ -82,6 +82,7 @@ def filled(service):
     return service
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(("name", "value", "request_"), MALFORMED)
 def test_a_malformed_setting_fails_what_needs_it_and_is_named_in_the_log(
     filled, caplog, name, value, request_
@@ -100,6 +101,7 @@ def test_a_malformed_setting_fails_what_needs_it_and_is_named_in_the_log(
     service.close()
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("name", ["ACCESS_ISSUER", "ACCESS_AUDIENCE", "ACCESS_JWKS_URL"])
 def test_without_issuer_audience_or_key_source_every_authenticated_route_fails(service, caplog, name):
     bare = service.restarted(**{name: None})
@@ -110,6 +112,7 @@ def test_without_issuer_audience_or_key_source_every_authenticated_route_fails(s
     bare.close()
 
 
+@pytest.mark.engine_neutral
 def test_without_a_master_key_whatever_needs_no_ring_goes_on(service, caplog):
     admin = arrange(service)
     base = "/projects/shop/environments/prod/secrets"
@@ -148,6 +151,7 @@ def test_a_malformed_database_url_is_a_misconfiguration(make_service, caplog, ur
     bad.nobody().get("/health")
 
 
+@pytest.mark.engine_neutral
 def test_the_environment_wins_over_the_ini(make_service, monkeypatch):
     monkeypatch.setenv("BOOTSTRAP_ADMINS", "ada@example.com")
     monkeypatch.setenv("MASTER_KEY", "nonsense")
@@ -164,11 +168,13 @@ def test_the_database_of_the_environment_wins_too(database_url, issuer, make_ser
     assert len(service.audit()) == 2
 
 
+@pytest.mark.engine_neutral
 def test_an_empty_variable_is_a_value_and_no_absence(make_service, monkeypatch):
     monkeypatch.setenv("MASTER_KEY", "")
     assert make_service().nobody().get("/health", 500).json["code"] == "SERVER_MISCONFIGURED"
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("spelling", ["padded", "bare", "url-safe"])
 def test_every_spelling_of_a_master_key_is_the_same_key(filled, spelling):
     key = base64.b64decode(MASTER_KEY)
@@ -182,6 +188,7 @@ def test_every_spelling_of_a_master_key_is_the_same_key(filled, spelling):
     service.close()
 
 
+@pytest.mark.engine_neutral
 def test_the_start_names_each_bad_setting_once_and_no_value(make_service, caplog):
     service = make_service()
     caplog.clear()

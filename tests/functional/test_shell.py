@@ -6,6 +6,8 @@ import pytest
 from pages import Browser
 from pyramid.exceptions import ConfigurationError
 
+pytestmark = pytest.mark.engine_neutral
+
 PROD = "/projects/shop/environments/prod"
 
 
