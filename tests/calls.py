@@ -32,7 +32,8 @@ def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> I
     moment = now_ms() if now is None else now
     with manager_of_requests() as manager:
         admission = Admission(registry.database.session(manager), registry.service_settings)
-        actor, snapshot = admission.admit(Principal(Kind.USER, subject), moment, "a-test")
+        person = Principal(Kind.USER, subject)
+        actor, snapshot = admission.admit(person, moment, "a-test", lambda _of_token: person)
     with service.engine.connect() as connection:
         yield Call(
             actor,
