@@ -208,7 +208,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("settings", BAD, ids=str)
+@pytest.mark.parametrize("settings", BAD, ids=lambda bad: str(bad).replace(str(ABSENT), "absent"))
 def test_what_is_misconfigured_is_so_for_its_own_tokens_alone(
     proxy: TestIssuer,
     ci: TestIssuer,
