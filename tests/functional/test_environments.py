@@ -13,7 +13,7 @@ from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.grants import grant
 from secretsvc.tables.projects import environment
 
-FIELDS = {"id", "project_id", "slug", "name", "description", "rev", "created_at", "updated_at"}
+FIELDS = {"id", "project_id", "slug", "name", "description", "rev", "created_at", "updated_at", "protected"}
 LIST = "/projects/shop/environments"
 
 
@@ -33,7 +33,7 @@ def test_an_environment_has_exactly_the_fields_of_the_contract(admin):
     assert created.keys() == FIELDS
     assert UUID(created["id"]).version == 7
     assert created["project_id"] == admin.get("/projects/shop").json["id"]
-    assert (created["rev"], created["description"]) == (0, None)
+    assert (created["rev"], created["description"], created["protected"]) == (0, None, False)
 
 
 def test_the_list_holds_them_oldest_first(admin):
