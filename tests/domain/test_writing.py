@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import pytest
 from sqlalchemy import event, text
@@ -35,9 +35,16 @@ both_losses = pytest.mark.parametrize(("moment", "rival"), RACES)
 class Rival:
     """A writer that does not wait for the lock: it writes just before a statement of ours, some times."""
 
+    met: ClassVar[list[Rival]] = []
+
     def __init__(self, service: Any, moment: re.Pattern[str], write: Callable[[Any], None]) -> None:
         self.moment, self.write, self.left, self.wins, self.busy = moment, write, 0, 0, False
-        event.listen(service.engine, "before_cursor_execute", self._meet)
+        self.engine = service.engine
+        event.listen(self.engine, "before_cursor_execute", self._meet)
+        self.met.append(self)
+
+    def leave(self) -> None:
+        event.remove(self.engine, "before_cursor_execute", self._meet)
 
     def _meet(self, connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         # What the rival itself executes passes here too.
@@ -48,6 +55,14 @@ class Rival:
         self.busy = True
         self.write(connection)
         self.busy = False
+
+
+@pytest.fixture(autouse=True)
+def _rivals_leave() -> Iterator[None]:
+    """One that met nothing would meet the next test, which has the same application."""
+    yield
+    while Rival.met:
+        Rival.met.pop().leave()
 
 
 def on_our_connection(statement: str) -> Callable[[Any], None]:
