@@ -30,7 +30,15 @@ ENVELOPE = {"code", "message", "request_id"}
 # Rules across fields, which JSON Schema cannot express: `descriptions` within `set`, `from` unlike `to`, what
 # `content` may hold, `If-Match` against `expected_rev`; and limits that a valid body may exceed. Nor
 # can it say which characters a subject may hold.
-ACROSS_FIELDS = ("batchSecrets", "importSecrets", "renameSecret", "rollbackSecret", "createIdentity")
+ACROSS_FIELDS = (
+    "batchSecrets",
+    "importSecrets",
+    "renameSecret",
+    "rollbackSecret",
+    "compareSecrets",
+    "copySecrets",
+    "createIdentity",
+)
 
 
 @schemathesis.check

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import Deployment
 from tokens import TestIssuer
+
+
+@pytest.fixture
+def database_url(databases: Any) -> Iterator[str]:
+    """A database of a test's own: processes that end in the middle of their work leave traces beside it."""
+    url = databases.create()
+    yield url
+    databases.drop(url)
 
 
 @pytest.fixture
