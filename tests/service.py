@@ -72,7 +72,7 @@ class Client:
 
 #: Settings by which a process counts nothing, or by the ids of identities, which are no other test's:
 #: applications under such settings are lent too.
-_HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION"}
+_HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION", "SERVICE_TOKENS"}
 _VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
 
 
