@@ -10,10 +10,12 @@ OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIEN
 	ACCESS_ALGORITHMS ACCESS_LEEWAY ACCESS_JWKS_COOLDOWN ACCESS_HEADER ACCESS_COOKIE EDGE_CACHE_HEADER \
 	SERVICE_TOKENS WORKLOAD_ISSUERS PUBLIC_ORIGIN SECRET_MAX_BYTES ENV_MAX_SECRETS PLAINTEXT_MAX_BYTES BODY_MAX_BYTES RATE_LIMIT \
 	RATE_LIMIT_STORAGE DENIAL_LIMIT LAST_SEEN_RESOLUTION TRUSTED_PROXIES OPERATIONS_LISTEN DRAIN_SECONDS
+# The suite starts many processes: without compiled modules each of them compiles all of them anew.
+unexport PYTHONDONTWRITEBYTECODE
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-all fuzz bench bench-compare screenshots check format pins clean
+.PHONY: help run demo test test-all test-plain fuzz bench bench-compare screenshots check format pins clean
 
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -28,12 +30,22 @@ demo: $(VENV)/run.done .dev/master-key ## fill the development database with a b
 	@MASTER_KEY="$$(cat .dev/master-key)" $(DEVELOPMENT) $(BIN)/python -W ignore -m demo development.ini
 
 # What takes long or wants a browser and balancers, real processes under load and the fuzz, is in `test-all`.
+# One worker more than there are cores: some tests wait for clocks and processes.
+WORKERS := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+
 test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --neutral-once \
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --neutral-once \
 		tests/unit tests/laws tests/domain tests/functional
 
 test-all: $(VENV)/dev.done ## run the whole suite, with real processes, attacks, browsers and the fuzz
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+test-plain: $(VENV)/dev.done ## run the tests of the database without its fast path (secretsvc/db/fast)
+	$(BIN)/python -m pytest --plain --numprocesses $(WORKERS) --dist worksteal tests/domain $(PLAIN)
+
+PLAIN := $(addprefix tests/functional/test_,statements.py access_statements.py conditional.py equal_work.py rows_read.py \
+	tracing.py denials.py batch.py secret_values.py import_export.py rename.py rollback_and_versions.py secret_audit.py \
+	last_admin.py)
 
 # Some 15 minutes on two cores; more examples take longer.
 FUZZ_EXAMPLES ?= 60
@@ -46,7 +58,7 @@ RESULTS ?= bench.json
 BEFORE ?= before.json
 
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in operations copying served clients writers memory growth states audit_pages search snapshot; do \
+	@for script in operations copying served clients writers memory growth states audit_pages search exposure snapshot machines; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
 	@for script in absent_or_invisible denied_often rekey pages; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 

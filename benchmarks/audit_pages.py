@@ -41,7 +41,7 @@ COLUMNS = tuple(audit_record.c.keys())
 
 def fill(service: Service, count: int) -> None:
     """Projects, their environments, and as many records as asked for, the last project having none."""
-    load(service, _records(count, _make_projects(service)))
+    load(service, _records(count, make_projects(service)))
 
 
 def load(service: Service, rows: Iterator[tuple[Any, ...]]) -> None:
@@ -75,7 +75,8 @@ def _copy(url: str, rows: Iterator[tuple[Any, ...]]) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def _make_projects(service: Service) -> list[tuple[str, list[str]]]:
+def make_projects(service: Service) -> list[tuple[str, list[str]]]:
+    """Projects and their environments, by their ids as hex digits; three have admins, `ROOT` has all."""
     common = {"name": "Name", "created_at": 1, "updated_at": 1}
     scopes = [(new_id(), [new_id() for _ in range(ENVIRONMENTS)]) for _ in range(PROJECTS)]
     projects = [
@@ -122,6 +123,8 @@ def _records(count: int, scopes: list[tuple[str, list[str]]]) -> Iterator[tuple[
             made,
             None,
             None if denied else detail,
+            None,
+            None,
         )
 
 

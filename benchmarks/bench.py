@@ -129,7 +129,11 @@ class Request:
         environ, sent = {**self.environ, "wsgi.input": io.BytesIO(self.body)}, []
         respond: Callable[..., Any] = lambda status, fields, exc_info=None: sent.append(status)  # noqa: E731
         began = time.perf_counter()
-        body = b"".join(self.app(environ, respond))
+        answer = self.app(environ, respond)
+        body = b"".join(answer)
+        if hasattr(answer, "close"):
+            # It gives back what the answer was admitted for.
+            answer.close()
         took = time.perf_counter() - began
         if not sent[-1].startswith(str(self.status)):
             raise SystemExit(f"{self.environ['PATH_INFO']}: {sent[-1]} {body[:300]!r}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pyramid.config import Configurator
+from pyramid.router import Router
 from pyramid.settings import aslist
 
 from secretsvc.registry import report
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.declaring import commit
 from secretsvc.web.openapi import check_described
 
@@ -24,17 +23,18 @@ PACKAGES = (
     "secrets",
     "keyring",
     "auditlog",
+    "exposure",
     "home",
     "meta",
 )
 
 
-def main(_global_config: dict[str, str], **settings: str) -> Any:
+def main(_global_config: dict[str, str], **settings: str) -> Router:
     """The WSGI application of an ini file's `[app:main]` section (PasteDeploy)."""
     return configure(settings).make_wsgi_app()
 
 
-def configure(settings: dict[str, str]) -> Configurator:
+def configure(settings: dict[str, str]) -> ServiceConfigurator:
     """The whole configuration, committed and reported on; commands use its registry without serving.
 
     Raises `ConfigurationError` with one line that says what to do where a package declares what cannot be.
@@ -44,13 +44,13 @@ def configure(settings: dict[str, str]) -> Configurator:
     return config
 
 
-def assemble(settings: dict[str, str]) -> Configurator:
+def assemble(settings: dict[str, str]) -> ServiceConfigurator:
     """As `configure`, with nothing told of the settings: of them migrations need the database's alone."""
     defaults = {"tm.annotate_user": "false", "tm.manager_hook": "pyramid_tm.explicit_manager"}
     settings = {**defaults, **settings}
     # Pyramid would include these first, before there are directives for them to use.
     others = aslist(settings.pop("pyramid.includes", ""))
-    config = Configurator(settings=settings)
+    config = ServiceConfigurator(settings=settings)
     config.include("pyramid_tm")
     config.include("secretsvc.registry")
     config.include("secretsvc.web")
@@ -59,7 +59,7 @@ def assemble(settings: dict[str, str]) -> Configurator:
     for other in others:
         config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")
-    config.include("secretsvc.web.views.finalize_request_class")
+    config.include("secretsvc.web.request.finalize_request_class")
     commit(config)
     check_described(config.registry)
     return config

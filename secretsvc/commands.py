@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 from pyramid.exceptions import ConfigurationError
 from pyramid.paster import get_appsettings, setup_logging
+from pyramid.registry import Registry
 
 import secretsvc
 from secretsvc.authentication.explaining import explain
@@ -26,6 +26,7 @@ from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.settings import Settings
 from secretsvc.keyring import domain
 from secretsvc.web.headers import new_request_id
+from secretsvc.web.request import ServiceRegistry
 
 #: More than a token has: what is longer is refused as such.
 LONGEST_TOKEN = 65_536
@@ -146,7 +147,7 @@ def explain_token(ini: str) -> None:
     sys.exit(0 if found.good else 1)
 
 
-def _registry(ini: str) -> Any:
+def _registry(ini: str) -> Registry:
     setup_logging(ini)
     try:
         return secretsvc.configure(get_appsettings(ini)).registry
@@ -155,7 +156,7 @@ def _registry(ini: str) -> Any:
 
 
 @contextmanager
-def system_call(registry: Any, *, writes: bool) -> Iterator[Call]:
+def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[Call]:
     """A call of the system, in a short transaction of its own that may write or only reads."""
     begin = write_transaction if writes else read_transaction
     with begin(registry.database.engine) as connection:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
 
+from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.db.engine import Mode
@@ -13,34 +14,35 @@ from secretsvc.db.orm import RequestSession
 from secretsvc.db.registered import Models, tables_of
 from secretsvc.kernel.settings import REQUIRED, Setting, Settings
 from secretsvc.web.declaring import declare
+from secretsvc.web.request import ServiceRequest, call_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-def add_models(config: Any, module: Any, *, migrations: str | None = None) -> None:
+def add_models(config: Configurator, module: ModuleType | str, *, migrations: str | None = None) -> None:
     """Directive: the tables of a module, which is imported here, and the folder of their migrations.
 
     The folder is written `package:folder`; what is in it is a branch of its own, with a label. Raises
     `ConfigurationError` where a module has no tables, or a folder is no such branch.
     """
-    module = config.maybe_dotted(module)
+    found: ModuleType = config.maybe_dotted(module)
     try:
         branch = None
         if migrations is not None:
             from secretsvc.db.migrations import read_migrations
 
             branch = read_migrations(migrations)
-        config.registry.models.add(tables_of(module), branch)
+        config.registry.models.add(tables_of(found), branch)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    declare(config, "models", module.__name__)
+    declare(config, "models", found.__name__)
 
 
 def add_setting(
-    config: Any,
+    config: Configurator,
     name: str,
-    parse: Callable[[str], Any],
-    default: Any = REQUIRED,
+    parse: Callable[[str], object],
+    default: object = REQUIRED,
     *,
     ini: str | None = None,
     fresh: bool = False,
@@ -61,21 +63,21 @@ def add_setting(
     declare_setting(config, name, Setting(parse, default, ini=ini, fresh=fresh))
 
 
-def declare_setting(config: Any, name: str, setting: Setting[Any]) -> None:
+def declare_setting(config: Configurator, name: str, setting: Setting[object]) -> None:
     """One that a package brings, or that secretsvc has itself."""
     settings = config.registry.service_settings
     declare(config, "setting", name, lambda: settings.add(name, setting))
 
 
-def dbsession(request: Any) -> RequestSession:
+def dbsession(request: ServiceRequest) -> RequestSession:
     """An ORM session on the request's own connection and transaction, made when it is first asked for."""
-    if request.call is not None:
+    if call_of(request) is not None:
         return RequestSession(lambda: request.call.connection, request.tm)
     session = request.registry.database.session(request.tm)
     return RequestSession(lambda: session.connection(Mode.SNAPSHOT), request.tm)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the directives, and what secretsvc has itself by them."""
     config.registry.models = Models()
     config.add_directive("add_models", add_models)

@@ -8,9 +8,9 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from typing import Any
 
 from chameleon.config import CACHE_DIRECTORY
+from pyramid.config import Configurator
 
 from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
@@ -22,6 +22,7 @@ from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
 from secretsvc.web.declaring import declare
+from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
 
 
-def add_key_provider(config: Any, name: str, provider: KeyProvider) -> None:
+def add_key_provider(config: Configurator, name: str, provider: KeyProvider) -> None:
     """Directive: a source of master keys, chosen by `KEY_PROVIDER`. Two of one name conflict."""
     provider = config.maybe_dotted(provider)
     providers = config.registry.key_providers
@@ -40,7 +41,7 @@ def add_key_provider(config: Any, name: str, provider: KeyProvider) -> None:
     declare(config, "key provider", name, register)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Puts them on the registry; none is opened before it is needed."""
     give_back_what_is_freed()
     registry = config.registry
@@ -66,7 +67,7 @@ def includeme(config: Any) -> None:
     registry.load_ring = load_ring
 
 
-def report(registry: Any) -> None:
+def report(registry: ServiceRegistry) -> None:
     """Logs what is wrong with the settings and the files at the start, before a request meets it."""
     settings = registry.service_settings
     if "database_url" not in settings.report():

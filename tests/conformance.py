@@ -95,6 +95,13 @@ _known: dict[tuple[str, str, int], Conformance] = {}
 
 def conformance_of(registry: Any) -> Conformance:
     """The description that an application would serve; those of the same names and as many views share it."""
+    found: Conformance | None = vars(registry).get("conformance")
+    if found is None:
+        found = registry.conformance = _shared(registry)
+    return found
+
+
+def _shared(registry: Any) -> Conformance:
     settings = registry.service_settings
     # A package outside adds views.
     views = len(registry.introspector.get_category("views"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,15 +26,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--neutral-once", action="store_true", help="run what is marked engine_neutral on SQLite alone"
     )
+    parser.addoption("--plain", action="store_true", help="without the fast path of secretsvc/db/fast")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("plain"):
+        from secretsvc.db.fast import switch
+
+        switch.ENABLED = False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what would run on PostgreSQL where no rule of the test depends on the engine."""
-    if config.getoption("neutral_once"):
-        twice = [item for item in items if item.get_closest_marker("engine_neutral") and _on_postgresql(item)]
-        config.hook.pytest_deselected(items=twice)
-        left_out = set(twice)
+    """Leaves out what these options make needless."""
+    left_out = {item for item in items if _is_left_out(item, config)}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
+
+
+def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
+    """On PostgreSQL where no rule of the test depends on the engine; of the fast path where it is off."""
+    if (
+        config.getoption("neutral_once")
+        and item.get_closest_marker("engine_neutral")
+        and _on_postgresql(item)
+    ):
+        return True
+    return config.getoption("plain") and item.get_closest_marker("fast_path") is not None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Looks at what lives as long as the run never again, and at the rest less often than a service would."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def _on_postgresql(item: pytest.Item) -> bool:

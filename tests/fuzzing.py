@@ -28,8 +28,9 @@ PROJECT = ENVIRONMENT = "shop"
 KEY = "API_KEY"
 ENVELOPE = {"code", "message", "request_id"}
 # Rules across fields, which JSON Schema cannot express: `descriptions` within `set`, `from` unlike `to`, what
-# `content` may hold, `If-Match` against `expected_rev`; and limits that a valid body may exceed. Nor
-# can it say which characters a subject may hold.
+# `content` may hold, `If-Match` against `expected_rev`, `key` with its environment, `name` with its format, a
+# `reason` where the environment asks for one; and limits that a valid body may exceed. Nor can it say which
+# characters a subject may hold, or what a format cannot carry.
 ACROSS_FIELDS = (
     "batchSecrets",
     "importSecrets",
@@ -37,7 +38,11 @@ ACROSS_FIELDS = (
     "rollbackSecret",
     "compareSecrets",
     "copySecrets",
+    "restoreSecrets",
+    "exportSecrets",
     "createIdentity",
+    "readAudit",
+    "getExposure",
 )
 
 

@@ -1,7 +1,7 @@
 """The access matrix: every route of the API, who asks, and what the specification says of each pair.
 
 Nothing here looks at the code: `verdict` is written from the specification ("Authorization resolution")
-and contract 3.10, 4.1, 4.2, 4.7, 5.1, 5.2, 5.6, 5.9, 5.10, 5.12 and 5.13.
+and contract 3.10, 4.1, 4.2, 4.7, 5.1, 5.2, 5.6, 5.9, 5.10, 5.11, 5.12 and 5.13.
 """
 
 from __future__ import annotations
@@ -154,6 +154,7 @@ ROUTES = [
     Route("createIdentity", "POST", "/identities", SOMEWHERE, "global", 201, NEWCOMER, "identity.create"),
     Route("updateIdentity", "PATCH", "/identities/{identity}", ADMIN, "global", 200, {"display_name": "X"}, "identity.update"),
     Route("getEffectivePermissions", "GET", "/identities/{identity}/effective-permissions", SOMEWHERE),
+    Route("getExposure", "GET", "/identities/{identity}/exposure", SOMEWHERE),
     Route("listUnknownIdentities", "GET", "/access/unknown-identities", SOMEWHERE),
 
     Route("listGrants", "GET", "/grants", SOMEWHERE),
@@ -188,6 +189,7 @@ ROUTES = [
     Route("readAudit", "GET", "/audit", SOMEWHERE),
     Route("readAudit", "GET", "/audit?project={project}", ADMIN, "shop", gate=True, denied="access.denied"),
     Route("readAudit", "GET", "/audit?project={project}&environment={env}", ADMIN, "shop/prod", gate=True, denied="access.denied"),
+    Route("readAudit", "GET", "/audit?project={project}&environment={env}&key=KEY", ADMIN, "shop/prod", gate=True, denied="access.denied"),
     Route("readAudit", "GET", "/audit?environment={dev}", ADMIN, "shop/dev", gate=True, denied="access.denied"),
 
     Route("getKeyRing", "GET", "/admin/keyring", ADMIN),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
+
+from secretsvc.db.engine import Mode, mode_of
 
 
 @contextmanager
@@ -22,3 +25,25 @@ def recorded(engine: Engine) -> Iterator[list[str]]:
         yield statements
     finally:
         event.remove(engine, "before_cursor_execute", note)
+
+
+@contextmanager
+def transactions(engine: Engine) -> Iterator[list[str]]:
+    """What begins and ends transactions meanwhile.
+
+    Without the fast path SQLAlchemy counts each statement in autocommit mode as one, though it sends neither.
+    """
+    sent: list[str] = []
+
+    def note(name: str, connection: Connection) -> None:
+        if mode_of(connection) is not Mode.AUTOCOMMIT:
+            sent.append(name)
+
+    noting = {name: partial(note, name) for name in ("begin", "commit")}
+    for name, listener in noting.items():
+        event.listen(engine, name, listener)
+    try:
+        yield sent
+    finally:
+        for name, listener in noting.items():
+            event.remove(engine, name, listener)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from matrix import CALLERS, Caller, Route, Verdict, fill
 from service import ADMIN, Client, Service, arrange
@@ -21,7 +23,11 @@ TABLES = (project, environment, secret, secret_version, revision, group, group_m
 LISTED = ("listed@example.com", "disabled-though-listed@example.com")
 
 
-Asked = tuple[TestResponse, list[Any]]
+class Asked(NamedTuple):
+    """An answer, and the id that its request bore."""
+
+    answer: TestResponse
+    request_id: UUID
 
 
 class World:
@@ -30,6 +36,8 @@ class World:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._asked: dict[str, Asked] = {}
+        self._recorded: dict[str, list[Any]] = defaultdict(list)
+        self._unread: list[UUID] = []
         self._arrange_things()
         self.clients = {name: self._arrange(name, caller) for name, caller in CALLERS.items()}
         for client in self.clients.values():
@@ -88,18 +96,27 @@ class World:
         return service.robot(subject) if caller.robot else service.user(subject)
 
     def ask(self, name: str, route: Route, path: str, names: dict[str, str]) -> Asked:
-        """A caller's request, sent once: the answer, and the audit rows that it left."""
+        """A caller's request, sent once."""
         method, path, body = route.method, fill(path, names), fill(route.body, names)
         key = f"{name} {method} {path} {body}"
         if key not in self._asked:
             marker = new_id()
+            self._unread.append(marker)
             answer = self.clients[name].request(method, path, body, headers={"X-Request-Id": str(marker)})
             if method != "GET" and answer.status_int < 300:
                 self.restore()
-            rows = self.service.rows(audit_record, audit_record.c.id > marker)
-            assert {row["request_id"] for row in rows} <= {str(marker)}
-            self._asked[key] = answer, rows
+            self._asked[key] = Asked(answer, marker)
         return self._asked[key]
+
+    def rows(self, asked: Asked) -> list[Any]:
+        """The audit rows that a request left; those of all since the last look are read at once."""
+        if self._unread:
+            sent = {str(marker) for marker in self._unread}
+            for row in self.service.rows(audit_record, audit_record.c.id > self._unread[0]):
+                assert row["request_id"] in sent
+                self._recorded[row["request_id"]].append(row)
+            self._unread.clear()
+        return self._recorded[str(asked.request_id)]
 
     def denial(self, verdict: Verdict) -> list[tuple[Any, ...]]:
         """The denial of a verdict as its row's columns; an environment's names no project (spec)."""

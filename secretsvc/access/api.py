@@ -2,59 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
 from secretsvc.access.domain import permissions, unknown
 from secretsvc.access.resources import Access, Grant, Grants
+from secretsvc.access.rules import grants as granting
 from secretsvc.access.rules.grants import Terms
-from secretsvc.db.paging import Window
+from secretsvc.db.paging import Page, Window
 from secretsvc.identity.resources import Identity
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.web.schema import ListQuery
+from secretsvc.kernel.described import Items
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import ListQuery, Values
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
 
 
-def list_grants(_context: Grants, request: Any) -> Any:
+def list_grants(_context: Grants, request: ServiceRequest) -> object:
     """`GET /grants`."""
     return domain.list_grants(request.call, Window(**request.query_values))
 
 
-def create_grant(context: Grants, request: Any) -> Any:
+def create_grant(context: Grants, request: ServiceRequest) -> object:
     """`POST /grants`."""
     body = request.body_values
     granted = domain.grant_to_identity(request.call, body["identity_id"], terms_of(body))
     return created_at(request, context, granted.id, granted)
 
 
-def update_grant(context: Grant, request: Any) -> Any:
+def update_grant(context: Grant, request: ServiceRequest) -> object:
     """`PATCH /grants/{id}`."""
     return domain.update_grant(request.call, context.id, request.body_values)
 
 
-def delete_grant(context: Grant, request: Any) -> Any:
+def delete_grant(context: Grant, request: ServiceRequest) -> None:
     """`DELETE /grants/{id}`."""
-    return domain.delete_grant(request.call, context.id)
+    domain.delete_grant(request.call, context.id)
 
 
-def effective_permissions(context: Identity, request: Any) -> Any:
+def effective_permissions(context: Identity, request: ServiceRequest) -> object:
     """`GET /identities/{id}/effective-permissions`."""
     return permissions.effective_permissions(request.call, context.id)
 
 
-def unknown_identities(_context: Access, request: Any) -> Any:
+def unknown_identities(_context: Access, request: ServiceRequest) -> object:
     """`GET /access/unknown-identities`."""
-    return {"items": unknown.unknown_identities(request.call)}
+    return Items(unknown.unknown_identities(request.call))
 
 
-def terms_of(body: dict[str, Any]) -> Terms:
+def terms_of(body: Values) -> Terms:
     """The terms in a validated body of either kind of grant."""
     scope = Address(body.get("project"), body.get("environment"))
     return Terms(scope, Role(body["role"]), body["expires_at"])
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
     _declare_grants(config)
@@ -62,7 +64,7 @@ def includeme(config: Any) -> None:
     _declare_explanations(config)
 
 
-def _declare_grants(config: Any) -> None:
+def _declare_grants(config: ServiceConfigurator) -> None:
     config.add_api_view(
         list_grants,
         context=Grants,
@@ -70,7 +72,7 @@ def _declare_grants(config: Any) -> None:
         summary="List the grants at scopes that the caller administers",
         role=ADMIN_SOMEWHERE,
         query=ListQuery(),
-        response=schemas.GrantPage(),
+        response=Page[granting.Grant],
     )
     config.add_api_view(
         create_grant,
@@ -83,11 +85,11 @@ def _declare_grants(config: Any) -> None:
         role=ANY_IDENTITY,
         body=schemas.create_grant_body(),
         status=201,
-        response=schemas.Grant(),
+        response=granting.Grant,
     )
 
 
-def _declare_grant(config: Any) -> None:
+def _declare_grant(config: ServiceConfigurator) -> None:
     config.add_api_view(
         update_grant,
         context=Grant,
@@ -97,7 +99,7 @@ def _declare_grant(config: Any) -> None:
         summary="Change a grant's role or expiry; the caller must be an admin at its scope",
         role=ADMIN_SOMEWHERE,
         body=schemas.UpdateGrantBody(),
-        response=schemas.Grant(),
+        response=granting.Grant,
     )
     config.add_api_view(
         delete_grant,
@@ -112,7 +114,7 @@ def _declare_grant(config: Any) -> None:
     )
 
 
-def _declare_explanations(config: Any) -> None:
+def _declare_explanations(config: ServiceConfigurator) -> None:
     config.add_api_view(
         effective_permissions,
         context=Identity,
@@ -120,7 +122,7 @@ def _declare_explanations(config: Any) -> None:
         operation_id="getEffectivePermissions",
         summary="Explain what an identity may do, and by which grants",
         role=ADMIN_SOMEWHERE,
-        response=schemas.EffectivePermissions(),
+        response=permissions.EffectivePermissions,
     )
     config.add_api_view(
         unknown_identities,
@@ -129,5 +131,5 @@ def _declare_explanations(config: Any) -> None:
         operation_id="listUnknownIdentities",
         summary="List who was denied without holding a grant",
         role=ADMIN_SOMEWHERE,
-        response=schemas.UnknownIdentityList(),
+        response=Items[unknown.UnknownIdentity],
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.tree import IdNode, Node, Root
 
 
@@ -23,7 +22,7 @@ class Access(Node):
     """`/access`: nothing in itself."""
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Adds the nodes to the tree."""
     config.add_tree_child(Root, "grants", Grants)
     config.add_tree_child(Root, "access", Access)

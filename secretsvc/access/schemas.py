@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from secretsvc.identity.schemas import Identity
 from secretsvc.web.schema import (
-    CURSOR,
     ROLE,
     Body,
-    Boolean,
     Choice,
     Identifier,
     Integer,
-    Items,
-    Nullable,
     Slug,
     Text,
     Variants,
@@ -107,80 +102,3 @@ class ChosenForm(Body):
     """The row of a table whose button was pressed."""
 
     chosen = required(Identifier())
-
-
-class Grant(Body):
-    """A grant."""
-
-    id = required(Identifier())
-    identity_id = required(Identifier(nullable=True))
-    group_id = required(Identifier(nullable=True))
-    scope_type = required(Choice("global", "project", "environment"))
-    project = required(Slug(nullable=True))
-    environment = required(Slug(nullable=True))
-    project_id = required(Identifier(nullable=True))
-    environment_id = required(Identifier(nullable=True))
-    role = required(ROLE)
-    expires_at = required(Integer(nullable=True))
-    created_at = required(Integer())
-    created_by = required(Identifier(literals=("system",)))
-
-
-class GrantPage(Body):
-    """A list of grants."""
-
-    items = required(Items(Grant()))
-    next_cursor = required(CURSOR)
-
-
-class GroupRef(Body):
-    """The group that a grant came through."""
-
-    id = required(Identifier())
-    slug = required(Slug())
-
-
-class Source(Body):
-    """A grant that confers a role."""
-
-    grant_id = required(Identifier(nullable=True))
-    group = required(Nullable(GroupRef()))
-    role = required(ROLE)
-    scope_type = required(Choice("global", "project", "environment"))
-    project = required(Slug(nullable=True))
-    environment = required(Slug(nullable=True))
-    expires_at = required(Integer(nullable=True))
-    decisive = required(Boolean())
-
-
-class Entry(Body):
-    """The effective role at one scope."""
-
-    scope_type = required(Choice("global", "project", "environment"))
-    project = required(Slug(nullable=True))
-    environment = required(Slug(nullable=True))
-    role = required(Choice("reader", "writer", "admin", nullable=True))
-    sources = required(Items(Source()))
-
-
-class EffectivePermissions(Body):
-    """What an identity may do."""
-
-    identity = Identity()
-    items = required(Items(Entry()))
-
-
-class UnknownIdentity(Body):
-    """A subject that was denied and holds no unexpired grant."""
-
-    subject = required(Text(minimum=1, maximum=320))
-    kind = required(Choice("user", "service"))
-    denials = required(Integer(minimum=1))
-    first_denied_at = required(Integer())
-    last_denied_at = required(Integer())
-
-
-class UnknownIdentityList(Body):
-    """Who was denied."""
-
-    items = required(Items(UnknownIdentity()))

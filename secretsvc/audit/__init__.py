@@ -1,9 +1,9 @@
 """Writing what happened: mutations, reads of values and denials, append-only."""
 
-from typing import Any
+from pyramid.config import Configurator
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".directives")
     config.add_models(".models")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Any
 
+from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.authorization import Role, ScopeType
@@ -15,7 +15,7 @@ from secretsvc.web.declaring import declare
 _ACTION = re.compile(r"(?!.{65})[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
 
 
-def add_audit_action(config: Any, *names: str) -> None:
+def add_audit_action(config: Configurator, *names: str) -> None:
     """Directive: actions that a package records, which the page of the audit log offers to look for.
 
     Two of one name conflict. Raises `ConfigurationError` for a name of another form than `note.create`.
@@ -29,7 +29,7 @@ def add_audit_action(config: Any, *names: str) -> None:
         declare(config, "audit action", name, partial(actions.append, name))
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the directive, and the actions of denials by it."""
     config.registry.audit_actions = []
     config.add_directive("add_audit_action", add_audit_action)

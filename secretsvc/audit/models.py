@@ -10,11 +10,15 @@ from uuid import UUID
 from sqlalchemy import BigInteger, CheckConstraint, ColumnElement, Index, String, Text, literal_column
 from sqlalchemy.orm import Mapped, mapped_column
 
-from secretsvc.db.base import Base, Id, Millis, partial_index, table_of
+from secretsvc.db.base import Base, Id, KeyText, Millis, partial_index, table_of
 
 
 class AuditRecord(Base):
-    """One mutation, read of a value, or denial. `detail` is JSON text of names and numbers."""
+    """One mutation, read of a value, or denial. `detail` is JSON text of names and numbers.
+
+    `key` is set where values were given: the secret's, `WHOLE` or `OLDER`. `given` tells what was: a version
+    of that key, or a revision of the environment.
+    """
 
     __tablename__ = "audit_record"
 
@@ -30,6 +34,8 @@ class AuditRecord(Base):
     request_id: Mapped[str] = mapped_column(String(64))
     reason: Mapped[str | None] = mapped_column(Text)
     detail: Mapped[str | None] = mapped_column(Text)
+    key: Mapped[str | None] = mapped_column(KeyText)
+    given: Mapped[int | None] = mapped_column(BigInteger)
 
     __table_args__ = (
         CheckConstraint("outcome IN ('success', 'denied')", name="outcome"),
@@ -38,7 +44,40 @@ class AuditRecord(Base):
         Index("ix_audit_record_actor_subject", "actor_subject", "id"),
         Index("ix_audit_record_action", "action", "id"),
         partial_index("ix_audit_record_denied", "outcome = 'denied'", "id"),
+        partial_index("ix_audit_record_key", "key IS NOT NULL", "environment_id", "key", "id"),
+        # All that exposure asks for (contract 5.11), so that no record needs to be looked up.
+        partial_index(
+            "ix_audit_record_given",
+            "given IS NOT NULL",
+            "identity_id",
+            "environment_id",
+            "key",
+            "given",
+            "created_at",
+        ),
         # Without a rowid there is one key to clash with, which the append-only trigger can watch.
+        {"sqlite_with_rowid": False},
+    )
+
+
+class AuditKey(Base):
+    """A key that a record tells of which tells of several: those that a copy took, or that were described.
+
+    `given` is the version that was given, NULL where none was; the rest is of the record. Append-only, too.
+    """
+
+    __tablename__ = "audit_key"
+
+    record_id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    key: Mapped[str] = mapped_column(KeyText, primary_key=True)
+    environment_id: Mapped[UUID] = mapped_column(Id)
+    identity_id: Mapped[UUID | None] = mapped_column(Id)
+    given: Mapped[int | None] = mapped_column(BigInteger)
+    created_at: Mapped[int] = mapped_column(Millis)
+
+    __table_args__ = (
+        # One for both questions: a copy of 500 keys writes as many entries into it, each in another place.
+        Index("ix_audit_key_environment_id", "environment_id", "key", "identity_id", "given", "created_at"),
         {"sqlite_with_rowid": False},
     )
 
@@ -62,8 +101,13 @@ class DenialTally(Base):
 
 
 audit_record = table_of(AuditRecord)
+audit_key = table_of(AuditKey)
 denial_tally = table_of(DenialTally)
 
+#: Instead of a key, which is never empty and has letters, digits and `_`: every value of an environment as
+#: it was at the time, and as it had been at an older revision. Of one identity the revisions of the former
+#: never fall, so that the newest is the last.
+WHOLE, OLDER = "", "@"
 #: Of a denial at global scope.
 EVERYWHERE = UUID(int=0)
 #: Of no scope: see `DenialTally`.

@@ -7,34 +7,35 @@ first: so denials have a short transaction of their own, after everything else. 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any
+
+from pyramid.response import Response
 
 from secretsvc.audit.rules.denials import DenialLog
-from secretsvc.kernel.call import Call
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.failures import cause_of
+from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of
 
 log = logging.getLogger(__name__)
 
 
-def denial_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+def denial_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
     """Around the transaction."""
 
     denials = DenialLog(registry.service_settings)
 
-    def tween(request: Any) -> Any:
+    def tween(request: ServiceRequest) -> Response:
         try:
             return handler(request)
         finally:
-            call = getattr(request, "call", None)
+            call = call_of(request)
             if call is not None and call.denials:
                 _write(denials, registry, request)
 
     return tween
 
 
-def _write(denials: DenialLog, registry: Any, request: Any) -> None:
-    call: Call = request.call
+def _write(denials: DenialLog, registry: ServiceRegistry, request: ServiceRequest) -> None:
+    call = request.call
     admitted = denials.admit(call)
     registry.metrics.denials.inc(sum(not one.absent for one in call.denials))
     try:
@@ -48,7 +49,7 @@ def _write(denials: DenialLog, registry: Any, request: Any) -> None:
             log.error("a denial of request %s was not recorded: %s", call.request_id, cause_of(error))
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Installs the tween between the ingress and the transaction."""
     config.add_tween(
         f"{__name__}.denial_tween",

@@ -1,9 +1,9 @@
 """Reading what happened: the audit log, its filters, its histogram and its page."""
 
-from typing import Any
+from pyramid.config import Configurator
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui.page")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
 from uuid import UUID
 
 import orjson
 from sqlalchemy import RowMapping, select
 
 from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
+from secretsvc.audit.rules.recording import DENIED, SUCCESS
 from secretsvc.auditlog.rules.activity import Activity, count_activity
 from secretsvc.auditlog.rules.selection import AuditFilter, ScopeSlugs, scope_slugs, take_rows
 from secretsvc.authorization.rules.asserting import (
@@ -20,7 +21,8 @@ from secretsvc.authorization.rules.asserting import (
 from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
 from secretsvc.kernel.authorization import Address, Role, decide, decide_row
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.described import Cursor, KindText, Subject, Time, Word, among, text
+from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.tables.projects import environment, project
 
 
@@ -29,8 +31,8 @@ class AuditActor:
     """Who acted; the system has neither identity nor kind."""
 
     identity_id: UUID | None
-    kind: str | None
-    subject: str
+    kind: KindText | None
+    subject: Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,15 @@ class AuditRecord:
     """One row of the log; `detail` is None where its text cannot be parsed."""
 
     id: UUID
-    created_at: int
-    action: str
-    outcome: str
+    created_at: Time
+    action: Word
+    outcome: Annotated[str, among(SUCCESS, DENIED)]
     actor: AuditActor
     project_id: UUID | None
     environment_id: UUID | None
-    request_id: str
-    reason: str | None
-    detail: Any
+    request_id: Word
+    reason: Annotated[str, text(0, 512)] | None
+    detail: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class AuditPage:
     """Records, newest first, and the cursor of the older ones if there are any."""
 
     items: list[AuditRecord]
-    next_cursor: str | None = field(default=None)
+    next_cursor: Cursor | None = field(default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ class AuditBrowse:
 def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
     """A page of what the caller may audit (specification, "Audit").
 
-    Raises `NotFound` for a project or environment that is absent or that the caller may not audit.
+    Raises `NotFound` for a project or environment that is absent or that the caller may not audit, and
+    `ValidationFailed` for a key without both (contract 5.11).
     """
     assert_admin_somewhere(call)
     reach = _reach(call, asked)
@@ -100,6 +103,9 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:
+    missing = [name for name in ("project", "environment") if getattr(asked, name) is None]
+    if asked.key is not None and missing:
+        raise ValidationFailed(issues=tuple(Issue(name, "Required: it goes with `key`.") for name in missing))
     if asked.environment is not None and asked.project is not None:
         return _environment_reach(call, asked.project, asked.environment)
     if asked.environment is not None:
@@ -160,7 +166,7 @@ def _record(row: RowMapping) -> AuditRecord:
     )
 
 
-def _detail(text: str | None) -> Any:
+def _detail(text: str | None) -> object:
     try:
         return None if text is None else orjson.loads(text)
     except orjson.JSONDecodeError:

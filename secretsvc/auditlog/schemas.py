@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any
 
 import colander
 
-from secretsvc.web.schema import (
-    CURSOR,
-    Anything,
-    Body,
-    Choice,
-    Identifier,
-    Integer,
-    IntegerText,
-    Items,
-    Slug,
-    Text,
-    optional,
-    required,
-)
+from secretsvc.secrets.schemas.secrets import SecretKey
+from secretsvc.web.schema import Body, Choice, Identifier, IntegerText, Slug, Text, optional
 
 OUTCOME = Choice("success", "denied")
 
@@ -31,6 +18,7 @@ class AuditQuery(Body):
 
     project = optional(Slug())
     environment = optional(Slug())
+    key = optional(SecretKey())
     actor = optional(Text(minimum=1, maximum=320))
     action = optional(Text(minimum=1, maximum=64))
     outcome = optional(OUTCOME)
@@ -45,8 +33,8 @@ class Moment(IntegerText):
 
     _LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?")
 
-    def read(self, node: Any, value: Any) -> int:
-        if not self._LOCAL.fullmatch(value):
+    def read(self, node: colander.SchemaNode, value: object) -> int:
+        if not isinstance(value, str) or not self._LOCAL.fullmatch(value):
             return super().read(node, value)
         try:
             moment = datetime.fromisoformat(value).replace(tzinfo=UTC)
@@ -62,33 +50,3 @@ class AuditPageQuery(AuditQuery):
     until = optional(Moment())
     request_id = optional(Text(minimum=1, maximum=64))
     after = optional(Identifier())
-
-
-class AuditActor(Body):
-    """Who acted."""
-
-    identity_id = required(Identifier(nullable=True))
-    kind = required(Choice("user", "service", nullable=True))
-    subject = required(Text(minimum=1, maximum=320))
-
-
-class AuditRecord(Body):
-    """One row of the log."""
-
-    id = required(Identifier())
-    created_at = required(Integer())
-    action = required(Text(minimum=1, maximum=64))
-    outcome = required(OUTCOME)
-    actor = AuditActor()
-    project_id = required(Identifier(nullable=True))
-    environment_id = required(Identifier(nullable=True))
-    request_id = required(Text(minimum=1, maximum=64))
-    reason = required(Text(maximum=512, nullable=True))
-    detail = required(Anything())
-
-
-class AuditPage(Body):
-    """A page of the log."""
-
-    items = required(Items(AuditRecord()))
-    next_cursor = required(CURSOR)

@@ -37,7 +37,7 @@ _REASONS: dict[type[Exception], Reason] = {
 
 
 #: From claims that are genuine to whom they name. Raises `Refused`.
-Classify = Callable[[dict[str, Any]], Principal]
+Classify = Callable[[dict[str, object]], Principal]
 
 
 class Keys(Protocol):
@@ -158,7 +158,7 @@ class Verifier:
             raise Refused(Reason.EXPIRED if verified.expires_at <= now - self._leeway else Reason.NOT_YET)
         return verified
 
-    def _claims(self, token: str, signature: bool) -> dict[str, Any]:
+    def _claims(self, token: str, signature: bool) -> dict[str, object]:
         header, payload = token_parts(token)
         kid, alg = self._check_header(segment_object(header))
         jwt.decode(
@@ -188,7 +188,7 @@ class Verifier:
         except Unauthenticated:
             raise Refused(Reason.UNKNOWN_KID) from None
 
-    def _check_header(self, header: dict[str, Any]) -> tuple[str, str]:
+    def _check_header(self, header: dict[str, object]) -> tuple[str, str]:
         kid, alg = header.get("kid"), header.get("alg")
         if not isinstance(alg, str) or alg not in self._algorithms:
             raise Refused(Reason.ALGORITHM)
@@ -203,7 +203,7 @@ class Verifier:
             raise Refused(Reason.HEADER)
         return kid, alg
 
-    def _read_claims(self, claims: dict[str, Any]) -> Verified:
+    def _read_claims(self, claims: dict[str, object]) -> Verified:
         earliest = [_time(claims[name]) for name in ("nbf", "iat") if name in claims]
         return Verified(self._classify(claims), _time(claims["exp"]), max(earliest, default=0.0))
 
@@ -216,7 +216,7 @@ def _time(value: object) -> float:
     return float(value)
 
 
-def classify_assertion(claims: dict[str, Any], reserved: tuple[str, ...] = ()) -> Principal:
+def classify_assertion(claims: dict[str, object], reserved: tuple[str, ...] = ()) -> Principal:
     """The specification's table. Presence decides, so that an empty or null claim is still a claim.
 
     No service token's name begins with one of the `reserved` texts (contract 6.3).
@@ -237,7 +237,7 @@ def classify_assertion(claims: dict[str, Any], reserved: tuple[str, ...] = ()) -
     raise Refused(Reason.CLASSIFICATION)
 
 
-def _check_email_verified(claims: dict[str, Any]) -> None:
+def _check_email_verified(claims: dict[str, object]) -> None:
     """An address that its issuer did not verify is anybody's (contract 6.2)."""
     verified = claims.get("email_verified", True)
     if verified is not True and verified != "true":

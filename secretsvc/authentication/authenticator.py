@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
@@ -32,7 +31,9 @@ class Authenticator:
         self.settings, self.refusals = settings, refusals
         self._workload_keys: list[KeyCache] = []
 
-    def authenticate(self, environ: Mapping[str, Any], now: int, request_id: str) -> Principal | ServiceToken:
+    def authenticate(
+        self, environ: Mapping[str, object], now: int, request_id: str
+    ) -> Principal | ServiceToken:
         """What the request's token proves; `now` in epoch milliseconds.
 
         Whose a service token is, the database has to say: see `judge_bearer`. Raises `Unauthenticated`,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from secretsvc.authentication.assertions import PROXY_GROUP, Refused, Verified, token_parts
 from secretsvc.authentication.jose import segment_object
-from secretsvc.authentication.remembering import CAPACITY
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.refusals import Reason
 
@@ -68,12 +65,11 @@ def without_doubles(issuers: Sequence[Issuer]) -> list[Issuer]:
 class Issuers:
     """Judges each token by the one issuer to which its `iss` and `aud` assign it.
 
-    To be assigned proves nothing: the issuer's own verifier begins from the start. To which one a genuine
-    token was assigned is remembered, by its digest alone.
+    To be assigned proves nothing: the issuer's own verifier begins from the start.
     """
 
-    def __init__(self, issuers: Sequence[Issuer], capacity: int = CAPACITY) -> None:
-        self._issuers, self._capacity = without_doubles(issuers), capacity
+    def __init__(self, issuers: Sequence[Issuer]) -> None:
+        self._issuers = without_doubles(issuers)
         for before, after in zip(issuers, self._issuers, strict=True):
             if before.verifier is not after.verifier:
                 log.error(
@@ -81,25 +77,17 @@ class Issuers:
                     before.group,
                     before.group,
                 )
-        # Guards the assignments.
-        self._lock = threading.Lock()
-        self._assigned: OrderedDict[bytes, Issuer] = OrderedDict()
 
     def verify(self, token: str, now: float) -> Verified:
         """As `Verifier.verify`. Raises `ServerMisconfigured` for a token of an issuer that is."""
-        digest = hashlib.sha256(token.encode()).digest()
-        known = self._recall(digest)
-        found = known or self.assigned(token)
+        found = self.assigned(token)
         if found.verifier is None:
             raise ServerMisconfigured()
         try:
-            verified = found.verifier.verify(token, now)
+            return found.verifier.verify(token, now)
         except Refused as refusal:
             refusal.group = found.group
             raise
-        if known is None:
-            self._remember(digest, found)
-        return verified
 
     def assigned(self, token: str) -> Issuer:
         """The issuer that a token claims to be of. Raises `Refused` where that is none, or two."""
@@ -127,7 +115,7 @@ class Issuers:
             raise Refused(Reason.ISSUER)
         raise Refused(Reason.AUDIENCE, of_it[0].group if len(of_it) == 1 else PROXY_GROUP)
 
-    def _only(self, fitting: list[Issuer], claims: Mapping[str, Any]) -> Issuer:
+    def _only(self, fitting: list[Issuer], claims: Mapping[str, object]) -> Issuer:
         sound = [one for one in fitting if one.verifier is not None]
         if not sound or len(fitting) == 1:
             return fitting[0]
@@ -137,21 +125,8 @@ class Issuers:
             return sound[0] if own else next(one for one in fitting if one.verifier is None)
         raise Refused(Reason.TWO_ISSUERS)
 
-    def _recall(self, digest: bytes) -> Issuer | None:
-        with self._lock:
-            found = self._assigned.get(digest)
-            if found is not None:
-                self._assigned.move_to_end(digest)
-            return found
 
-    def _remember(self, digest: bytes, issuer: Issuer) -> None:
-        with self._lock:
-            self._assigned[digest] = issuer
-            if len(self._assigned) > self._capacity:
-                self._assigned.popitem(last=False)
-
-
-def _audiences(claims: Mapping[str, Any]) -> frozenset[str]:
+def _audiences(claims: Mapping[str, object]) -> frozenset[str]:
     found = claims.get("aud")
     members = found if isinstance(found, list) else [found]
     return frozenset(one for one in members if isinstance(one, str))

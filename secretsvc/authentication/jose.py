@@ -31,7 +31,7 @@ _CURVES = {
 _PUBLIC_MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OKP": ("kty", "crv", "x")}
 
 
-def strict_object(data: bytes) -> dict[str, Any]:
+def strict_object(data: bytes) -> dict[str, object]:
     """A JSON object in UTF-8 without a byte order mark, duplicate members, NaN or Infinity.
 
     Raises ValueError, also for more than `MAX_DEPTH` levels, and RecursionError where the nesting is deeper
@@ -44,7 +44,7 @@ def strict_object(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _check_depth(value: Any, levels: int) -> None:
+def _check_depth(value: object, levels: int) -> None:
     if isinstance(value, (dict, list)):
         # How deep the interpreter's stack is differs by its version.
         if not levels:
@@ -53,7 +53,7 @@ def _check_depth(value: Any, levels: int) -> None:
             _check_depth(member, levels - 1)
 
 
-def segment_object(segment: str) -> dict[str, Any]:
+def segment_object(segment: str) -> dict[str, object]:
     """The object that a segment of a compact JWS encodes. Raises as `strict_object`."""
     return strict_object(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
 
@@ -63,7 +63,7 @@ class KeySet:
     """Usable keys by kid and algorithm. Two sets are equal when their public material is."""
 
     keys: Mapping[str, Mapping[str, jwt.PyJWK]] = field(compare=False)
-    material: Mapping[str, Mapping[str, Any]]
+    material: Mapping[str, Mapping[str, object]]
 
 
 def usable_keys(document: bytes, algorithms: Collection[str]) -> KeySet:
@@ -78,7 +78,7 @@ def usable_keys(document: bytes, algorithms: Collection[str]) -> KeySet:
     named = [(entry["kid"], entry) for entry in entries if isinstance(entry, dict) and _name(entry)]
     times = Counter(kid for kid, _ in named)
     keys: dict[str, dict[str, jwt.PyJWK]] = {}
-    material: dict[str, dict[str, Any]] = {}
+    material: dict[str, dict[str, object]] = {}
     for kid, entry in named:
         # Which of two keys a kid means is a guess, and an attacker could help with it.
         usable = _usable(entry, algorithms) if times[kid] == 1 else {}
@@ -90,12 +90,12 @@ def usable_keys(document: bytes, algorithms: Collection[str]) -> KeySet:
     return KeySet(keys, material)
 
 
-def _name(entry: dict[str, Any]) -> bool:
+def _name(entry: dict[str, object]) -> bool:
     kid = entry.get("kid")
     return isinstance(kid, str) and kid != ""
 
 
-def _usable(entry: dict[str, Any], algorithms: Collection[str]) -> dict[str, jwt.PyJWK]:
+def _usable(entry: dict[str, object], algorithms: Collection[str]) -> dict[str, jwt.PyJWK]:
     """The entry's key by each algorithm that it may verify; empty for an unusable one."""
     if not _meant_for_verifying(entry):
         return {}
@@ -110,7 +110,7 @@ def _usable(entry: dict[str, Any], algorithms: Collection[str]) -> dict[str, jwt
     return {alg: key for alg, key in keys.items() if _strong(key)}
 
 
-def _meant_for_verifying(entry: dict[str, Any]) -> bool:
+def _meant_for_verifying(entry: dict[str, object]) -> bool:
     if "use" in entry and entry["use"] != "sig":
         return False
     operations = entry.get("key_ops", ["verify"])

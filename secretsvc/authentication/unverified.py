@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.authentication.assertions import MAX_LENGTH
 from secretsvc.authentication.jose import segment_object
 from secretsvc.kernel.refusals import facts
@@ -30,7 +28,7 @@ def unverified_facts(token: str) -> str:
     )
 
 
-def _object(segment: str) -> dict[str, Any]:
+def _object(segment: str) -> dict[str, object]:
     try:
         return segment_object(segment)
     except (ValueError, RecursionError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from secretsvc.authentication.assertions import (
     ACCESS_TOKEN,
@@ -30,7 +30,7 @@ T = TypeVar("T")
 Judge = Callable[[Verifier, KeyCache], Verifying]
 
 
-def classify_workload(workload: Workload, claims: dict[str, Any]) -> Principal:
+def classify_workload(workload: Workload, claims: dict[str, object]) -> Principal:
     """Whom the claims of a workload's token name. Raises `Refused`."""
     if not all(required.holds(claims) for required in workload.require):
         raise Refused(Reason.REQUIRED_CLAIM)

@@ -1,9 +1,9 @@
 """Who may do what: the snapshot of grants that a request is judged by, and the decision."""
 
-from typing import Any
+from pyramid.config import Configurator
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".tweens")
     config.include(".policy")

@@ -6,13 +6,12 @@ Answering and refusing are two things. `permits` only answers, so that whoever a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from pyramid.httpexceptions import HTTPForbidden
+from pyramid.interfaces import IViewDeriverInfo
 from pyramid.security import Allowed, Denied
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, assert_sees
+from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.authorization import (
     Address,
     GrantSnapshot,
@@ -23,41 +22,43 @@ from secretsvc.kernel.authorization import (
 )
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.derivers import reads_option
+from secretsvc.web.request import ServiceRequest, View, call_of
+from secretsvc.web.tree import Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
 
-View = Callable[[Any, Any], Any]
 ROLES = frozenset(Role)
 
 
 class GrantPolicy:
     """Decides by the request's grant snapshot and the node's address."""
 
-    def identity(self, request: Any) -> Any:
+    def identity(self, request: ServiceRequest) -> Actor | None:
         """The actor of the request's call, None where nobody was asked for."""
-        call = getattr(request, "call", None)
+        call = call_of(request)
         return None if call is None else call.actor
 
-    def authenticated_userid(self, request: Any) -> str | None:
+    def authenticated_userid(self, request: ServiceRequest) -> str | None:
         """The actor's subject, None where nobody was asked for."""
         actor = self.identity(request)
         return None if actor is None else actor.subject
 
-    def permits(self, request: Any, context: Any, permission: str) -> Allowed | Denied:
+    def permits(self, request: ServiceRequest, context: object, permission: str) -> Allowed | Denied:
         """Allowed or Denied: it raises nothing and records nothing.
 
         Denied is also the answer to a permission that nobody knows, and where there is no caller or no node.
         """
-        call, at = getattr(request, "call", None), getattr(context, "address", None)
+        call, at = call_of(request), getattr(context, "address", None)
         if call is None or at is None or not _holds(call.snapshot, permission, at):
             return Denied(permission)
         return Allowed(permission)
 
-    def remember(self, request: Any, userid: str, **options: Any) -> list[tuple[str, str]]:
+    def remember(self, request: ServiceRequest, userid: str, **options: object) -> list[tuple[str, str]]:
         """Nothing to remember: each request carries its own assertion."""
         return []
 
-    def forget(self, request: Any, **options: Any) -> list[tuple[str, str]]:
+    def forget(self, request: ServiceRequest, **options: object) -> list[tuple[str, str]]:
         """Nothing to forget."""
         return []
 
@@ -85,11 +86,11 @@ def _refuse(call: Call, permission: str, at: Address) -> None:
 
 
 @reads_option("permission")
-def refusing_view(view: View, info: Any) -> View:
+def refusing_view(view: View, info: IViewDeriverInfo) -> View:
     """Around Pyramid's check of a view's permission: says in our errors that it failed."""
     permission = info.options.get("permission")
 
-    def wrapper(context: Any, request: Any) -> Any:
+    def wrapper(context: Node, request: ServiceRequest) -> object:
         try:
             return view(context, request)
         except HTTPForbidden as error:
@@ -100,7 +101,7 @@ def refusing_view(view: View, info: Any) -> View:
     return wrapper
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Sets the policy, and what refuses."""
     config.set_security_policy(GrantPolicy())
     config.add_view_deriver(refusing_view, under="declared_view", over="secured_view")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+from pyramid.response import Response
 from pyramid.tweens import EXCVIEW
 
 from secretsvc.authentication.authenticator import Authenticator
@@ -14,16 +13,18 @@ from secretsvc.db.engine import Mode
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import PayloadTooLarge
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.cross_site import refuse_cross_site
+from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest
 from secretsvc.web.views import SAFE_METHODS
 
 
-def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
     """Verify, classify, admit; then the refusals that need no route."""
     settings, database = registry.service_settings, registry.database
     authenticator = registry.authenticator = Authenticator(settings, registry.refusals)
 
-    def tween(request: Any) -> Any:
+    def tween(request: ServiceRequest) -> Response:
         if request.method in SAFE_METHODS and request.environ["PATH_INFO"] in registry.public_paths:
             return handler(request)
         now = now_ms()
@@ -50,7 +51,7 @@ def authentication_tween(handler: Callable[..., Any], registry: Any) -> Callable
     return tween
 
 
-def _mode(request: Any) -> Mode:
+def _mode(request: ServiceRequest) -> Mode:
     if request.call.reads_once:
         return Mode.AUTOCOMMIT
     if request.call.only_reads:
@@ -62,7 +63,7 @@ def _mode(request: Any) -> Mode:
     return Mode.REVEAL if request.operation.writes else Mode.SNAPSHOT
 
 
-def _check_body(request: Any, limit: int) -> None:
+def _check_body(request: ServiceRequest, limit: int) -> None:
     """Refuses a body over the limit; one that does not tell its length is read to know (contract 2)."""
     if request.content_length is None and request.is_body_readable:
         request.body = request.body_file_raw.read(limit + 1)
@@ -70,6 +71,6 @@ def _check_body(request: Any, limit: int) -> None:
         raise PayloadTooLarge(f"The body is over {limit} bytes.")
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Installs the tween under the exception views, which answer what it raises."""
     config.add_tween(f"{__name__}.authentication_tween", under=EXCVIEW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from sqlalchemy import BigInteger, Index, Integer, MetaData, Table, Uuid, text
+from sqlalchemy import BigInteger, Index, Integer, MetaData, String, Table, Uuid, text
 from sqlalchemy.orm import DeclarativeBase
 
 # Constraints have names, because a migration can only change what it can name.
@@ -20,6 +20,8 @@ NAMING = {
 Millis = BigInteger
 #: A surrogate key: SQLite numbers rows by itself only where the type is exactly INTEGER.
 RowId = BigInteger().with_variant(Integer(), "sqlite")
+#: A secret's key; keys sort by code point on both databases, whatever the locale of the server.
+KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
 #: A UUID: native on PostgreSQL, 32 hex digits on SQLite; both sort by time for version 7.
 Id = Uuid
 

@@ -39,7 +39,6 @@ POSTGRESQL_OPTIONS = {
 
 # What this module keeps of a connection: in its `info`, which costs least.
 _MODE = "secretsvc_mode"
-_CURSOR = "secretsvc_cursor"
 _LOCK = "secretsvc_write_lock"
 _HELD = "secretsvc_write_lock_held"
 DEFERRED = "secretsvc_deferred"
@@ -107,8 +106,9 @@ def _begin(connection: Connection) -> None:
     statement = mode_of(connection).beginnings[connection.dialect.name]
     if statement:
         # By the driver: what SQLAlchemy does for a statement takes longer than beginning.
+        driver: Any = connection.connection.dbapi_connection
         with waiting():
-            cursor_of(connection).execute(statement)
+            driver.execute(statement)
 
 
 def _undo(dbapi_connection: Any, _record: Any, _state: Any) -> None:
@@ -120,19 +120,6 @@ def _forget(_connection: Any, record: Any) -> None:
     """Resets what one use of a connection has set."""
     record.info.pop(_MODE, None)
     record.info.pop(DEFERRED, None)
-
-
-def cursor_of(connection: Connection) -> Any:
-    """The driver's, kept for as long as the connection lives: psycopg takes its time to make one.
-
-    PostgreSQL sends binary through it, which takes half the time to read.
-    """
-    cursor = connection.info.get(_CURSOR)
-    if cursor is None:
-        driver: Any = connection.connection.dbapi_connection
-        cursor = driver.cursor() if connection.dialect.name == "sqlite" else driver.cursor(binary=True)
-        connection.info[_CURSOR] = cursor
-    return cursor
 
 
 def _keep_sqlite_private(engine: Engine, path: str | None) -> None:

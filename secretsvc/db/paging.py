@@ -9,6 +9,8 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select
 
+from secretsvc.kernel.described import Cursor
+
 T = TypeVar("T")
 
 
@@ -25,7 +27,7 @@ class Page(Generic[T]):
     """Items, and the cursor of the next page if there is one."""
 
     items: list[T]
-    next_cursor: str | None
+    next_cursor: Cursor | None
 
 
 def page_of(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.driver import Deferred, commit
-from secretsvc.db.engine import DEFERRED, Mode, connect, for_mode, make_engine
+from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for_mode, make_engine, mode_of
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.stopwatch import waiting
 
@@ -41,7 +42,7 @@ class Session:
     def __init__(self, engine: Engine, manager: Any) -> None:
         self.engine, self._manager = engine, manager
         self._connection: Connection | None = None
-        self._deferred: Deferred = []
+        self._deferred: list[tuple[Prepared, Mapping[str, Any]]] = []
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
@@ -65,10 +66,23 @@ class Session:
         """Nothing is left to be executed."""
 
     def commit(self) -> None:
-        """Commits what was begun."""
+        """Commits what was begun, after what was deferred to it; if that fails, nothing is.
+
+        Where nothing was begun, a single statement is a transaction by itself.
+        """
         if self._connection is not None:
             with waiting():
-                commit(self._connection, self._deferred)
+                self._write_deferred(self._connection)
+                self._connection.commit()
+
+    def _write_deferred(self, connection: Connection) -> None:
+        if self._deferred and mode_of(connection) is Mode.AUTOCOMMIT:
+            if len(self._deferred) == 1:
+                acquire_write_lock(connection)
+            else:
+                for_mode(connection, Mode.WRITE)
+        for prepared, parameters in self._deferred:
+            prepared.run(connection, parameters)
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""

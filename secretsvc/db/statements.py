@@ -29,7 +29,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
-from secretsvc.db.driver import driver_cursor
+from secretsvc.db.fast import switch
+from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, Any]]
@@ -65,7 +66,7 @@ def delete_one(connection: Connection, statement: Delete) -> bool:
 
 def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
     """Inserts rows that have the same columns; PostgreSQL copies them in (decision 0020)."""
-    if connection.dialect.name == "sqlite":
+    if connection.dialect.name == "sqlite" or not switch.ENABLED:
         connection.execute(insert(table), rows)
         return
     names = tuple(rows[0])

@@ -2,86 +2,88 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.access.api import terms_of
-from secretsvc.access.schemas import Grant, UpdateGrantBody, create_group_grant_body
-from secretsvc.db.paging import Window
+from secretsvc.access.rules.grants import Grant
+from secretsvc.access.schemas import UpdateGrantBody, create_group_grant_body
+from secretsvc.db.paging import Page, Window
 from secretsvc.groups import domain, schemas
 from secretsvc.groups.resources import Group, GroupGrant, GroupGrants, Groups, Member, Members
-from secretsvc.identity.schemas import Identity, IdentityList
+from secretsvc.identity.rules import Identity
 from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.described import Items
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
 
 GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", "deleteGroup")
 
 
-def list_groups(_context: Groups, request: Any) -> Any:
+def list_groups(_context: Groups, request: ServiceRequest) -> object:
     """`GET /groups`."""
     return domain.list_groups(request.call, Window(**request.query_values))
 
 
-def create_group(context: Groups, request: Any) -> Any:
+def create_group(context: Groups, request: ServiceRequest) -> object:
     """`POST /groups`."""
     created = domain.create_group(request.call, **request.body_values)
     return created_at(request, context, created.id, created)
 
 
-def get_group(context: Group, request: Any) -> Any:
+def get_group(context: Group, request: ServiceRequest) -> object:
     """`GET /groups/{id}`."""
     return domain.get_group(request.call, context.id)
 
 
-def update_group(context: Group, request: Any) -> Any:
+def update_group(context: Group, request: ServiceRequest) -> object:
     """`PATCH /groups/{id}`."""
     return domain.update_group(request.call, context.id, request.body_values)
 
 
-def delete_group(context: Group, request: Any) -> Any:
+def delete_group(context: Group, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}`."""
-    return domain.delete_group(request.call, context.id)
+    domain.delete_group(request.call, context.id)
 
 
-def list_members(context: Members, request: Any) -> Any:
+def list_members(context: Members, request: ServiceRequest) -> object:
     """`GET /groups/{id}/members`."""
-    return {"items": domain.list_members(request.call, context.group_id)}
+    return Items(domain.list_members(request.call, context.group_id))
 
 
-def add_member(context: Members, request: Any) -> Any:
+def add_member(context: Members, request: ServiceRequest) -> object:
     """`POST /groups/{id}/members`."""
     member = domain.add_member(request.call, context.group_id, **request.body_values)
     return created_at(request, context, member.id, member)
 
 
-def remove_member(context: Member, request: Any) -> Any:
+def remove_member(context: Member, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/members/{identityId}`."""
-    return domain.remove_member(request.call, context.group_id, context.id)
+    domain.remove_member(request.call, context.group_id, context.id)
 
 
-def list_group_grants(context: GroupGrants, request: Any) -> Any:
+def list_group_grants(context: GroupGrants, request: ServiceRequest) -> object:
     """`GET /groups/{id}/grants`."""
-    return {"items": domain.list_group_grants(request.call, context.group_id)}
+    return Items(domain.list_group_grants(request.call, context.group_id))
 
 
-def create_group_grant(context: GroupGrants, request: Any) -> Any:
+def create_group_grant(context: GroupGrants, request: ServiceRequest) -> object:
     """`POST /groups/{id}/grants`."""
     terms = terms_of(request.body_values)
     granted = domain.grant_to_group(request.call, context.group_id, terms)
     return created_at(request, context, granted.id, granted)
 
 
-def update_group_grant(context: GroupGrant, request: Any) -> Any:
+def update_group_grant(context: GroupGrant, request: ServiceRequest) -> object:
     """`PATCH /groups/{id}/grants/{grantId}`."""
     return domain.update_group_grant(request.call, context.group_id, context.id, request.body_values)
 
 
-def delete_group_grant(context: GroupGrant, request: Any) -> Any:
+def delete_group_grant(context: GroupGrant, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/grants/{grantId}`."""
-    return domain.delete_group_grant(request.call, context.group_id, context.id)
+    domain.delete_group_grant(request.call, context.group_id, context.id)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
     _declare_groups(config)
@@ -91,7 +93,7 @@ def includeme(config: Any) -> None:
     _declare_grant(config)
 
 
-def _declare_groups(config: Any) -> None:
+def _declare_groups(config: ServiceConfigurator) -> None:
     config.add_api_view(
         list_groups,
         context=Groups,
@@ -99,7 +101,7 @@ def _declare_groups(config: Any) -> None:
         summary="List groups",
         role=ADMIN_SOMEWHERE,
         query=ListQuery(),
-        response=schemas.GroupPage(),
+        response=Page[domain.Group],
     )
     config.add_api_view(
         create_group,
@@ -112,18 +114,18 @@ def _declare_groups(config: Any) -> None:
         role=Role.ADMIN,
         body=schemas.CreateGroupBody(),
         status=201,
-        response=schemas.Group(),
+        response=domain.Group,
     )
 
 
-def _declare_group(config: Any) -> None:
+def _declare_group(config: ServiceConfigurator) -> None:
     config.add_api_view(
         get_group,
         context=Group,
         operation_id="getGroup",
         summary="Get a group",
         role=ADMIN_SOMEWHERE,
-        response=schemas.Group(),
+        response=domain.Group,
     )
     config.add_api_view(
         update_group,
@@ -133,7 +135,7 @@ def _declare_group(config: Any) -> None:
         summary="Change a group's name or description",
         role=Role.ADMIN,
         body=schemas.UpdateGroupBody(),
-        response=schemas.Group(),
+        response=domain.Group,
     )
     config.add_api_view(
         delete_group,
@@ -148,14 +150,14 @@ def _declare_group(config: Any) -> None:
     )
 
 
-def _declare_members(config: Any) -> None:
+def _declare_members(config: ServiceConfigurator) -> None:
     config.add_api_view(
         list_members,
         context=Members,
         operation_id="listGroupMembers",
         summary="List the members of a group",
         role=ADMIN_SOMEWHERE,
-        response=IdentityList(),
+        response=Items[Identity],
     )
     config.add_api_view(
         add_member,
@@ -167,7 +169,7 @@ def _declare_members(config: Any) -> None:
         role=Role.ADMIN,
         body=schemas.AddGroupMemberBody(),
         status=201,
-        response=Identity(),
+        response=Identity,
     )
     config.add_api_view(
         remove_member,
@@ -182,14 +184,14 @@ def _declare_members(config: Any) -> None:
     )
 
 
-def _declare_grants(config: Any) -> None:
+def _declare_grants(config: ServiceConfigurator) -> None:
     config.add_api_view(
         list_group_grants,
         context=GroupGrants,
         operation_id="listGroupGrants",
         summary="List a group's grants at scopes that the caller administers",
         role=ADMIN_SOMEWHERE,
-        response=schemas.GrantList(),
+        response=Items[Grant],
     )
     config.add_api_view(
         create_group_grant,
@@ -201,11 +203,11 @@ def _declare_grants(config: Any) -> None:
         role=ANY_IDENTITY,
         body=create_group_grant_body(),
         status=201,
-        response=Grant(),
+        response=Grant,
     )
 
 
-def _declare_grant(config: Any) -> None:
+def _declare_grant(config: ServiceConfigurator) -> None:
     config.add_api_view(
         update_group_grant,
         context=GroupGrant,
@@ -215,7 +217,7 @@ def _declare_grant(config: Any) -> None:
         summary="Change the role or expiry of a group's grant; the caller must be an admin at its scope",
         role=ADMIN_SOMEWHERE,
         body=UpdateGrantBody(),
-        response=Grant(),
+        response=Grant,
     )
     config.add_api_view(
         delete_group_grant,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, insert, select, update
@@ -30,6 +29,7 @@ from secretsvc.db.statements import delete_one, insert_or_ignore, update_one
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Description, Name, Slug, Time
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant, group, group_member
@@ -44,11 +44,11 @@ class Group:
     """A group as clients see it; times in epoch milliseconds."""
 
     id: UUID
-    slug: str
-    name: str
-    description: str | None
-    created_at: int
-    updated_at: int
+    slug: Slug
+    name: Name
+    description: Description | None
+    created_at: Time
+    updated_at: Time
 
 
 def list_groups(call: Call, window: Window) -> Page[Group]:
@@ -75,7 +75,7 @@ def get_group(call: Call, group_id: UUID) -> Group:
     return _find_group(call, group_id)
 
 
-def update_group(call: Call, group_id: UUID, changes: Mapping[str, Any]) -> Group:
+def update_group(call: Call, group_id: UUID, changes: Mapping[str, object]) -> Group:
     """Changes `name` and `description`; no changes are a no-op."""
     assert_can(call, Role.ADMIN, GLOBAL)
     found = _find_group(call, group_id)
@@ -159,7 +159,7 @@ def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> Grant:
     return create_grant(call, terms, group_id=group_id)
 
 
-def update_group_grant(call: Call, group_id: UUID, grant_id: UUID, changes: Mapping[str, Any]) -> Grant:
+def update_group_grant(call: Call, group_id: UUID, grant_id: UUID, changes: Mapping[str, object]) -> Grant:
     """Changes a grant of this group (contract 5.10). Raises `NotFound` for a pair that does not match.
 
     Also `Forbidden`, `Conflict`, `LastAdmin`.

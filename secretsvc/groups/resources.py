@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.tree import IdNode, Node, Root
 
 
@@ -53,7 +53,7 @@ class GroupGrants(InGroup):
     member = GroupGrant
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Adds the nodes to the tree."""
     config.add_tree_child(Root, "groups", Groups)
     config.add_tree_child(Group, "members", Members)

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from secretsvc.access.schemas import Grant
-from secretsvc.web.schema import (
-    CURSOR,
-    DESCRIPTION,
-    NAME,
-    Body,
-    Identifier,
-    Integer,
-    Items,
-    Slug,
-    optional,
-    required,
-)
+from secretsvc.web.schema import DESCRIPTION, NAME, Body, Identifier, Slug, optional, required
 
 
 class CreateGroupBody(Body):
@@ -32,31 +20,7 @@ class UpdateGroupBody(Body):
     description = optional(DESCRIPTION)
 
 
-class Group(Body):
-    """A group."""
-
-    id = required(Identifier())
-    slug = required(Slug())
-    name = required(NAME)
-    description = required(DESCRIPTION)
-    created_at = required(Integer())
-    updated_at = required(Integer())
-
-
-class GroupPage(Body):
-    """A list of groups."""
-
-    items = required(Items(Group()))
-    next_cursor = required(CURSOR)
-
-
 class AddGroupMemberBody(Body):
     """`POST /groups/{id}/members`."""
 
     identity_id = required(Identifier())
-
-
-class GrantList(Body):
-    """The grants of a group."""
-
-    items = required(Items(Grant()))

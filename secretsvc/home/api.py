@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.home import schemas
-from secretsvc.home.domain.search import search
+from secretsvc.home.domain.search import Found, search
+from secretsvc.kernel.described import Items
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ANY_IDENTITY
 
 
-def find(_context: Root, request: Any) -> Any:
+def find(_context: Root, request: ServiceRequest) -> object:
     """`GET /search`."""
     query = request.query_values
-    return {"items": search(request.call, query["q"], query["limit"])[: query["limit"]]}
+    return Items(search(request.call, query["q"], query["limit"])[: query["limit"]])
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operation."""
     config.add_api_view(
         find,
@@ -26,5 +27,5 @@ def includeme(config: Any) -> None:
         summary="Find projects, environments and secrets by a part of their names",
         role=ANY_IDENTITY,
         query=schemas.SearchQuery(),
-        response=schemas.FoundList(),
+        response=Items[Found],
     )

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from secretsvc.db.paging import Window
-from secretsvc.identity import domain, schemas
+from secretsvc.db.paging import Page, Window
+from secretsvc.identity import domain, rules, schemas
 from secretsvc.identity.resources import Identities, Identity
 from secretsvc.kernel.authorization import Role
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
 
-IDENTITY_LINKS = ("updateIdentity", "getEffectivePermissions")
+IDENTITY_LINKS = ("updateIdentity", "getEffectivePermissions", "getExposure")
 
 
-def who_am_i(_context: Root, request: Any) -> Any:
+def who_am_i(_context: Root, request: ServiceRequest) -> object:
     """`GET /whoami`."""
     return domain.who_am_i(request.call)
 
 
-def list_identities(_context: Identities, request: Any) -> Any:
+def list_identities(_context: Identities, request: ServiceRequest) -> object:
     """`GET /identities`."""
     return domain.list_identities(request.call, Window(**request.query_values))
 
 
-def announce_identity(context: Identities, request: Any) -> Any:
+def announce_identity(context: Identities, request: ServiceRequest) -> object:
     """`POST /identities`."""
     announced = domain.announce_identity(request.call, **request.body_values)
     return created_at(request, context, announced.id, announced)
 
 
-def update_identity(context: Identity, request: Any) -> Any:
+def update_identity(context: Identity, request: ServiceRequest) -> object:
     """`PATCH /identities/{id}`."""
     return domain.update_identity(request.call, context.id, request.body_values)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
     config.add_api_view(
@@ -46,7 +46,7 @@ def includeme(config: Any) -> None:
         operation_id="whoAmI",
         summary="Tell who the caller is",
         role=ANY_IDENTITY,
-        response=schemas.WhoAmI(),
+        response=domain.WhoAmI,
     )
     config.add_api_view(
         list_identities,
@@ -55,12 +55,12 @@ def includeme(config: Any) -> None:
         summary="List identities",
         role=ADMIN_SOMEWHERE,
         query=ListQuery(),
-        response=schemas.IdentityPage(),
+        response=Page[rules.Identity],
     )
     _declare_changes(config)
 
 
-def _declare_changes(config: Any) -> None:
+def _declare_changes(config: ServiceConfigurator) -> None:
     config.add_api_view(
         announce_identity,
         context=Identities,
@@ -72,7 +72,7 @@ def _declare_changes(config: Any) -> None:
         role=ADMIN_SOMEWHERE,
         body=schemas.create_identity_body(),
         status=201,
-        response=schemas.Identity(),
+        response=rules.Identity,
     )
     config.add_api_view(
         update_identity,
@@ -83,5 +83,5 @@ def _declare_changes(config: Any) -> None:
         summary="Change an identity's display name, disable or enable it",
         role=Role.ADMIN,
         body=schemas.UpdateIdentityBody(),
-        response=schemas.Identity(),
+        response=rules.Identity,
     )

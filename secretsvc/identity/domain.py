@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import or_, select, update
@@ -65,7 +64,7 @@ def announce_identity(call: Call, kind: str, subject: str, display_name: str | N
     return announced
 
 
-def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, Any]) -> Identity:
+def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, object]) -> Identity:
     """Changes `display_name` and `disabled`; no changes are a no-op.
 
     Raises `NotFound`, and `LastAdmin` for disabling the last usable global admin (contract 3.8, 4.13).

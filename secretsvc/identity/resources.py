@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.tree import IdNode, Node, Root
 
 
@@ -19,6 +18,6 @@ class Identities(Node):
     member = Identity
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Adds the nodes to the tree."""
     config.add_tree_child(Root, "identities", Identities)

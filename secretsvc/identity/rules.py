@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, select
 
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import KindText, Name, Subject, Time
 from secretsvc.kernel.errors import NotFound
 from secretsvc.tables.identities import identity
 
@@ -19,12 +20,12 @@ class Identity:
     """An identity; times in epoch milliseconds, `last_seen_at` None until the first visit."""
 
     id: UUID
-    kind: str
-    subject: str
-    display_name: str | None
+    kind: KindText
+    subject: Subject
+    display_name: Name | None
     disabled: bool
-    created_at: int
-    last_seen_at: int | None
+    created_at: Time
+    last_seen_at: Time | None
 
 
 def find_identity(call: Call, identity_id: UUID | None) -> Identity:

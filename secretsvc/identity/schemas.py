@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import colander
 
 from secretsvc.kernel.subjects import MAX_LENGTH, email_subject, exact_subject
-from secretsvc.web.schema import (
-    CURSOR,
-    NAME,
-    Body,
-    Boolean,
-    Choice,
-    Identifier,
-    Integer,
-    Items,
-    Text,
-    Type,
-    Variants,
-    optional,
-    required,
-)
+from secretsvc.web.schema import NAME, Body, Boolean, Choice, Text, Type, Variants, optional, required
 from secretsvc.web.types import JsonSchema
 
 
@@ -30,7 +14,7 @@ class PersonSubject(Type):
 
     example = "ada@example.com"
 
-    def read(self, node: Any, value: Any) -> str:
+    def read(self, node: colander.SchemaNode, value: object) -> str:
         try:
             return email_subject(value)
         except ValueError:
@@ -45,7 +29,7 @@ class ServiceSubject(Type):
 
     example = "deploy.access"
 
-    def read(self, node: Any, value: Any) -> str:
+    def read(self, node: colander.SchemaNode, value: object) -> str:
         try:
             return exact_subject(value)
         except ValueError:
@@ -91,35 +75,3 @@ class IdentityFilter(Body):
     """The filter of the list."""
 
     q = required(Text(maximum=320, strip=True))
-
-
-class Identity(Body):
-    """An identity."""
-
-    id = required(Identifier())
-    kind = required(Choice("user", "service"))
-    subject = required(Text(minimum=1, maximum=320))
-    display_name = required(Text(minimum=1, maximum=256, strip=True, nullable=True))
-    disabled = required(Boolean())
-    created_at = required(Integer())
-    last_seen_at = required(Integer(nullable=True))
-
-
-class IdentityPage(Body):
-    """A list of identities."""
-
-    items = required(Items(Identity()))
-    next_cursor = required(CURSOR)
-
-
-class IdentityList(Body):
-    """The members of a group."""
-
-    items = required(Items(Identity()))
-
-
-class WhoAmI(Body):
-    """The caller."""
-
-    identity = Identity()
-    global_role = required(Choice("reader", "writer", "admin", nullable=True))

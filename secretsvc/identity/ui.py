@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.db.paging import Window
 from secretsvc.identity import domain, schemas
 from secretsvc.identity.resources import Identities
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import cursor_of
 from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
@@ -16,7 +16,7 @@ from secretsvc.web.views import ADMIN_SOMEWHERE
 LIMIT = 100
 
 
-def identities_page(_context: Identities, request: Any) -> Any:
+def identities_page(_context: Identities, request: ServiceRequest) -> object:
     """Everyone who ever came with a valid assertion or was announced, or those that a text picks out."""
     text = parse_query(request.environ).get("q", "")
     query = validate(schemas.IdentityFilter(), {"q": text})
@@ -24,7 +24,7 @@ def identities_page(_context: Identities, request: Any) -> Any:
     return {"identities": page.items, "next_cursor": page.next_cursor, "text": query["q"]}
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the page."""
     config.add_page(
         identities_page,

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 from uuid import UUID
+
+#: Who made a thing, as clients see it.
+Maker = UUID | Literal["system"]
 
 
 class Kind(StrEnum):
@@ -32,3 +36,8 @@ class Actor:
 
 
 SYSTEM = Actor(None, None, "system")
+
+
+def author(identity_id: UUID | None) -> Maker:
+    """Who made a row, as clients see it: an identity's id, or "system" of a row that has none."""
+    return "system" if identity_id is None else identity_id

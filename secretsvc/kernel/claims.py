@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 #: A claim, and the claims of the objects in it, from the outside in: `a/b`.
 Path = tuple[str, ...]
@@ -21,7 +20,7 @@ class Requirement:
     path: Path
     value: str
 
-    def holds(self, claims: Mapping[str, Any]) -> bool:
+    def holds(self, claims: Mapping[str, object]) -> bool:
         """For an equal text, `true` and `false` for booleans, or an array with such a member."""
         found = _claim(claims, self.path)
         return any(self._equals(one) for one in (found if isinstance(found, list) else [found]))
@@ -39,7 +38,7 @@ class SubjectTemplate:
     lead: str
     parts: tuple[tuple[Path, str], ...]
 
-    def fill(self, claims: Mapping[str, Any]) -> str:
+    def fill(self, claims: Mapping[str, object]) -> str:
         """The text with the claims in place. Two different sets of them never make the same.
 
         Raises ValueError for a claim that is absent, empty, no text, or holds a control character or the
@@ -48,7 +47,7 @@ class SubjectTemplate:
         return self.lead + "".join(_text(claims, path, after) + after for path, after in self.parts)
 
 
-def _text(claims: Mapping[str, Any], path: Path, after: str) -> str:
+def _text(claims: Mapping[str, object], path: Path, after: str) -> str:
     text = _claim(claims, path)
     if not isinstance(text, str) or not text:
         raise ValueError
@@ -60,7 +59,7 @@ def _text(claims: Mapping[str, Any], path: Path, after: str) -> str:
     return text
 
 
-def _claim(claims: Mapping[str, Any], path: Path) -> object:
+def _claim(claims: Mapping[str, object], path: Path) -> object:
     found: object = claims
     for name in path:
         found = found.get(name, _ABSENT) if isinstance(found, Mapping) else _ABSENT

@@ -9,6 +9,9 @@ import re
 
 SLUG_LENGTH = 64
 SECRET_KEY_LENGTH = 256
+# Python counts the separators among white space, ECMAScript does not.
+NO_NUL = "^[^\\u0000]*$"
+NOT_BLANK = "^[^\\u0000]*[^\\s\\u0000\\u001c-\\u001f\\u0085\\ufeff][^\\u0000]*$"
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 SECRET_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

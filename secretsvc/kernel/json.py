@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
-Pairs = list[tuple[str, Any]]
+Pairs = list[tuple[str, object]]
 
 
-def unique_members(pairs: Pairs) -> dict[str, Any]:
+def unique_members(pairs: Pairs) -> dict[str, object]:
     """An object as a dictionary. Raises ValueError for a member that is given twice."""
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -20,9 +20,9 @@ def unique_members(pairs: Pairs) -> dict[str, Any]:
 def parse_json(
     text: str,
     *,
-    members: Callable[[Pairs], Any] = unique_members,
-    number: Callable[[str], Any] | None = None,
-) -> Any:
+    members: Callable[[Pairs], object] = unique_members,
+    number: Callable[[str], object] | None = None,
+) -> object:
     """A JSON document; NaN, Infinity and a byte order mark are none.
 
     `members` makes an object of its members as they were written, `number` what stands for a number of its

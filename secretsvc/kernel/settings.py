@@ -114,12 +114,12 @@ class Sources:
         return kind(ini)
 
     @classmethod
-    def known(cls) -> dict[str, Setting[Any]]:
+    def known(cls) -> dict[str, Setting[object]]:
         """All that there are, by name, those that packages added included."""
         named = (pair for kind in reversed(cls.__mro__) for pair in vars(kind).items())
         return {name: one for name, one in named if isinstance(one, Setting)}
 
-    def add(self, name: str, setting: Setting[Any]) -> None:
+    def add(self, name: str, setting: Setting[object]) -> None:
         """Takes in one of a package; one that is there by that name already stays."""
         if name not in self.known():
             setattr(type(self), name, setting)

@@ -1,9 +1,9 @@
 """The key ring: where its keys come from, which rows they seal, and moving rows to the active one."""
 
-from typing import Any
+from pyramid.config import Configurator
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".providers")
     config.include(".verdict")

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.described import Kid
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
 
 
-def key_ring(_context: Admin, request: Any) -> Any:
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """The ring and its rows, in the words of the contract."""
+
+    active_kid: Kid
+    keys: list[domain.Key]
+    safeToRemoveOldKey: bool
+
+
+def key_ring(_context: Admin, request: ServiceRequest) -> object:
     """`GET /admin/keyring`."""
     report = domain.key_ring(request.call)
-    return {
-        "active_kid": report.active_kid,
-        "keys": report.keys,
-        "safeToRemoveOldKey": report.safe_to_remove_old_key,
-    }
+    return KeyRing(report.active_kid, report.keys, report.safe_to_remove_old_key)
 
 
-def rekey(_context: Admin, request: Any) -> Any:
+def rekey(_context: Admin, request: ServiceRequest) -> object:
     """`POST /admin/rekey`."""
     return domain.rekey(request.call, **request.body_values)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
     config.add_api_view(
@@ -34,7 +42,7 @@ def includeme(config: Any) -> None:
         operation_id="getKeyRing",
         summary="Report the master keys and the rows that name them",
         role=Role.ADMIN,
-        response=schemas.KeyRing(),
+        response=KeyRing,
     )
     config.add_api_view(
         rekey,
@@ -45,5 +53,5 @@ def includeme(config: Any) -> None:
         summary="Move one page of envelopes to the active key",
         role=Role.ADMIN,
         body=schemas.RekeyBody(),
-        response=schemas.Rekeyed(),
+        response=domain.Rekeyed,
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Count, Kid
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
@@ -33,17 +33,17 @@ VERIFY_PAGE = 500
 class Key:
     """A master key by its kid; one that is not `held` is named by rows but not on the ring."""
 
-    kid: str
+    kid: Kid
     active: bool
     held: bool
-    rows: int
+    rows: Count
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRingReport:
     """The ring and its rows, counted anew over current versions and history."""
 
-    active_kid: str
+    active_kid: Kid
     keys: list[Key]
 
     @property
@@ -88,8 +88,8 @@ class Limits:
 class Rekeyed:
     """How many envelopes a page moved, and how many are left; rotation is finished at 0."""
 
-    rekeyed: int
-    remaining: int
+    rekeyed: Count
+    remaining: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _examined(call: Call, row: Row, location: EnvelopeLocation) -> Unreadable | 
     return None if error is None else Unreadable(location, error)
 
 
-def _resealed(call: Call, page: list[Row]) -> list[Mapping[str, Any]]:
+def _resealed(call: Call, page: list[Row]) -> list[Mapping[str, object]]:
     opened = [
         Plain(one.environment_id, one.key, one.version, open_value(call, one))
         for one in (row.sealed for row in page)

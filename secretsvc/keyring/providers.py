@@ -7,11 +7,11 @@ A package outside adds its own by the same directive, `config.add_key_provider`,
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Settings
+from secretsvc.web.config import ServiceConfigurator
 
 
 def from_environment(settings: Settings) -> tuple[bytes, bytes | None]:
@@ -39,7 +39,7 @@ def _read(settings: Settings, path: Path | None, variable: str) -> bytes:
         raise ServerMisconfigured() from None
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Registers the two that come along."""
     config.add_key_provider("environment", from_environment)
     config.add_key_provider("file", from_files)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.tree import Node, Root
 
 
@@ -11,6 +10,6 @@ class Admin(Node):
     """`/admin`: nothing in itself."""
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Adds the node to the tree."""
     config.add_tree_child(Root, "admin", Admin)

@@ -97,7 +97,7 @@ def take_page(call: Call, kid: str, limit: int) -> list[Row]:
     return [_row(row) for row in rows]
 
 
-def put_page(call: Call, envelopes: list[Mapping[str, Any]]) -> None:
+def put_page(call: Call, envelopes: list[Mapping[str, object]]) -> None:
     """Writes new envelopes: `row_id`, `row_version`, `old_kid`, `new_envelope`, `new_kid` each."""
     call.connection.execute(_PUT, envelopes)
 

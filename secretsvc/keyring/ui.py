@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.release import VERSION
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
-from secretsvc.web.pages import see_other
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES
 
 #: How many rows a page of rekeying may move; the first is the usual one.
@@ -16,7 +16,7 @@ PAGE_SIZES = (500, 100, 1000)
 DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
-def operations(_context: Admin, request: Any) -> Any:
+def operations(_context: Admin, request: ServiceRequest) -> object:
     """The key ring with its rows, and the limits."""
     limits = domain.limits_in_force(request.call)
     return {
@@ -28,17 +28,17 @@ def operations(_context: Admin, request: Any) -> Any:
     }
 
 
-def rekey(context: Admin, request: Any) -> Any:
+def rekey(context: Admin, request: ServiceRequest) -> object:
     """Moves one page to the active key, and shows what remains."""
     moved = domain.rekey(request.call, **request.form.read(schemas.RekeyForm(), "limit"))
     return see_other(f"{context.path(PAGES)}/keyring", "rekeyed" if moved.rekeyed else "unchanged")
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the page and its form."""
     config.add_assets("secretsvc.keyring")
-    page = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt", "role": Role.ADMIN}
-    config.add_page(operations, name="keyring", **page)
-    config.add_form(rekey, name="rekey", redraw=operations, **page)
+    page: Drawn[Admin] = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt"}
+    config.add_page(operations, name="keyring", role=Role.ADMIN, **page)
+    config.add_form(rekey, name="rekey", role=Role.ADMIN, redraw=operations, **page)
     config.add_done("rekeyed", "Moved one page to the active key.")
     config.add_navigation("Operations", "/admin/keyring", role=Role.ADMIN, order=70)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.db.engine import read_transaction
 from secretsvc.secrets.rules.sealing import may_seal
+from secretsvc.web.config import ServiceConfigurator
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Puts the question on the registry, for readiness (contract 8.3); it waits for the database."""
     registry = config.registry
 

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import orjson
 
+from secretsvc.kernel.described import text
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import VERSION
-from secretsvc.meta import schemas
 from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, PAGE
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.openapi import document
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Document
 from secretsvc.web.tree import Root
 from secretsvc.web.views import PUBLIC
 
 
-def health(_context: Root, request: Any) -> Any:
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Proof that the service listens."""
+
+    service: Annotated[str, text(0, 64)]
+    status: Annotated[str, text(0, 64)]
+    version: Annotated[str, text(0, 64)]
+
+
+def health(_context: Root, request: ServiceRequest) -> object:
     """`GET /health`: 200 once the key ring proved that it opens what it seals, and nothing more.
 
     It never waits for the database: of the active key it tells what the last write was told (decision 0025).
@@ -24,10 +36,10 @@ def health(_context: Root, request: Any) -> Any:
     verdict = request.registry.load_ring().verdict
     if verdict is not None and not verdict.is_good:
         raise ServerMisconfigured()
-    return {"service": "secretsvc", "status": "ok", "version": VERSION}
+    return Health("secretsvc", "ok", VERSION)
 
 
-def openapi(_context: Root, request: Any) -> Any:
+def openapi(_context: Root, request: ServiceRequest) -> object:
     """`GET /openapi.json`: made at the first request of the process, from its own configuration."""
     registry = request.registry
     if getattr(registry, "openapi", None) is None:
@@ -37,7 +49,7 @@ def openapi(_context: Root, request: Any) -> Any:
     return request.response
 
 
-def docs(_context: Root, request: Any) -> Any:
+def docs(_context: Root, request: ServiceRequest) -> object:
     """`GET /docs`: a viewer of that document."""
     response = request.response
     response.content_type, response.charset = "text/html", "utf-8"
@@ -46,7 +58,7 @@ def docs(_context: Root, request: Any) -> Any:
     return response
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.add_api_view(
         health,
@@ -55,7 +67,7 @@ def includeme(config: Any) -> None:
         operation_id="health",
         summary="Tell that the service listens and its key ring works",
         role=PUBLIC,
-        response=schemas.Health(),
+        response=Health,
     )
     config.add_api_view(
         openapi,

@@ -2,71 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from secretsvc.db.paging import Window
+from secretsvc.db.paging import Page, Window
 from secretsvc.kernel.authorization import Role
-from secretsvc.projects import domain, schemas
+from secretsvc.kernel.described import Items
+from secretsvc.projects import domain, rules, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE, created_at
 
 PROJECT_LINKS = ("getProject", "updateProject", "createEnvironment", "listEnvironments", "deleteProject")
 
 
-def list_projects(_context: Projects, request: Any) -> Any:
+def list_projects(_context: Projects, request: ServiceRequest) -> object:
     """`GET /projects`."""
     return domain.list_projects(request.call, Window(**request.query_values))
 
 
-def create_project(context: Projects, request: Any) -> Any:
+def create_project(context: Projects, request: ServiceRequest) -> object:
     """`POST /projects`."""
     created = domain.create_project(request.call, **request.body_values)
     return created_at(request, context, created.slug, created)
 
 
-def get_project(context: Project, request: Any) -> Any:
+def get_project(context: Project, request: ServiceRequest) -> object:
     """`GET /projects/{project}`."""
     return domain.get_project(request.call, context.address)
 
 
-def update_project(context: Project, request: Any) -> Any:
+def update_project(context: Project, request: ServiceRequest) -> object:
     """`PATCH /projects/{project}`."""
     return domain.update_project(request.call, context.address, request.body_values)
 
 
-def delete_project(context: Project, request: Any) -> Any:
+def delete_project(context: Project, request: ServiceRequest) -> None:
     """`DELETE /projects/{project}`."""
-    return domain.delete_project(request.call, context.address)
+    domain.delete_project(request.call, context.address)
 
 
-def list_environments(context: Environments, request: Any) -> Any:
+def list_environments(context: Environments, request: ServiceRequest) -> object:
     """`GET /projects/{project}/environments`."""
-    return {"items": domain.list_environments(request.call, context.address)}
+    return Items(domain.list_environments(request.call, context.address))
 
 
-def create_environment(context: Environments, request: Any) -> Any:
+def create_environment(context: Environments, request: ServiceRequest) -> object:
     """`POST /projects/{project}/environments`."""
     created = domain.create_environment(request.call, context.address, **request.body_values)
     return created_at(request, context, created.slug, created)
 
 
-def get_environment(context: Environment, request: Any) -> Any:
+def get_environment(context: Environment, request: ServiceRequest) -> object:
     """`GET /projects/{project}/environments/{env}`."""
     return domain.get_environment(request.call, context.address)
 
 
-def update_environment(context: Environment, request: Any) -> Any:
+def update_environment(context: Environment, request: ServiceRequest) -> object:
     """`PATCH /projects/{project}/environments/{env}`."""
     return domain.update_environment(request.call, context.address, request.body_values)
 
 
-def delete_environment(context: Environment, request: Any) -> Any:
+def delete_environment(context: Environment, request: ServiceRequest) -> None:
     """`DELETE /projects/{project}/environments/{env}`."""
-    return domain.delete_environment(request.call, context.address)
+    domain.delete_environment(request.call, context.address)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
     _declare_projects(config)
@@ -75,7 +76,7 @@ def includeme(config: Any) -> None:
     _declare_environment(config)
 
 
-def _declare_projects(config: Any) -> None:
+def _declare_projects(config: ServiceConfigurator) -> None:
     config.add_api_view(
         list_projects,
         context=Projects,
@@ -83,7 +84,7 @@ def _declare_projects(config: Any) -> None:
         summary="List the projects that are visible to the caller",
         role=ANY_IDENTITY,
         query=ListQuery(),
-        response=schemas.ProjectPage(),
+        response=Page[rules.Project],
     )
     config.add_api_view(
         create_project,
@@ -96,18 +97,18 @@ def _declare_projects(config: Any) -> None:
         role=Role.WRITER,
         body=schemas.CreateProjectBody(),
         status=201,
-        response=schemas.Project(),
+        response=rules.Project,
     )
 
 
-def _declare_project(config: Any) -> None:
+def _declare_project(config: ServiceConfigurator) -> None:
     config.add_api_view(
         get_project,
         context=Project,
         operation_id="getProject",
         summary="Get a project",
         role=VISIBLE,
-        response=schemas.Project(),
+        response=rules.Project,
     )
     config.add_api_view(
         update_project,
@@ -117,7 +118,7 @@ def _declare_project(config: Any) -> None:
         summary="Change a project's name or description",
         role=Role.WRITER,
         body=schemas.UpdateProjectBody(),
-        response=schemas.Project(),
+        response=rules.Project,
     )
     config.add_api_view(
         delete_project,
@@ -132,14 +133,14 @@ def _declare_project(config: Any) -> None:
     )
 
 
-def _declare_environments(config: Any) -> None:
+def _declare_environments(config: ServiceConfigurator) -> None:
     config.add_api_view(
         list_environments,
         context=Environments,
         operation_id="listEnvironments",
         summary="List the project's environments that are visible to the caller",
         role=VISIBLE,
-        response=schemas.EnvironmentList(),
+        response=Items[rules.Environment],
     )
     config.add_api_view(
         create_environment,
@@ -151,18 +152,18 @@ def _declare_environments(config: Any) -> None:
         role=Role.WRITER,
         body=schemas.CreateEnvironmentBody(),
         status=201,
-        response=schemas.Environment(),
+        response=rules.Environment,
     )
 
 
-def _declare_environment(config: Any) -> None:
+def _declare_environment(config: ServiceConfigurator) -> None:
     config.add_api_view(
         get_environment,
         context=Environment,
         operation_id="getEnvironment",
         summary="Get an environment",
         role=Role.READER,
-        response=schemas.Environment(),
+        response=rules.Environment,
     )
     config.add_api_view(
         update_environment,
@@ -172,7 +173,7 @@ def _declare_environment(config: Any) -> None:
         summary="Change an environment's name, description or protection",
         role=Role.ADMIN,
         body=schemas.UpdateEnvironmentBody(),
-        response=schemas.Environment(),
+        response=rules.Environment,
     )
     config.add_api_view(
         delete_environment,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Table, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
@@ -63,7 +62,7 @@ def get_project(call: Call, at: Address) -> Project:
     return found
 
 
-def update_project(call: Call, at: Address, changes: Mapping[str, Any]) -> Project:
+def update_project(call: Call, at: Address, changes: Mapping[str, object]) -> Project:
     """Changes `name` and `description`; no changes are a no-op (contract 2)."""
     assert_can(call, Role.WRITER, at)
     found = find_project(call, at)
@@ -139,7 +138,7 @@ def get_environment(call: Call, at: Address) -> Environment:
     return find_environment(call, at)
 
 
-def update_environment(call: Call, at: Address, changes: Mapping[str, Any]) -> Environment:
+def update_environment(call: Call, at: Address, changes: Mapping[str, object]) -> Environment:
     """Changes `name`, `description` and `protected` (contract 5.13); no changes are a no-op."""
     assert_can(call, Role.ADMIN, at)
     found = find_environment(call, at)
@@ -149,7 +148,7 @@ def update_environment(call: Call, at: Address, changes: Mapping[str, Any]) -> E
     row = update_one(call.connection, statement, environment)
     if row is None:
         raise NotFound(ENVIRONMENT_NOT_FOUND)
-    detail: dict[str, Any] = {"fields": sorted(changes)}
+    detail: dict[str, object] = {"fields": sorted(changes)}
     if "protected" in changes:
         detail["protected"] = changes["protected"]
     record(
@@ -188,7 +187,7 @@ def _environments(call: Call, condition: ColumnElement[bool]) -> list[Environmen
     return [Environment(**row) for row in call.connection.execute(statement).mappings()]
 
 
-def _insert(call: Call, table: Any, created: Project | Environment) -> None:
+def _insert(call: Call, table: Table, created: Project | Environment) -> None:
     """Inserts a resource; its unique constraint, not a look beforehand, finds the duplicate."""
     try:
         call.connection.execute(insert(table), asdict(created))

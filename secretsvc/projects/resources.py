@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.kernel.authorization import Address, ScopeType
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.schema import Slug
 from secretsvc.web.tree import Node, Root
 
@@ -74,7 +73,7 @@ class ShortProjects(Node):
     member = ShortProject
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Adds the nodes to the tree."""
     config.add_tree_child(Root, "projects", Projects)
     config.add_tree_child(Project, "environments", Environments)

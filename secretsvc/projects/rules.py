@@ -10,9 +10,10 @@ from sqlalchemy import ColumnElement, Text, bindparam, func, or_, select, true
 
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Count, Description, Name, Slug, Time
 from secretsvc.tables.projects import environment, project
 
 
@@ -21,11 +22,11 @@ class Project:
     """A project as clients see it; times in epoch milliseconds."""
 
     id: UUID
-    slug: str
-    name: str
-    description: str | None
-    created_at: int
-    updated_at: int
+    slug: Slug
+    name: Name
+    description: Description | None
+    created_at: Time
+    updated_at: Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,12 @@ class Environment:
 
     id: UUID
     project_id: UUID
-    slug: str
-    name: str
-    description: str | None
-    rev: int
-    created_at: int
-    updated_at: int
+    slug: Slug
+    name: Name
+    description: Description | None
+    rev: Count
+    created_at: Time
+    updated_at: Time
     protected: bool = False
 
 
@@ -70,7 +71,7 @@ def lock_environment(call: Call, at: Address) -> Environment:
     return Environment(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
 
 
-def environment_row(call: Call, at: Address, statement: Prepared, **parameters: Any) -> Any:
+def environment_row(call: Call, at: Address, statement: Prepared, **parameters: object) -> Any:
     """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
     slugs = {"project_slug": at.project, "environment_slug": at.environment}
     rows = statement.rows(call.connection, slugs | parameters)
@@ -114,5 +115,5 @@ _TURN = select(
 )
 # Only the environment's row, and not against those who merely refer to it.
 _LOCKED = Prepared(
-    _INSIDE.select_from(_TURN.subquery("queue")).with_for_update(of=environment, key_share=True)
+    _INSIDE.join(_TURN.subquery("queue"), true()).with_for_update(of=environment, key_share=True)
 )

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
+from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
+from pyramid.response import Response
 
-from secretsvc.secrets.rules.formats import (
-    Reader,
+from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.secrets.rules.exporting import (
+    NamedWriter,
     Writer,
-    checked,
+    encode_docker,
     encode_env,
     encode_json,
-    read_env,
-    read_json,
+    encode_kubernetes,
+    encode_shell,
 )
+from secretsvc.secrets.rules.importing import Reader, checked, read_env, read_json
 from secretsvc.web.declaring import declare
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import Values
 
 _NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
 _MEDIA = re.compile(r"[a-z]+/[a-z0-9.+-]+")
@@ -29,8 +34,19 @@ JSON = "application/json"
 class Written:
     """How an export leaves in a format."""
 
-    write: Writer
+    write: Writer | NamedWriter
     media: str
+    #: Whether the file names what it holds.
+    is_named: bool
+
+    def writer(self, name: str | None, usual: str) -> Writer:
+        """What writes, under a name where the format has one. Raises `ValidationFailed` where it has none."""
+        if self.is_named:
+            write = cast(NamedWriter, self.write)
+            return lambda values: write(values, name or usual)
+        if name is not None:
+            raise ValidationFailed.at("name", "Is not for this format.")
+        return cast(Writer, self.write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +59,7 @@ class Formats:
     #: The media types of exports, in order.
     media: dict[str, None] = field(default_factory=dict)
 
-    def take(self, body: dict[str, Any]) -> dict[str, Any]:
+    def take(self, body: Values) -> Values:
         """An import's values with what reads it, in place of its format's name."""
         return {name: value for name, value in body.items() if name != "format"} | {
             "read": self.readers[body["format"]]
@@ -51,18 +67,21 @@ class Formats:
 
 
 def add_format(
-    config: Any,
+    config: Configurator,
     name: str,
     *,
     read: Reader | None = None,
-    write: Writer | None = None,
+    write: Writer | NamedWriter | None = None,
     media: str = "text/plain",
     label: str | None = None,
+    named: bool = False,
 ) -> None:
     """Directive: a format of imports, of exports, or of both; its name is a file's extension.
 
     `read` makes values by key of a text, and may stop at one value more than the limit that it is given;
-    `write` makes UTF-8 of values, `media` its type. Two of one name conflict. Raises `ConfigurationError`.
+    `write` makes UTF-8 of values, `media` its type; it raises `ValidationFailed` for what it cannot carry,
+    and with `named` is given what the file calls itself, too. Two of one name conflict. Raises
+    `ConfigurationError`.
     """
     read, write = config.maybe_dotted(read), config.maybe_dotted(write)
     if not _NAME.fullmatch(name):
@@ -80,23 +99,30 @@ def add_format(
         if read is not None:
             formats.readers[name] = checked(read)
         if write is not None:
-            formats.writers[name] = Written(write, media)
+            formats.writers[name] = Written(write, media, named)
             formats.media[media] = None
 
     declare(config, "format", name, register)
 
 
-def written(request: Any, name: str, values: Mapping[str, str]) -> Any:
+def sent(request: ServiceRequest, name: str, content: bytes) -> Response:
     """The answer to an export in a format, as a file of it would be."""
     found, response = request.registry.formats.writers[name], request.response
-    response.content_type, response.charset = found.media, "utf-8"
-    response.body = found.write(values)
+    response.content_type = found.media
+    # YAML is UTF-8 by its own rules, and has no parameter that says so.
+    response.charset = "utf-8" if found.media.startswith("text/") else None
+    response.body = content
     return response
 
 
-def includeme(config: Any) -> None:
-    """Registers the directive, and the two formats by it."""
+def includeme(config: Configurator) -> None:
+    """Registers the directive, and the formats by it."""
     config.registry.formats = Formats()
     config.add_directive("add_format", add_format)
     config.add_format("env", read=read_env, write=encode_env)
     config.add_format("json", read=read_json, write=encode_json, media=JSON, label="JSON")
+    config.add_format("shell", write=encode_shell, label="Shell")
+    config.add_format("docker", write=encode_docker, label="Docker")
+    config.add_format(
+        "kubernetes", write=encode_kubernetes, media="application/yaml", label="Kubernetes", named=True
+    )

@@ -1,4 +1,4 @@
-"""Secrets, their history, where every envelope lives, its revisions, and the master keys that may seal."""
+"""Secrets, their history, which holds every envelope, its revisions, and the master keys that may seal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from secretsvc.db.base import Base, Id, Millis, RowId, table_of
-
-# Keys sort by code point on both databases, whatever the locale of the server.
-KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
+from secretsvc.db.base import Base, Id, KeyText, Millis, RowId, partial_index, table_of
 
 
 class Secret(Base):
@@ -48,7 +45,9 @@ class Secret(Base):
 class SecretVersion(Base):
     """One immutable version. A tombstone has neither envelope nor kid; rekeying changes just those two.
 
-    `created_by` is NULL for the system.
+    `created_by` is NULL for the system. The origin is the version that first had the value, where this one
+    was made from it (contract 5.11), else NULL. It may be gone with its environment; an environment's id is
+    never used twice, as a secret's may be.
     """
 
     __tablename__ = "secret_version"
@@ -57,6 +56,14 @@ class SecretVersion(Base):
         Index("ix_secret_version_kid", "kid", "secret_id", "version"),
         # The newest version of a key at a revision is found by this alone.
         Index("ix_secret_version_rev", "secret_id", "rev", "version"),
+        partial_index(
+            "ix_secret_version_origin",
+            "origin_secret_id IS NOT NULL",
+            "origin_secret_id",
+            "origin_version",
+            "secret_id",
+            "version",
+        ),
     )
 
     secret_id: Mapped[int] = mapped_column(
@@ -68,16 +75,24 @@ class SecretVersion(Base):
     kid: Mapped[str | None] = mapped_column(String(16))
     created_at: Mapped[int] = mapped_column(Millis)
     created_by: Mapped[UUID | None] = mapped_column(Id)
+    origin_environment_id: Mapped[UUID | None] = mapped_column(Id)
+    origin_secret_id: Mapped[int | None] = mapped_column(BigInteger)
+    origin_version: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class Revision(Base):
     """What a write made of an environment; `changes` are its versions.
 
     `action` and `reason` are NULL for one that is older than this table, `created_by` for the system.
+    `record_id` is that of the audit record, `copied_from` the environment that a copy took from.
     """
 
     __tablename__ = "revision"
-    __table_args__ = ({"sqlite_with_rowid": False},)
+    __table_args__ = (
+        Index("ix_revision_created_by", "created_by", "environment_id"),
+        partial_index("ix_revision_copied_from", "copied_from IS NOT NULL", "environment_id"),
+        {"sqlite_with_rowid": False},
+    )
 
     environment_id: Mapped[UUID] = mapped_column(
         ForeignKey("environment.id", ondelete="CASCADE"), primary_key=True
@@ -87,6 +102,8 @@ class Revision(Base):
     reason: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[int] = mapped_column(Millis)
     created_by: Mapped[UUID | None] = mapped_column(Id)
+    record_id: Mapped[UUID | None] = mapped_column(Id)
+    copied_from: Mapped[UUID | None] = mapped_column(Id)
 
 
 class MasterKey(Base):

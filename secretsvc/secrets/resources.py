@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.schemas.secrets import SecretKey
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.tree import Node
 
 
@@ -26,7 +25,7 @@ class Secrets(Node):
     member = Secret
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Adds the nodes to the tree."""
     config.add_tree_child(Environment, "secrets", Secrets)
     config.add_tree_child(Environment, "revisions", Revisions)

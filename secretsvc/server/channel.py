@@ -13,10 +13,12 @@ import struct
 import time
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
-from typing import Any
 
 from waitress import wasyncore
+from waitress.adjustments import Adjustments
 from waitress.channel import ClientDisconnected, HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import BaseWSGIServer
 from waitress.utilities import logger
 
 from secretsvc.server.exchange import ErrorTask, Parser, Task
@@ -35,7 +37,9 @@ RESET = struct.pack("ii", 1, 0)
 class _WithoutPaths(logging.LoggerAdapter[logging.Logger]):
     """Waitress says which path it was serving; a path may hold anything, and is never logged."""
 
-    def process(self, msg: str, kwargs: MutableMapping[str, Any]) -> tuple[str, MutableMapping[str, Any]]:
+    def process(
+        self, msg: str, kwargs: MutableMapping[str, object]
+    ) -> tuple[str, MutableMapping[str, object]]:
         what, found, _ = msg.partition(" while serving ")
         return (f"{what} while serving a request" if found else msg), kwargs
 
@@ -49,9 +53,16 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
     logger = _WithoutPaths(logger, {})
     task_class, error_task_class, parser_class = Task, ErrorTask, Parser
     requests: list[Parser]
-    request: Any
+    request: HTTPRequestParser
 
-    def __init__(self, server: Any, connection: socket.socket, address: Any, adj: Any, map: Any) -> None:
+    def __init__(
+        self,
+        server: BaseWSGIServer,
+        connection: socket.socket,
+        address: object,
+        adj: Adjustments,
+        map: object,
+    ) -> None:
         self.traffic: Traffic = server.traffic
         self._unparsed = b""
         self._outgoing = Outgoing(self.traffic.owe)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
 from waitress.task import Task as BaseTask
 from waitress.task import WSGITask
 from waitress.utilities import RequestEntityTooLarge
@@ -23,7 +25,7 @@ class Parser(AnsweringParser):
     may be of any length. `adj.body_bytes` is the limit.
     """
 
-    error: Any
+    error: object
     body_rcv: Any
 
     def received(self, data: bytes) -> int:
@@ -57,10 +59,10 @@ class Parser(AnsweringParser):
 class _Answering(BaseTask):  # type: ignore[misc]  # it has no types of its own
     """What both kinds of task do: tell the channel when they are done, and end the connection at a stop."""
 
-    channel: Any
-    request: Any
+    channel: HTTPChannel
+    request: HTTPRequestParser
 
-    def __init__(self, channel: Any, request: Any) -> None:
+    def __init__(self, channel: object, request: object) -> None:
         super().__init__(channel, request)
         self.on_sent: list[Callable[[], None]] = []
 
@@ -83,10 +85,10 @@ class _Answering(BaseTask):  # type: ignore[misc]  # it has no types of its own
 class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of its own
     """A request to the application."""
 
-    def get_environment(self) -> dict[str, Any]:
+    def get_environment(self) -> dict[str, object]:
         """The WSGI environ, with `ON_SENT`, and without a wrapper of files, which would be held open."""
         is_new = self.environ is None
-        environ: dict[str, Any] = super().get_environment()
+        environ: dict[str, object] = super().get_environment()
         if is_new:
             del environ["wsgi.file_wrapper"]
             environ[ON_SENT] = self.on_sent

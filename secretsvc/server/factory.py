@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from wsgiref.types import WSGIApplication
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
@@ -41,17 +42,19 @@ class Server:
     `effective_port` is that of the first listener, a path for a Unix socket.
     """
 
-    def __init__(self, application: Any, limits: Limits, **options: Any) -> None:
+    def __init__(self, application: WSGIApplication, limits: Limits, **options: object) -> None:
         """`options` are waitress's adjustments. Raises OSError where nothing can be bound."""
         self.traffic = Traffic(limits)
         self.adj = _adjusted(limits, options)
         self.task_dispatcher = ThreadedTaskDispatcher()
-        self.map: dict[int, Any] = {}
+        self.map: dict[int, object] = {}
         self.listeners = list(listeners(application, self.traffic, self.task_dispatcher, self.adj, self.map))
         self.task_dispatcher.set_thread_count(self.adj.threads)
         self.effective_port = self.listeners[0].effective_port
         self._told_to_stop = threading.Event()
         self._has_ended = False
+        # What wakes the loop must not be closed under whoever wakes it; reentrant, for a signal comes at any point.
+        self._ending = threading.RLock()
         self._drain, self._ends_at = limits.drain_seconds, 0.0
         #: The threads beside those that serve, if there is anything to look after.
         self.watch: Watch | None = None
@@ -67,8 +70,9 @@ class Server:
         """Begins the stop, with `drain` seconds instead of its own; for any thread, and for signals."""
         self._drain = self._drain if drain is None else drain
         self._told_to_stop.set()
-        if not self._has_ended:
-            self.listeners[0].pull_trigger()
+        with self._ending:
+            if not self._has_ended:
+                self.listeners[0].pull_trigger()
 
     def run(self) -> None:
         """Serves; returns when it was told to stop and everything under way is done, or out of time."""
@@ -82,7 +86,8 @@ class Server:
                 self.turn()
         finally:
             self.task_dispatcher.shutdown(timeout=THREADS_SECONDS)
-            self._has_ended = True
+            with self._ending:
+                self._has_ended = True
             wasyncore.close_all(self.map, ignore_all=True)
             if self.watch is not None:
                 self.watch.stop()
@@ -129,26 +134,26 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
-    def _on_signal(self, _number: int, _frame: Any) -> None:
+    def _on_signal(self, _number: int, _frame: object) -> None:
         # Whoever asks twice does not want to wait, whichever of the two it is.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.stop()
 
 
-def make_server(_global_config: dict[str, str], **options: str) -> Callable[[Any], None]:
+def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSGIApplication], None]:
     """`use = egg:secretsvc#server` (PasteDeploy). `options` are waitress's; `listen` may be `unix:/path`.
 
     Raises SystemExit for a malformed setting of the server's own.
     """
 
-    def serve(application: Any) -> None:
+    def serve(application: WSGIApplication) -> None:
         server_of(application, **options).run()
 
     return serve
 
 
-def server_of(application: Any, **options: Any) -> Server:
+def server_of(application: WSGIApplication, **options: object) -> Server:
     """A server for the application with the limits that its settings give.
 
     Raises SystemExit for a malformed setting of the server's own.
@@ -178,7 +183,7 @@ def _limits(settings: Settings, drain: float, options: dict[str, Any]) -> Limits
     )
 
 
-def _adjusted(limits: Limits, options: dict[str, Any]) -> Any:
+def _adjusted(limits: Limits, options: dict[str, Any]) -> Adjustments:
     listen = str(options.pop("listen", ""))
     if listen.startswith(UNIX):
         options["unix_socket"] = listen.removeprefix(UNIX)

@@ -8,9 +8,11 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from wsgiref.types import WSGIApplication
 
-from waitress.server import TcpWSGIServer, UnixWSGIServer
+from waitress.adjustments import Adjustments
+from waitress.server import BaseWSGIServer, TcpWSGIServer, UnixWSGIServer
+from waitress.task import ThreadedTaskDispatcher
 
 from secretsvc.server.channel import Channel
 from secretsvc.server.traffic import Traffic
@@ -40,10 +42,10 @@ class _Accepting:
     traffic: Traffic
     accepting: bool
     socket: socket.socket
-    adj: Any
-    set_socket_options: Callable[[Any], None]
-    fix_addr: Callable[[Any], Any]
-    _map: Any
+    adj: Adjustments
+    set_socket_options: Callable[[object], None]
+    fix_addr: Callable[[object], object]
+    _map: object
     _has_waiting = False
 
     def readable(self) -> bool:
@@ -126,8 +128,12 @@ def _refuse(connection: socket.socket) -> None:
 
 
 def listeners(
-    application: Any, traffic: Traffic, dispatcher: Any, adj: Any, map: dict[int, Any]
-) -> Iterator[Any]:
+    application: WSGIApplication,
+    traffic: Traffic,
+    dispatcher: ThreadedTaskDispatcher,
+    adj: Adjustments,
+    map: dict[int, object],
+) -> Iterator[BaseWSGIServer]:
     """One listener for each socket: those handed over, else the Unix socket or the addresses of `adj`.
 
     Raises OSError where it cannot be bound.
@@ -146,7 +152,7 @@ def listeners(
             yield _started(TcpListener(application, sockinfo=info, **shared), traffic, ours=True)
 
 
-def _started(listener: Any, traffic: Traffic, *, ours: bool) -> Any:
+def _started(listener: BaseWSGIServer, traffic: Traffic, *, ours: bool) -> BaseWSGIServer:
     listener.traffic, listener.ours = traffic, ours
     listener.accept_connections()
     return listener

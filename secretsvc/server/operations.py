@@ -90,7 +90,7 @@ class OperationsListener(ThreadingMixIn, TCPServer):
                 with suppress(OSError):
                     request.shutdown(socket.SHUT_RDWR)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """A client that hung up is not logged."""
 
 
@@ -111,10 +111,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, format: str, *arguments: object) -> None:
         """Logs nothing: it is asked every second."""
 
 
-def document(status: int, members: dict[str, Any]) -> Answer:
+def document(status: int, members: dict[str, object]) -> Answer:
     """A JSON object."""
     return status, "application/json", json.dumps(members).encode()

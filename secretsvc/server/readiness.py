@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from secretsvc.db.engine import read_once
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
+from secretsvc.web.request import ServiceRegistry
 
 DRAINING = "draining"
 NO_DATABASE = "database_unavailable"
@@ -37,7 +38,7 @@ class State(NamedTuple):
 class Readiness:
     """Looks at everything that may make the process unready; `stopping` tells whether it ends."""
 
-    def __init__(self, registry: Any, stopping: Callable[[], bool]) -> None:
+    def __init__(self, registry: ServiceRegistry, stopping: Callable[[], bool]) -> None:
         self._registry, self._stopping = registry, stopping
         self._database = Look("database", lambda: database_state(registry), State((NO_DATABASE,)))
         self._counting = Look("rate limit", registry.authenticator.is_counting, False)
@@ -78,7 +79,7 @@ class Readiness:
         return self._envelopes.seen
 
 
-def key_may_seal(registry: Any) -> bool:
+def key_may_seal(registry: ServiceRegistry) -> bool:
     """Whether the active master key is in use, or would be by its first envelope. Waits for the database."""
     try:
         registry.load_ring()
@@ -88,7 +89,7 @@ def key_may_seal(registry: Any) -> bool:
     return found
 
 
-def database_state(registry: Any) -> State:
+def database_state(registry: ServiceRegistry) -> State:
     """Asks the database. Raises what the driver raises where there is none."""
     with read_once(registry.database.engine) as connection:
         connection.execute(text("SELECT 1"))
@@ -113,7 +114,7 @@ def _is_read_only(connection: Connection) -> bool:
     )
 
 
-def envelopes_under_old_keys(registry: Any) -> int:
+def envelopes_under_old_keys(registry: ServiceRegistry) -> int:
     """How many envelopes name another key than the active one."""
     # Two ranges are read off the index; "not equal" would read the whole table.
     statement = text("SELECT count(*) FROM secret_version WHERE kid < :kid OR kid > :kid")
@@ -122,7 +123,7 @@ def envelopes_under_old_keys(registry: Any) -> int:
     return found
 
 
-def access_keys_age(registry: Any) -> float | None:
+def access_keys_age(registry: ServiceRegistry) -> float | None:
     """Seconds since the access proxy's keys were last seen at their source; None if never."""
     try:
         age: float | None = registry.authenticator.keys.age

@@ -14,6 +14,7 @@ from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
 from secretsvc.server.operations import Answer, OperationsListener, document
 from secretsvc.server.readiness import Readiness, access_keys_age
+from secretsvc.web.request import ServiceRegistry
 
 #: The loop turns once a second; one that has not for so long hangs.
 DEAD_SECONDS = 30.0
@@ -26,7 +27,7 @@ class Watch:
     Without an address there is only the one that fetches the issuers' keys before they are needed.
     """
 
-    def __init__(self, server: Any, registry: Any, address: str | None) -> None:
+    def __init__(self, server: Any, registry: ServiceRegistry, address: str | None) -> None:
         """Raises OSError where the address cannot be bound."""
         self._server, self._registry = server, registry
         self._keys = Look(
@@ -112,8 +113,8 @@ class Watch:
         reasons, degraded = self.readiness.state
         yield GaugeMetricFamily("secretsvc_ready", "Whether it is ready.", value=not reasons)
         amiss = GaugeMetricFamily("secretsvc_amiss", "What /ready names.", labels=["reason"])
-        for reason in (*reasons, *degraded):
-            amiss.add_metric([reason], 1)
+        for named in (*reasons, *degraded):
+            amiss.add_metric([named], 1)
         yield amiss
         known = {
             "access_keys_age_seconds": (

@@ -1,9 +1,9 @@
 """Service tokens: what machines bring that no issuer makes tokens for (contract 6.4)."""
 
-from typing import Any
+from pyramid.config import Configurator
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.add_audit_action("token.create", "token.delete")

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.described import Items
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.tokens import domain, schemas
 from secretsvc.tokens.resources import Token, Tokens
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
 
 
-def create_token(context: Tokens, request: Any) -> Any:
+def create_token(context: Tokens, request: ServiceRequest) -> object:
     """`POST /identities/{id}/tokens`."""
     _ = request.call.settings.service_tokens
     return domain.create_token(request.call, context.identity_id, **request.body_values)
 
 
-def list_tokens(context: Tokens, request: Any) -> Any:
+def list_tokens(context: Tokens, request: ServiceRequest) -> object:
     """`GET /identities/{id}/tokens`."""
     _ = request.call.settings.service_tokens
-    return {"items": domain.list_tokens(request.call, context.identity_id)}
+    return Items(domain.list_tokens(request.call, context.identity_id))
 
 
-def delete_token(context: Token, request: Any) -> Any:
+def delete_token(context: Token, request: ServiceRequest) -> None:
     """`DELETE /identities/{id}/tokens/{tokenId}`."""
     _ = request.call.settings.service_tokens
-    return domain.delete_token(request.call, context.identity_id, context.id)
+    domain.delete_token(request.call, context.identity_id, context.id)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations, unless they are switched off: then there is nothing there.
 
     Where the setting is malformed each of them says so.
@@ -41,7 +43,7 @@ def includeme(config: Any) -> None:
     _declare(config)
 
 
-def _declare(config: Any) -> None:
+def _declare(config: ServiceConfigurator) -> None:
     config.add_api_view(
         create_token,
         context=Tokens,
@@ -54,7 +56,7 @@ def _declare(config: Any) -> None:
         body=schemas.CreateTokenBody(),
         status=201,
         located=False,
-        response=schemas.CreatedToken(),
+        response=domain.CreatedToken,
     )
     config.add_api_view(
         list_tokens,
@@ -62,7 +64,7 @@ def _declare(config: Any) -> None:
         operation_id="listTokens",
         summary="List the service tokens of an identity",
         role=Role.ADMIN,
-        response=schemas.TokenList(),
+        response=Items[domain.Token],
     )
     config.add_api_view(
         delete_token,

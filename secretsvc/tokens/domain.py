@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from sqlalchemy import Row, delete, insert, select
@@ -12,9 +12,10 @@ from secretsvc.audit.rules.recording import record
 from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.identity.rules import Identity, find_identity
-from secretsvc.kernel.actors import Kind
+from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Name, Time, text
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.identities import identity
@@ -32,19 +33,19 @@ class Token:
     """A service token as clients see it; times in epoch milliseconds, `created_by` an id or "system"."""
 
     id: UUID
-    name: str
-    prefix: str
-    created_at: int
-    created_by: UUID | str
-    expires_at: int
-    last_used_at: int | None
+    name: Name
+    prefix: Annotated[str, text(8, 8)]
+    created_at: Time
+    created_by: Maker
+    expires_at: Time
+    last_used_at: Time | None
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedToken(Token):
     """One that was just made, with the token itself: it is not to be had again."""
 
-    token: str
+    token: Annotated[str, text(53, 53)]
 
     def __repr__(self) -> str:
         return f"<CreatedToken {self.id}>"
@@ -72,7 +73,7 @@ def create_token(call: Call, identity_id: UUID, name: str, expires_at: int) -> C
         raise ValidationFailed(issues=(Issue("expires_at", problem),))
     holder = _service(call, identity_id)
     token = new_token()
-    row = {
+    row: dict[str, Any] = {
         "id": new_id(),
         "name": name,
         "prefix": prefix_of(token),
@@ -84,7 +85,7 @@ def create_token(call: Call, identity_id: UUID, name: str, expires_at: int) -> C
     call.connection.execute(
         insert(service_token), {**row, "identity_id": holder.id, "digest": digest_of(token)}
     )
-    created = CreatedToken(**_presented(row), token=token)
+    created = CreatedToken(**{**row, "created_by": author(row["created_by"])}, token=token)
     record(call, "token.create", detail=_detail(holder.id, created))
     return created
 
@@ -134,15 +135,10 @@ def _service(call: Call, identity_id: UUID) -> Identity:
 
 
 def _token(row: Row[Any]) -> Token:
-    return Token(**_presented(dict(row._mapping)))
+    return Token(**{**row._mapping, "created_by": author(row.created_by)})
 
 
-def _presented(columns: dict[str, Any]) -> dict[str, Any]:
-    created_by = columns["created_by"]
-    return {**columns, "created_by": created_by if created_by is not None else "system"}
-
-
-def _detail(identity_id: UUID, token: Token) -> dict[str, Any]:
+def _detail(identity_id: UUID, token: Token) -> dict[str, object]:
     return {
         "identity_id": identity_id,
         "token_id": token.id,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from secretsvc.identity.resources import Identity
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.tree import IdNode, Node
 
 
@@ -30,6 +30,6 @@ class Tokens(_OfIdentity):
     member = Token
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Adds the nodes to the tree."""
     config.add_tree_child(Identity, "tokens", Tokens)

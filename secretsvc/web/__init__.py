@@ -1,9 +1,9 @@
 """The Pyramid machinery: mounts, tree, views, input, errors. It knows no other package but `kernel`."""
 
-from typing import Any
+from pyramid.config import Configurator
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Directives first, so that every package can use them."""
     modules = ("tree", "errors", "views", "pages", "assets", "admitted", "tweens", "access_log", "metrics")
     for module in modules:

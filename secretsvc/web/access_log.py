@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
 
+from pyramid.config import Configurator
+from pyramid.response import Response
 from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.errors import Internal
 from secretsvc.kernel.stopwatch import Stopwatch, measured
 from secretsvc.web.failures import unexpected
+from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of, operation_of
 from secretsvc.web.tree import MOUNTS
 
 log = logging.getLogger("secretsvc.access")
@@ -27,11 +29,11 @@ OTHER_METHOD = "OTHER"
 Observer = Callable[[str | None, str, int, float], None]
 
 
-def access_log_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+def access_log_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
     """Outermost, so that it sees what leaves and how long it took."""
     observers: list[Observer] = registry.request_observers
 
-    def tween(request: Any) -> Any:
+    def tween(request: ServiceRequest) -> Response:
         response = None
         began = time.perf_counter()
         with measured() as watch:
@@ -48,28 +50,28 @@ def access_log_tween(handler: Callable[..., Any], registry: Any) -> Callable[...
     return tween
 
 
-def route_of(request: Any) -> str | None:
+def route_of(request: ServiceRequest) -> str | None:
     """The template of the operation's or page's path, the pattern of any other route, None without one.
 
     Whoever is refused before the request is routed leaves none.
     """
-    if request.operation is not None:
+    if operation_of(request) is not None:
         template: str = request.context.template(request.view_name)
         return template
     route = getattr(request, "matched_route", None)
     return None if route is None or route.name in MOUNTS else f"/{route.pattern.lstrip('/')}"
 
 
-def method_of(request: Any) -> str:
+def method_of(request: ServiceRequest) -> str:
     """The method, if it is a common one: a client may put any word in its place."""
     return request.method if request.method in METHODS else OTHER_METHOD
 
 
-def _status(response: Any) -> int:
+def _status(response: Response | None) -> int:
     return 500 if response is None else int(response.status_int)
 
 
-def _write(request: Any, response: Any, seconds: float, watch: Stopwatch) -> None:
+def _write(request: ServiceRequest, response: Response | None, seconds: float, watch: Stopwatch) -> None:
     status, failure = _status(response), request.failure
     level = logging.INFO if status < 500 else logging.WARNING
     if status >= 500 and (failure is None or failure.code == Internal.code):
@@ -77,7 +79,7 @@ def _write(request: Any, response: Any, seconds: float, watch: Stopwatch) -> Non
     if not log.isEnabledFor(level):
         return
     size = response.content_length if response is not None and request.method != "HEAD" else 0
-    call = request.call
+    call = call_of(request)
     fields = {
         "request_id": request.request_id,
         "actor_id": None if call is None else str(call.actor.identity_id),
@@ -97,7 +99,7 @@ def _write(request: Any, response: Any, seconds: float, watch: Stopwatch) -> Non
 class _Readable:
     """The fields as people read them, made only where somebody does."""
 
-    def __init__(self, fields: dict[str, Any]) -> None:
+    def __init__(self, fields: dict[str, object]) -> None:
         self._fields = fields
 
     def __str__(self) -> str:
@@ -106,14 +108,14 @@ class _Readable:
         return " ".join([*head, *(f"{name}={value}" for name, value in told.items())])
 
 
-def _tell(observe: Observer, request: Any, seen: tuple[str | None, str, int, float]) -> None:
+def _tell(observe: Observer, request: ServiceRequest, seen: tuple[str | None, str, int, float]) -> None:
     try:
         observe(*seen)
     except Exception as error:  # whoever counts along must not break what is counted
         unexpected(error, request)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Installs the tween outermost."""
     config.registry.request_observers = []
     config.add_tween(f"{__name__}.access_log_tween", under=INGRESS, over="secretsvc.web.tweens.ingress_tween")

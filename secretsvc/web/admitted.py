@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
+from pyramid.config import Configurator
+from pyramid.interfaces import IViewDeriverInfo
 from pyramid.response import Response
 
 from secretsvc.kernel.budget import Admission
+from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.responses import Drawing
 
 #: In the WSGI environ of our server: a list. What is put there is called, without arguments, once the answer
@@ -15,20 +17,21 @@ from secretsvc.web.responses import Drawing
 ON_SENT = "secretsvc.on_sent"
 
 
-def admission_of(request: Any) -> Admission | None:
+def admission_of(request: ServiceRequest) -> Admission | None:
     """What the request holds, None where it was not admitted to anything."""
-    admission: Admission | None = None if request.call is None else request.call.admission
+    call = call_of(request)
+    admission = None if call is None else call.admission
     return admission if admission is not None and admission.held else None
 
 
-def admitted_view(view: Callable[..., Any], _info: Any) -> Callable[..., Any]:
+def admitted_view(view: Callable[..., Response], _info: IViewDeriverInfo) -> Callable[..., Response]:
     """View deriver: an answer with values may be longer than they are, and that must be admitted too.
 
     It is inside the transaction: what is refused here leaves no record of values that were given. Raises
     `Unavailable`.
     """
 
-    def wrapper(context: Any, request: Any) -> Any:
+    def wrapper(context: object, request: ServiceRequest) -> Response:
         response = view(context, request)
         admission = admission_of(request)
         if admission is not None and not isinstance(response, Drawing):
@@ -38,7 +41,7 @@ def admitted_view(view: Callable[..., Any], _info: Any) -> Callable[..., Any]:
     return wrapper
 
 
-def hold_until_sent(request: Any, response: Response) -> None:
+def hold_until_sent(request: ServiceRequest, response: Response) -> None:
     """Releases what the request holds once the answer has left, or at once if that has no values.
 
     A page is longer than what was admitted, and recorded, before it was drawn: that much is forced.
@@ -59,7 +62,7 @@ def hold_until_sent(request: Any, response: Response) -> None:
     response.content_length = size
 
 
-def release(request: Any) -> None:
+def release(request: ServiceRequest) -> None:
     """Releases what the request holds: there will be no answer."""
     admission = admission_of(request)
     if admission is not None:
@@ -87,6 +90,6 @@ class _Closing:
         self._done()
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the deriver around what renders."""
     config.add_view_deriver(admitted_view, under="secured_view", over="rendered_view")

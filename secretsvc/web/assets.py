@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
+from pyramid.config import Configurator
 from pyramid.static import QueryStringConstantCacheBuster
 from pyramid.util import DottedNameResolver
 
@@ -13,7 +13,7 @@ PREFIX = "static"
 YEAR_SECONDS = 31_536_000
 
 
-def add_assets(config: Any, package: str) -> None:
+def add_assets(config: Configurator, package: str) -> None:
     """Directive: serves the folder `static` of a package under `/static/<package's last name>/`."""
     folder = Path(DottedNameResolver().resolve(package).__file__).parent / "static"
     spec = f"{package}:static"
@@ -29,7 +29,7 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the directive, and serves the shell's own files."""
     config.add_directive("add_assets", add_assets)
     config.add_assets("secretsvc.web")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from secretsvc.kernel.errors import BadRequest, ValidationFailed
 from secretsvc.kernel.json import parse_json
@@ -11,7 +10,7 @@ from secretsvc.kernel.json import parse_json
 MAX_DEPTH = 32
 
 
-def parse_object(raw: bytes, content_type: str, content_encoding: str) -> dict[str, Any]:
+def parse_object(raw: bytes, content_type: str, content_encoding: str) -> dict[str, object]:
     """The members of a JSON body.
 
     Raises `BadRequest` for what is no such body, `ValidationFailed` for a lone surrogate (contract 2).
@@ -26,7 +25,7 @@ def parse_object(raw: bytes, content_type: str, content_encoding: str) -> dict[s
     return document
 
 
-def _document(raw: bytes) -> Any:
+def _document(raw: bytes) -> object:
     try:
         return parse_json(raw.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -43,7 +42,7 @@ def _check_content_type(content_type: str) -> None:
             raise BadRequest("The body must be UTF-8.")
 
 
-def _walk(value: Any, path: str, depth: int) -> None:
+def _walk(value: object, path: str, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise BadRequest("The body is nested too deeply.")
     if isinstance(value, dict):

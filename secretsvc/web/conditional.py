@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+
+from pyramid.response import Response
+
+from secretsvc.web.request import ServiceRequest
 
 #: An element of a list, which may be empty, with the comma behind it. A tag may hold commas.
 _ELEMENT = re.compile(r'[ \t]*(?:(?:W/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(,|\Z)')
 
 
-def revisions_known(request: Any) -> Callable[[int], bool] | None:
+def revisions_known(request: ServiceRequest) -> Callable[[int], bool] | None:
     """Tells of a revision whether the request names it, weak or strong; None where it names none.
 
     A header that is malformed is ignored.
@@ -35,12 +38,12 @@ def _tags(header: str) -> Iterator[str]:
     yield from found
 
 
-def set_tag(request: Any, rev: int) -> None:
+def set_tag(request: ServiceRequest, rev: int) -> None:
     """Names the revision that the answer shows."""
     request.response.headers["ETag"] = f'"{rev}"'
 
 
-def not_modified(request: Any, rev: int) -> Any:
+def not_modified(request: ServiceRequest, rev: int) -> Response:
     """The answer to a client that knows the revision: no body, and nothing that describes one."""
     set_tag(request, rev)
     response = request.response

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import colander
+from colander import SchemaNode
 
 from secretsvc.web.types import JsonSchema, Type, described
 
@@ -17,7 +17,7 @@ class ListOf(Type):
         super().__init__()
         self.item, self.minimum = item, minimum
 
-    def read(self, node: Any, value: Any) -> list[Any]:
+    def read(self, node: SchemaNode, value: object) -> list[object]:
         if not isinstance(value, list):
             raise colander.Invalid(node, "Must be an array.")
         if len(value) < self.minimum:
@@ -33,23 +33,12 @@ class ListOf(Type):
 class Items(Type):
     """An array of objects of one schema; it stands in answers only."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: object) -> None:
         super().__init__()
         self.schema = schema
 
     def json_schema(self) -> JsonSchema:
         return {"type": "array", "items": described(self.schema)}
-
-
-class Nullable(Type):
-    """An object of one schema, or null; it stands in answers only."""
-
-    def __init__(self, schema: Any) -> None:
-        super().__init__(nullable=True)
-        self.schema = schema
-
-    def json_schema(self) -> JsonSchema:
-        return {"anyOf": [described(self.schema), {"type": "null"}]}
 
 
 class MapOf(Type):
@@ -59,7 +48,7 @@ class MapOf(Type):
         super().__init__()
         self.name, self.item = name, item
 
-    def read(self, node: Any, value: Any) -> dict[str, Any]:
+    def read(self, node: SchemaNode, value: object) -> dict[str, object]:
         if not isinstance(value, dict):
             raise colander.Invalid(node, "Must be an object.")
         return _each(node, value.items(), self.item, self.name)
@@ -73,10 +62,10 @@ class MapOf(Type):
 
 
 def _each(
-    node: Any, members: Iterable[tuple[str, Any]], item: Type, name_type: Type | None = None
-) -> dict[str, Any]:
+    node: SchemaNode, members: Iterable[tuple[str, object]], item: Type, name_type: Type | None = None
+) -> dict[str, object]:
     """Every member read; all that fail, and those whose names do, are reported together, in their order."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     problems: dict[str, str | colander.Invalid] = {}
     for name, member in members:
         try:
@@ -90,7 +79,7 @@ def _each(
     return found
 
 
-def invalid(node: Any, problems: Mapping[str, str | colander.Invalid]) -> colander.Invalid:
+def invalid(node: SchemaNode, problems: Mapping[str, str | colander.Invalid]) -> colander.Invalid:
     """What is wrong with members of a node, by their names: a message, or what is wrong with their own."""
     found = colander.Invalid(node)
     for name, problem in problems.items():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from secretsvc.kernel.errors import Forbidden
 from secretsvc.kernel.origins import Origin, at_authority, parse_origin
 from secretsvc.kernel.refusals import Reason, facts
+from secretsvc.web.request import ServiceRequest
 
 
-def refuse_cross_site(request: Any, message: str) -> None:
+def refuse_cross_site(request: ServiceRequest, message: str) -> None:
     """Raises `Forbidden` with the message, or `ServerMisconfigured` where `PUBLIC_ORIGIN` is malformed."""
     environ, registry = request.environ, request.registry
     reason = cross_site(environ, registry.service_settings.public_origin)
@@ -21,7 +21,7 @@ def refuse_cross_site(request: Any, message: str) -> None:
     raise Forbidden(message)
 
 
-def cross_site(environ: Mapping[str, Any], public: Origin | None) -> Reason | None:
+def cross_site(environ: Mapping[str, str], public: Origin | None) -> Reason | None:
     """What says that another site asks. Clients that are no browser say nothing.
 
     `public` is the one origin of the pages where that is known; elsewhere the request's own host is taken,

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationConflictError, ConfigurationError
+from pyramid.registry import Registry
 
 _VIEW = "view"
 
 
 def declare(
-    config: Any, kind: str, name: str, register: Callable[[], None] | None = None, *, within: Any = None
+    config: Configurator,
+    kind: str,
+    name: str,
+    register: Callable[[], None] | None = None,
+    *,
+    within: object = None,
 ) -> None:
     """Declares a thing of a kind. Two of one name conflict, or two of one name within the same node class.
 
@@ -22,13 +28,13 @@ def declare(
     config.action(discriminator, register, introspectables=(listed,))
 
 
-def declared(registry: Any, kind: str) -> set[str]:
+def declared(registry: Registry, kind: str) -> set[str]:
     """The names of all that was declared of a kind."""
     category = registry.introspector.get_category(f"secretsvc {kind}", [])
     return {entry["introspectable"].title for entry in category}
 
 
-def commit(config: Any) -> None:
+def commit(config: Configurator) -> None:
     """Ends the configuration. Raises `ConfigurationError` with one line for the first conflict."""
     try:
         config.commit()
@@ -40,7 +46,7 @@ def commit(config: Any) -> None:
         ) from None
 
 
-def _name(discriminator: Any) -> str:
+def _name(discriminator: object) -> str:
     """What was declared twice, as it was called there."""
     kind, *parts = discriminator if isinstance(discriminator, tuple) else (str(discriminator),)
     if kind == _VIEW:

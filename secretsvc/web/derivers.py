@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-Deriver = TypeVar("Deriver", bound=Callable[..., Any])
+Deriver = TypeVar("Deriver", bound=Callable[..., object])
 
 
 def reads_option(name: str) -> Callable[[Deriver], Deriver]:

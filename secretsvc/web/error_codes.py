@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel import errors
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.web.declaring import declare
+from secretsvc.web.request import ServiceRequest
 
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 #: Of an error of which nothing better can be said.
@@ -23,7 +25,9 @@ class ErrorCode(NamedTuple):
     advice: str
 
 
-def add_error(config: Any, error: Any, status: int, advice: str = ADVICE) -> None:
+def add_error(
+    config: Configurator, error: type[SecretsvcError] | str, status: int, advice: str = ADVICE
+) -> None:
     """Directive: an error, by its code: its status, and what a page tells whoever meets it to do next.
 
     Two of one code conflict. Raises `ConfigurationError` for what is no error with a code and a message, and
@@ -46,13 +50,13 @@ def add_error(config: Any, error: Any, status: int, advice: str = ADVICE) -> Non
     declare(config, "error", code, lambda: codes.__setitem__(code, ErrorCode(status, advice)))
 
 
-def status_of(request: Any, error: SecretsvcError) -> int:
+def status_of(request: ServiceRequest, error: SecretsvcError) -> int:
     """The status of an error that was registered."""
     found: ErrorCode = request.registry.error_codes[error.code]
     return found.status
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the directive, and the errors of the specification by it."""
     config.registry.error_codes = {}
     config.add_directive("add_error", add_error)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
-from typing import Any
+from collections.abc import Callable, Container, Mapping
 
 import orjson
+from pyramid.config import Configurator
 from pyramid.exceptions import URLDecodeError
 from pyramid.httpexceptions import HTTPException
 from pyramid.renderers import render
@@ -23,15 +23,16 @@ from secretsvc.kernel.throttle import Throttle
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import Drawing, RelativeResponse
 
 #: Below it every answer is JSON; everything else is pages.
 JSON_PATHS = "/api/"
 
 
-def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
+def envelope(error: SecretsvcError, request_id: str) -> dict[str, object]:
     """The body of every answer that is not 2xx (specification, "Errors")."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message, "request_id": request_id}
+    body: dict[str, object] = {"code": error.code, "message": error.message, "request_id": request_id}
     if error.hint:
         body["hint"] = error.hint
     if error.issues:
@@ -39,26 +40,28 @@ def envelope(error: SecretsvcError, request_id: str) -> dict[str, Any]:
     return body
 
 
-def is_outside_api(environ: dict[str, Any]) -> bool:
+def is_outside_api(environ: Mapping[str, str]) -> bool:
     """Whether the path is that of a page, or of what pages are made of."""
     return not f"{environ['PATH_INFO']}/".startswith(JSON_PATHS)
 
 
-def error_response(error: SecretsvcError, request: Any) -> Response:
+def error_response(error: SecretsvcError, request: ServiceRequest) -> Response:
     """The answer to an error: the envelope for the API, a page for everything else."""
     if is_outside_api(request.environ):
         return Drawing(lambda: _answer(_page, error, request))
     return _answer(_document, error, request)
 
 
-def _answer(make: Callable[[SecretsvcError, Any], Response], error: SecretsvcError, request: Any) -> Response:
+def _answer(
+    make: Callable[[SecretsvcError, ServiceRequest], Response], error: SecretsvcError, request: ServiceRequest
+) -> Response:
     response = make(error, request)
     if isinstance(error, (RateLimited, Unavailable)):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
 
 
-def _document(error: SecretsvcError, request: Any) -> Response:
+def _document(error: SecretsvcError, request: ServiceRequest) -> Response:
     return RelativeResponse(
         body=orjson.dumps(envelope(error, request.request_id)),
         status=status_of(request, error),
@@ -67,7 +70,7 @@ def _document(error: SecretsvcError, request: Any) -> Response:
     )
 
 
-def _page(error: SecretsvcError, request: Any) -> Response:
+def _page(error: SecretsvcError, request: ServiceRequest) -> Response:
     status, advice = request.registry.error_codes[error.code]
     values = {"error": error, "status": status, "advice": advice, "request_id": request.request_id}
     response = RelativeResponse(
@@ -80,7 +83,7 @@ def _page(error: SecretsvcError, request: Any) -> Response:
     return response
 
 
-def translate(error: BaseException, request: Any) -> SecretsvcError:
+def translate(error: BaseException, request: ServiceRequest) -> SecretsvcError:
     """What the client is told of any exception; the request remembers what its line in the log tells."""
     told = _told(error, request.registry.error_codes)
     request.failure = unexpected(error, request) if isinstance(told, Internal) else expected(told)
@@ -98,12 +101,12 @@ def _told(error: BaseException, registered: Container[str]) -> SecretsvcError:
     return Internal()
 
 
-def exception_view(error: BaseException, request: Any) -> Response:
+def exception_view(error: BaseException, request: ServiceRequest) -> Response:
     """Every exception that passes the view."""
     return error_response(translate(error, request), request)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Catches everything; the more specific contexts replace Pyramid's own views of them."""
     config.include(".error_codes")
     config.registry.tracebacks = Throttle()

@@ -9,7 +9,9 @@ import logging
 import re
 import traceback
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pyramid.request import Request
 
 from secretsvc.kernel.errors import DecryptFailed, Internal, SecretsvcError, UnknownKid
 
@@ -82,7 +84,7 @@ def expected(error: SecretsvcError) -> Failure:
     return Failure(error.code, f"kid {kid}" if kid and _KID.fullmatch(kid) else None)
 
 
-def unexpected(error: BaseException, request: Any) -> Failure:
+def unexpected(error: BaseException, request: Request) -> Failure:
     """Anything else, whose traceback is logged at most once a minute for each place that it comes from."""
     failure = Failure(Internal.code, cause_of(error), place_of(error))
     before = request.registry.tracebacks.passes(f"{failure.place} {type(error).__qualname__}")

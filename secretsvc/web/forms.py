@@ -7,15 +7,15 @@ import hmac
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from multipart import MultipartError, MultipartParser, MultipartPart, parse_options_header
+from pyramid.request import Request
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import BadRequest, Forbidden, Issue, SecretsvcError, ValidationFailed
 from secretsvc.web.query import once, parse_urlencoded
-from secretsvc.web.schema import validate
+from secretsvc.web.schema import Body, Values, Variants, validate
 
 #: The field that carries the token.
 CSRF_FIELD = "csrf"
@@ -58,7 +58,7 @@ class Form:
         if self["confirm"].strip() != slug:
             raise ValidationFailed.at("confirm", "Type the slug as it stands above.")
 
-    def read(self, schema: Any, *fields: str, **known: Any) -> dict[str, Any]:
+    def read(self, schema: Body | Variants, *fields: str, **known: object) -> Values:
         """The named fields as the API's schema has them; a field left blank is null where null is allowed.
 
         `known` are values that are no text. Raises `ValidationFailed`.
@@ -66,10 +66,10 @@ class Form:
         typed = {name: self._typed(schema, name) for name in fields if name in self.values}
         return validate(schema, typed | known)
 
-    def _typed(self, schema: Any, name: str) -> str | None:
+    def _typed(self, schema: Body | Variants, name: str) -> str | None:
         text = unix_lines(self.values[name])
         with suppress(KeyError, AttributeError):
-            if not text.strip() and schema[name].typ.nullable:
+            if not text.strip() and isinstance(schema, Body) and schema[name].typ.nullable:
                 return None
         return text
 
@@ -86,7 +86,7 @@ def unix_lines(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def parse_form(request: Any) -> Form:
+def parse_form(request: Request) -> Form:
     """The fields of a request, files as text. Raises `BadRequest`, or `ValidationFailed`."""
     media, options = parse_options_header(request.headers.get("Content-Type", ""))
     if media == "application/x-www-form-urlencoded":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import uuid_utils
+from webob import Response
 
 REQUEST_ID_HEADER = "X-Request-Id"
 SECURITY_HEADERS: tuple[tuple[str, str], ...] = (
@@ -50,7 +50,7 @@ def request_id(offered: str | None) -> str:
     return new_request_id()
 
 
-def complete(response: Any, identifier: str, more: Mapping[str, str]) -> None:
+def complete(response: Response, identifier: str, more: Mapping[str, str]) -> None:
     """Gives a response the headers of this module and `more`, which replace those that are there.
 
     All at once: WebOb searches the whole list for each header that is set.

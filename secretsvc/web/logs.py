@@ -6,7 +6,6 @@ import json
 import logging
 import traceback
 from datetime import UTC, datetime
-from typing import Any
 
 
 class JsonFormatter(logging.Formatter):
@@ -18,7 +17,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line of ASCII, whatever the record holds."""
         moment = datetime.fromtimestamp(record.created, UTC)
-        document: dict[str, Any] = {
+        document: dict[str, object] = {
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from prometheus_client import CollectorRegistry, Counter, Histogram
+from pyramid.config import Configurator
 
 #: For whatever reached no view of ours: what the client wrote is no label.
 NOWHERE = "other"
@@ -43,7 +42,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Puts them on the registry, and has them told of every request."""
     metrics = config.registry.metrics = Metrics()
     config.registry.request_observers.append(metrics.observe)

@@ -6,16 +6,18 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import responses
-from typing import Any
 
+from colander import SchemaNode
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.web.answers import answer_schema
 from secretsvc.web.error_codes import ErrorCode
 from secretsvc.web.headers import REQUEST_ID_HEADER
+from secretsvc.web.request import ServiceRegistry
 from secretsvc.web.schema import Body, example_of, field_schema
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
-from secretsvc.web.types import described
+from secretsvc.web.types import JsonSchema, described
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
 
 EVERYWHERE = (400, 422, 500)
@@ -53,7 +55,7 @@ class Endpoint:
     package: str
 
 
-def endpoints(registry: Any) -> list[Endpoint]:
+def endpoints(registry: ServiceRegistry) -> list[Endpoint]:
     """Every operation of the API, in the order of their paths."""
     found_at = dict(node_paths(registry.tree))
     found = []
@@ -67,21 +69,18 @@ def endpoints(registry: Any) -> list[Endpoint]:
                     " not in the tree: hang it there by config.add_tree_child, or it below another"
                 )
             path, parameters = found_at[settings["context"]]
-            path += settings["name"] if settings["name"].startswith(":") else _below(settings["name"])
-            package = _wing(settings["callable"].__module__)
+            name = settings["name"]
+            path += name if not name or name.startswith(":") else f"/{name}"
+            package = _package(settings["callable"].__module__)
             found.append(Endpoint(path or "/", settings["context"], parameters, operation, package))
     return sorted(found, key=lambda endpoint: (endpoint.path, endpoint.operation.method))
 
 
-def _wing(module: str) -> str:
+def _package(module: str) -> str:
     """The package that declares an operation: in its `api`, a module or a folder, or another module."""
     parts = module.split(".")
     package = parts[: parts.index("api")] if "api" in parts else parts[:-1]
     return (package or parts)[-1]
-
-
-def _below(name: str) -> str:
-    return f"/{name}" if name else ""
 
 
 def node_paths(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[Node], ...]]]]:
@@ -97,9 +96,9 @@ def node_paths(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[N
             waiting.append((member, f"{path}/{{{member.parameter}}}", (*parameters, member)))
 
 
-def document(registry: Any, version: str) -> dict[str, Any]:
+def document(registry: ServiceRegistry, version: str) -> JsonSchema:
     """The whole description. Raises `ServerMisconfigured` where the assertion's names are malformed."""
-    paths: dict[str, dict[str, Any]] = defaultdict(dict)
+    paths: dict[str, JsonSchema] = defaultdict(dict)
     for endpoint in endpoints(registry):
         paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint)
     settings, codes = registry.service_settings, registry.error_codes
@@ -128,7 +127,7 @@ def document(registry: Any, version: str) -> dict[str, Any]:
     }
 
 
-def check_described(registry: Any) -> None:
+def check_described(registry: ServiceRegistry) -> None:
     """Describes every operation once. Raises `ConfigurationError` for one of which that cannot be done."""
     known = {status for status, _ in registry.error_codes.values()}
     for endpoint in endpoints(registry):
@@ -147,9 +146,9 @@ def check_described(registry: Any) -> None:
         _operation(endpoint)
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
+def _operation(endpoint: Endpoint) -> JsonSchema:
     operation = endpoint.operation
-    found: dict[str, Any] = {
+    found: JsonSchema = {
         "operationId": operation.operation_id,
         "summary": operation.summary,
         "description": _requirement(endpoint),
@@ -181,7 +180,7 @@ def _requirement(endpoint: Endpoint) -> str:
     return f"Requires the role `{role}` {where}."
 
 
-def _path_parameter(node: type[Node]) -> dict[str, Any]:
+def _path_parameter(node: type[Node]) -> JsonSchema:
     return {
         "name": node.parameter,
         "in": "path",
@@ -191,11 +190,11 @@ def _path_parameter(node: type[Node]) -> dict[str, Any]:
     }
 
 
-def _query_parameter(node: Any) -> dict[str, Any]:
+def _query_parameter(node: SchemaNode) -> JsonSchema:
     return {"name": node.name, "in": "query", "required": node.required, "schema": field_schema(node)}
 
 
-def _responses(operation: Operation) -> dict[str, Any]:
+def _responses(operation: Operation) -> JsonSchema:
     statuses = {*EVERYWHERE, *operation.errors}
     if operation.role is not PUBLIC:
         statuses |= {*AUTHENTICATED}
@@ -207,8 +206,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
     return found
 
 
-def _headers(operation: Operation) -> dict[str, Any]:
-    headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
+def _headers(operation: Operation) -> JsonSchema:
+    headers: JsonSchema = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
     if operation.status == 201 and operation.located:
         headers["Location"] = {"required": True, "schema": {"type": "string"}}
     if operation.tagged:
@@ -216,8 +215,8 @@ def _headers(operation: Operation) -> dict[str, Any]:
     return headers
 
 
-def _success(operation: Operation) -> dict[str, Any]:
-    found: dict[str, Any] = {"description": operation.summary, "headers": _headers(operation)}
+def _success(operation: Operation) -> JsonSchema:
+    found: JsonSchema = {"description": operation.summary, "headers": _headers(operation)}
     if operation.response is not None:
         found["content"] = {media: {"schema": _body(operation, media)} for media in operation.media}
     if operation.links:
@@ -231,21 +230,21 @@ def _success(operation: Operation) -> dict[str, Any]:
     return found
 
 
-def _body(operation: Operation, media: str) -> dict[str, Any]:
-    return described(operation.response) if media == "application/json" else {"type": "string"}
+def _body(operation: Operation, media: str) -> JsonSchema:
+    return answer_schema(operation.response) if media == "application/json" else {"type": "string"}
 
 
-def _error(status: int, known: Mapping[str, ErrorCode]) -> dict[str, Any]:
+def _error(status: int, known: Mapping[str, ErrorCode]) -> JsonSchema:
     codes = [code for code, mapped in known.items() if mapped.status == status]
-    headers: dict[str, Any] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
+    headers: JsonSchema = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
     if status in (429, 503):
         # Of the codes of 503 only UNAVAILABLE knows when.
         headers["Retry-After"] = {"required": status == 429, "schema": {"type": "integer", "minimum": 1}}
-    schema = {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": codes}}}]}
+    meaning = MEANINGS.get(status, responses.get(status, "A failure of its own kind"))
     return {
-        "description": MEANINGS.get(status, responses.get(status, "A failure of its own kind")),
+        "description": f"{meaning}: {', '.join(f'`{code}`' for code in codes)}",
         "headers": headers,
-        "content": {"application/json": {"schema": schema}},
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
 
 
@@ -256,7 +255,7 @@ BEARER = {
 }
 
 
-def _envelope(known: Mapping[str, ErrorCode]) -> dict[str, Any]:
+def _envelope(known: Mapping[str, ErrorCode]) -> JsonSchema:
     return {
         "type": "object",
         "properties": {

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypedDict
 from uuid import UUID
 
+from pyramid.config import Configurator
 from pyramid.events import BeforeRender
+from pyramid.interfaces import IViewDeriverInfo
 from pyramid.viewderivers import VIEW
 
 from secretsvc.kernel.authorization import Role
@@ -34,10 +36,11 @@ from secretsvc.web.failures import expected
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
 from secretsvc.web.shell import Link, Shell, Tab, macros
-from secretsvc.web.tree import PAGES, Node
+from secretsvc.web.tree import PAGES, N, Node
 from secretsvc.web.views import ANY_IDENTITY, SAFE_METHODS
 
 #: What a form draws its page again for; everything else has an error page of its own.
@@ -50,8 +53,6 @@ REFUSALS = (
     VersionConflict,
 )
 
-View = Callable[[Any, Any], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -59,7 +60,7 @@ class Page:
 
     role: Role | str
     method: str
-    redraw: View | None
+    redraw: Callable[..., object] | None
     single_statement: ClassVar[bool] = False
 
     @property
@@ -68,22 +69,35 @@ class Page:
         return self.method not in SAFE_METHODS
 
 
+class Drawn(TypedDict, Generic[N]):
+    """Of which nodes a page is and what draws it, for it and its forms: `config.add_form(view, **page)`."""
+
+    context: type[N]
+    template: str
+
+
 def add_page(
-    config: Any, view: View, *, context: Any, template: str | None = None, role: Role | str, name: str = ""
+    config: Configurator,
+    view: Callable[[N, ServiceRequest], object],
+    *,
+    context: type[N] | str,
+    template: str | None = None,
+    role: Role | str,
+    name: str = "",
 ) -> None:
     """Directive: a page of a node class, drawn by a template (`package:path.pt`) of what the view returns."""
     _add(config, view, context, template, name, Page(role, "GET", None))
 
 
 def add_form(
-    config: Any,
-    view: View,
+    config: Configurator,
+    view: Callable[[N, ServiceRequest], object],
     *,
-    context: Any,
+    context: type[N] | str,
     template: str | None = None,
     role: Role | str,
     name: str = "",
-    redraw: View | None = None,
+    redraw: Callable[[N, ServiceRequest], object] | None = None,
 ) -> None:
     """Directive: what a form sent by POST does.
 
@@ -94,7 +108,9 @@ def add_form(
     _add(config, view, context, template, name, Page(role, "POST", redraw))
 
 
-def _add(config: Any, view: View, context: Any, template: str | None, name: str, page: Page) -> None:
+def _add(
+    config: Configurator, view: object, context: object, template: str | None, name: str, page: Page
+) -> None:
     context = config.maybe_dotted(context)
     if page.method == "GET" and not name:
         config.registry.pages.add(context)
@@ -111,7 +127,7 @@ def _add(config: Any, view: View, context: Any, template: str | None, name: str,
 
 
 def add_navigation(
-    config: Any, label: str, path: str, *, role: Role | str = ANY_IDENTITY, order: int = 100
+    config: Configurator, label: str, path: str, *, role: Role | str = ANY_IDENTITY, order: int = 100
 ) -> None:
     """Directive: an entry of the shell's navigation, for those who hold the role at global scope.
 
@@ -127,13 +143,13 @@ def add_navigation(
 
 
 def add_tab(
-    config: Any,
+    config: Configurator,
     label: str,
     *,
-    context: Any,
+    context: type[N] | str,
     name: str = "",
     role: Role | str,
-    elsewhere: Callable[[Any], str] | None = None,
+    elsewhere: Callable[[N], str] | None = None,
     order: int = 100,
 ) -> None:
     """Directive: one of the pages of a node, shown as a tab to those who hold the role there.
@@ -141,14 +157,14 @@ def add_tab(
     It is a view of the node, by its name, or, with `elsewhere`, a path made of the node. Two of one label
     conflict.
     """
-    context = config.maybe_dotted(context)
-    tabs = config.registry.tabs[context]
+    node = config.maybe_dotted(context)
+    tabs = config.registry.tabs[node]
 
     def register() -> None:
         tabs.append(Tab(order, label, name, role, elsewhere))
         tabs.sort(key=lambda tab: (tab.order, tab.label))
 
-    declare(config, "tab", label, register, within=context)
+    declare(config, "tab", label, register, within=node)
 
 
 def see_other(path: str, done: str | None = None) -> RelativeResponse:
@@ -156,7 +172,7 @@ def see_other(path: str, done: str | None = None) -> RelativeResponse:
     return RelativeResponse(status=303, location=f"{path}?done={done}" if done else path)
 
 
-def cursor_of(request: Any) -> UUID | None:
+def cursor_of(request: ServiceRequest) -> UUID | None:
     """Where a list goes on, from the URL. Raises `ValidationFailed`."""
     query = parse_query(request.environ)
     found: UUID | None = (
@@ -166,13 +182,13 @@ def cursor_of(request: Any) -> UUID | None:
 
 
 @reads_option("page")
-def page_view(view: View, info: Any) -> View:
+def page_view(view: View, info: IViewDeriverInfo) -> View:
     """Declares the request, and refuses ill-formed path parameters and forms without an edge cache's name."""
     page: Page | None = info.options.get("page")
     if page is None:
         return view
 
-    def wrapper(context: Node, request: Any) -> Any:
+    def wrapper(context: Node, request: ServiceRequest) -> object:
         request.operation = page
         request.form = Form()
         issues = context.issues()
@@ -187,13 +203,13 @@ def page_view(view: View, info: Any) -> View:
     return wrapper
 
 
-def form_view(view: View, info: Any) -> View:
+def form_view(view: View, info: IViewDeriverInfo) -> View:
     """Reads a form, makes sure that it is its identity's own, and draws its page again after a refusal."""
     page: Page | None = info.options.get("page")
     if page is None or page.method in SAFE_METHODS:
         return view
 
-    def wrapper(context: Node, request: Any) -> Any:
+    def wrapper(context: Node, request: ServiceRequest) -> object:
         request.form = parse_form(request)
         _check_own(request)
         try:
@@ -206,7 +222,7 @@ def form_view(view: View, info: Any) -> View:
     return wrapper
 
 
-def _check_own(request: Any) -> None:
+def _check_own(request: ServiceRequest) -> None:
     """Passes for a form with a token of its identity. Raises `Forbidden`, which is noted."""
     call, offered = request.call, request.form[CSRF_FIELD]
     try:
@@ -217,7 +233,7 @@ def _check_own(request: Any) -> None:
         raise
 
 
-def _redrawn(redraw: View, context: Node, request: Any, error: SecretsvcError) -> Any:
+def _redrawn(redraw: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
     request.failure = expected(error)
     request.call.only_reads = True
     request.call.restart()
@@ -226,7 +242,7 @@ def _redrawn(redraw: View, context: Node, request: Any, error: SecretsvcError) -
     return redraw(context, request)
 
 
-def add_shell(event: Any) -> None:
+def add_shell(event: BeforeRender) -> None:
     """Gives every template the shell: its macros, and what its page may ask of the request."""
     if event["renderer_name"].endswith(".pt"):
         event["shell"], event["forms"] = macros("shell"), macros("forms")
@@ -236,7 +252,7 @@ def add_shell(event: Any) -> None:
         )
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the directives, the derivers and the shell."""
     config.registry.pages = set()
     config.registry.navigation = []

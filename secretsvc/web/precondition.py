@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from secretsvc.kernel.errors import BadRequest
+from secretsvc.web.request import ServiceRequest
 
 _REVISION = re.compile(r'(?:W/)?"(0|[1-9][0-9]{0,18})"')
 
 
-def expected_revision(request: Any, in_body: int | None) -> int | None:
+def expected_revision(request: ServiceRequest, in_body: int | None) -> int | None:
     """The revision that the client expects, None for any.
 
     `*` guards on existence only, which every write does. Raises `BadRequest` for a list, for anything
@@ -28,7 +28,7 @@ def expected_revision(request: Any, in_body: int | None) -> int | None:
     return in_header
 
 
-def refuse_precondition(request: Any) -> None:
+def refuse_precondition(request: ServiceRequest) -> None:
     """For writes that do not evaluate `If-Match`: ignoring it would be worse than refusing it."""
     if "HTTP_IF_MATCH" in request.environ:
         raise BadRequest("If-Match is not supported here.")

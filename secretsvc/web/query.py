@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from secretsvc.kernel.errors import BadRequest, ValidationFailed
@@ -10,7 +10,7 @@ from secretsvc.kernel.errors import BadRequest, ValidationFailed
 MAX_PARAMETERS = 100
 
 
-def parse_query(environ: dict[str, Any]) -> dict[str, str]:
+def parse_query(environ: Mapping[str, str]) -> dict[str, str]:
     """The parameters of a request. Raises `BadRequest`, or `ValidationFailed` for one given twice."""
     raw = environ.get("QUERY_STRING", "")
     # WSGI hands over bytes in the guise of Latin-1.

@@ -7,19 +7,21 @@ the transaction ends, and only then is it drawn. So templates cannot read the da
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from pyramid.interfaces import IViewDeriverInfo
 from pyramid.renderers import RendererHelper
 from pyramid.response import Response
 
 from secretsvc.web.derivers import reads_option
+from secretsvc.web.request import ServiceRequest, View
+from secretsvc.web.tree import Node
 
 
 class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own
     """A response whose `Location` stays relative: made absolute, it would repeat the client's `Host`."""
 
     @staticmethod
-    def _make_location_absolute(_environ: Any, value: str) -> str:
+    def _make_location_absolute(_environ: object, value: str) -> str:
         return value
 
 
@@ -37,13 +39,13 @@ def drawn(response: Response) -> Response:
 
 
 @reads_option("page")
-def drawing_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
+def drawing_view(view: View, info: IViewDeriverInfo) -> View:
     """View deriver: of what a page's view returns for its template it makes a `Drawing`."""
     template: RendererHelper | None = info.options["renderer"]
     if info.options.get("page") is None or template is None:
         return view
 
-    def wrapper(context: Any, request: Any) -> Any:
+    def wrapper(context: Node, request: ServiceRequest) -> object:
         result = view(context, request)
         if not isinstance(result, Mapping):
             return result

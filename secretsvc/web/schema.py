@@ -9,9 +9,10 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import colander
+from colander import SchemaNode
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.web.containers import Items, ListOf, MapOf, Nullable, invalid
+from secretsvc.web.containers import Items, ListOf, MapOf, invalid
 from secretsvc.web.types import (
     Anything,
     Boolean,
@@ -28,7 +29,6 @@ from secretsvc.web.types import (
 )
 
 __all__ = [
-    "CURSOR",
     "DESCRIPTION",
     "NAME",
     "NOTHING",
@@ -46,7 +46,6 @@ __all__ = [
     "ListOf",
     "ListQuery",
     "MapOf",
-    "Nullable",
     "Slug",
     "Text",
     "Type",
@@ -58,13 +57,15 @@ __all__ = [
     "validate",
 ]
 
+#: What was read, by the names of the fields: each is of the type that its schema says.
+Values = dict[str, Any]
 REQUIRED = "Required."
 
 
 class Object(colander.Mapping):  # type: ignore[misc]  # it has no types of its own
     """A mapping of known names. Colander's own reports the unknown ones and then nothing else."""
 
-    def deserialize(self, node: Any, cstruct: Any) -> Any:
+    def deserialize(self, node: SchemaNode, cstruct: object) -> object:
         """The fields that were read. Raises `colander.Invalid`."""
         if cstruct is colander.null:
             return colander.null
@@ -83,14 +84,14 @@ class Object(colander.Mapping):  # type: ignore[misc]  # it has no types of its 
         return found
 
 
-def _unknown(values: Mapping[str, Any], known: Container[str]) -> dict[str, str]:
+def _unknown(values: Mapping[str, object], known: Container[str]) -> dict[str, str]:
     return {name: "Unknown field." for name in values if name not in known}
 
 
 class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of its own
     """A JSON object or a query string; an unknown field is an issue."""
 
-    def schema_type(self) -> Any:
+    def schema_type(self) -> Object:
         return Object()
 
     def json_schema(self) -> JsonSchema:
@@ -103,10 +104,11 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
         }
 
 
-def field_schema(node: Any) -> JsonSchema:
+def field_schema(node: SchemaNode) -> JsonSchema:
     """The JSON Schema of one field, with its default. Raises as `described`."""
     found = described(node if isinstance(node, Body) else node.typ)
-    if node.missing not in (colander.required, colander.drop):
+    # What is left out is null is nothing that a client could send.
+    if node.missing not in (colander.required, colander.drop, None):
         found["default"] = node.missing
     return found
 
@@ -117,11 +119,11 @@ class Variants:
     def __init__(self, field: str, schemas: Mapping[str, Body]) -> None:
         self.field, self.schemas = field, schemas
 
-    def deserialize(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def deserialize(self, values: Mapping[str, object]) -> dict[str, object]:
         """As a schema does. Raises `colander.Invalid`."""
         chosen = values.get(self.field)
         if isinstance(chosen, str) and chosen in self.schemas:
-            found: dict[str, Any] = self.schemas[chosen].deserialize(values)
+            found: dict[str, object] = self.schemas[chosen].deserialize(values)
             return found
         due = f"Must be one of {', '.join(self.schemas)}." if self.field in values else REQUIRED
         # Which fields are due is open then, but not which are in none of the schemas.
@@ -133,18 +135,18 @@ class Variants:
         return {"oneOf": [described(schema) for schema in self.schemas.values()]}
 
 
-def optional(type_: Type, **options: Any) -> Any:
+def optional(type_: Type, **options: object) -> SchemaNode:
     """A field that may be left out; it is then absent from the result unless `missing` says otherwise."""
     options.setdefault("missing", colander.drop)
     return colander.SchemaNode(type_, **options)
 
 
-def required(type_: Type, **options: Any) -> Any:
-    """A field that must be there."""
+def required(type_: Type, **options: object) -> SchemaNode:
+    """A field that must be there; `example` is its own where that of its type would be refused."""
     return colander.SchemaNode(type_, missing_msg=REQUIRED, **options)
 
 
-def example_of(schema: Any) -> Any:
+def example_of(schema: object) -> object:
     """A value that the schema takes, for the documentation."""
     if isinstance(schema, Variants):
         return example_of([*schema.schemas.values()][-1])
@@ -154,29 +156,30 @@ def example_of(schema: Any) -> Any:
         return [example_of(schema.item)]
     if isinstance(schema, MapOf):
         return {example_of(schema.name): example_of(schema.item)}
-    if isinstance(schema, colander.SchemaType):
-        return getattr(schema, "example", None)
-    return {
-        node.name: example_of(node if isinstance(node, Body) else node.typ)
-        for node in schema.children
-        if node.required
-    }
+    if isinstance(schema, SchemaNode):
+        return {node.name: _example_of_field(node) for node in schema.children if node.required}
+    return getattr(schema, "example", None)
 
 
-def validate(schema: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _example_of_field(node: SchemaNode) -> object:
+    own = getattr(node, "example", None)
+    return own if own is not None else example_of(node if isinstance(node, Body) else node.typ)
+
+
+def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
     """The values in the schema's types.
 
     Raises `ValidationFailed` with every issue (contract 2): at each level those of known fields in the
     order of the schema, then unknown fields in the order in which they came.
     """
     try:
-        found: dict[str, Any] = schema.deserialize(values)
+        found: dict[str, object] = schema.deserialize(values)
     except colander.Invalid as error:
         raise ValidationFailed(issues=tuple(_issues(error, ""))) from None
     return found
 
 
-def _issues(error: Any, path: str) -> Iterator[Issue]:
+def _issues(error: colander.Invalid, path: str) -> Iterator[Issue]:
     if error.children:
         for child in error.children:
             yield from _issues(child, _join(path, child.node.name))
@@ -193,7 +196,6 @@ NOTHING = Body()
 
 NAME = Text(minimum=1, maximum=256, strip=True)
 DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
-CURSOR = Text(maximum=64, nullable=True)
 ROLE = Choice("reader", "writer", "admin")
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
+from pyramid.config import Configurator
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, administered, decide, sees
 from secretsvc.web.declaring import declare
-from secretsvc.web.forms import CSRF_FIELD, form_token, shown
+from secretsvc.web.forms import CSRF_FIELD, Form, form_token, shown
 from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
 
@@ -43,7 +45,7 @@ class ErrorLink(NamedTuple):
     """A link on the page of an error; its path is made of the request and the id that it is logged under."""
 
     label: str
-    path: Callable[[Any, str], str]
+    path: Callable[[ServiceRequest, str], str]
     role: Role | str
 
 
@@ -54,7 +56,7 @@ class Tab(NamedTuple):
     label: str
     name: str
     role: Role | str
-    elsewhere: Callable[[Any], str] | None
+    elsewhere: Callable[..., str] | None
 
 
 class Crumb(NamedTuple):
@@ -64,7 +66,7 @@ class Crumb(NamedTuple):
     path: str | None
 
 
-def macros(name: str) -> Any:
+def macros(name: str) -> object:
     """The macros of one of the shell's templates: `shell`, or `forms`."""
     return get_renderer(f"secretsvc.web:templates/{name}.pt").implementation().macros
 
@@ -76,14 +78,15 @@ class Shell:
     mask = MASK
     shown = staticmethod(shown)
 
-    def __init__(self, request: Any, context: Any) -> None:
+    def __init__(self, request: ServiceRequest, context: object) -> None:
         self.request = request
         self.context = context if isinstance(context, Node) else None
         #: None on the error page of a request that nobody was proven to have sent.
-        self.call: Any = getattr(request, "call", None)
+        self.call = request.call
+        self._admitted = call_of(request) is not None
 
     @property
-    def form(self) -> Any:
+    def form(self) -> Form:
         """What was typed into the page's form, and what was wrong with it."""
         return self.request.form
 
@@ -95,7 +98,7 @@ class Shell:
     @property
     def navigation(self) -> Iterator[Link]:
         """The entries that the caller may follow."""
-        if self.call is None:
+        if not self._admitted:
             return iter(())
         return (link for link in self.request.registry.navigation if self._holds(link.role, GLOBAL))
 
@@ -146,13 +149,13 @@ class Shell:
         """The parameters of the URL."""
         return parse_query(self.request.environ)
 
-    def with_query(self, path: str, **changes: Any) -> str:
+    def with_query(self, path: str, **changes: object) -> str:
         """A URL of a path with the present parameters and some changes; None takes one away."""
         kept = {name: value for name, value in self.query.items() if name != "done"}
         merged = {name: value for name, value in (kept | changes).items() if value is not None}
         return f"{path}?{urlencode(merged)}" if merged else path
 
-    def path(self, *names: Any) -> str:
+    def path(self, *names: object) -> str:
         """The path of the page's node, and of what hangs below it."""
         base = self.context.path(PAGES) if self.context is not None else "/"
         return "/".join([base.rstrip("/"), *map(str, names)]) or "/"
@@ -169,12 +172,12 @@ class Shell:
     @property
     def administers(self) -> bool:
         """Whether the caller is an admin at any scope."""
-        return self.call is not None and self.may(ADMIN_SOMEWHERE)
+        return self._admitted and self.may(ADMIN_SOMEWHERE)
 
     @property
     def error_links(self) -> Iterator[ErrorLink]:
         """What leads on from an error, for those who may follow it."""
-        if self.call is None:
+        if not self._admitted:
             return iter(())
         return (link for link in self.request.registry.error_links if self._holds(link.role, GLOBAL))
 
@@ -217,7 +220,7 @@ def _moment(milliseconds: int) -> datetime:
         return datetime.max.replace(tzinfo=UTC)
 
 
-def add_done(config: Any, word: str, text: str) -> None:
+def add_done(config: Configurator, word: str, text: str) -> None:
     """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict."""
 
     def register() -> None:
@@ -226,7 +229,9 @@ def add_done(config: Any, word: str, text: str) -> None:
     declare(config, "done", word, register)
 
 
-def add_error_link(config: Any, label: str, path: Callable[[Any, str], str], *, role: Role | str) -> None:
+def add_error_link(
+    config: Configurator, label: str, path: Callable[[ServiceRequest, str], str], *, role: Role | str
+) -> None:
     """Directive: a link on the page of an error, for those who hold the role at global scope.
 
     Its path is made of the request and the request's id. Two of one label conflict.
@@ -239,7 +244,7 @@ def add_error_link(config: Any, label: str, path: Callable[[Any, str], str], *, 
     declare(config, "error link", label, register)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the directives, and the words of every package."""
     config.registry.done = {}
     config.registry.error_links = []

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
 import colander
+from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 from pyramid.interfaces import ITraverser
+from pyramid.request import Request
 from pyramid.traversal import ResourceTreeTraverser
 from zope.interface import implementer
 
@@ -101,6 +103,9 @@ class Node:
         return path + below or "/"
 
 
+N = TypeVar("N", bound=Node)
+
+
 class IdNode(Node):
     """A node that an id names."""
 
@@ -156,14 +161,14 @@ class Traverser:
     def __init__(self, root: Node) -> None:
         self.root = root
 
-    def __call__(self, request: Any) -> dict[str, Any]:
+    def __call__(self, request: Request) -> dict[str, object]:
         # A target need not be a path at all: `OPTIONS *`, `CONNECT host:port`.
         if request.matched_route is None:
             raise NotFound()
         mount = MOUNTS.get(request.matched_route.name)
         if mount is None:
             # Static files have routes of their own, and no node in the tree.
-            own_route: dict[str, Any] = ResourceTreeTraverser(self.root)(request)
+            own_route: dict[str, object] = ResourceTreeTraverser(self.root)(request)
             return own_route
         resolved = resolve(self.root, request.path_info[len(mount) :])
         return {
@@ -177,19 +182,21 @@ class Traverser:
         }
 
 
-def add_tree_child(config: Any, parent: Any, name: str, child: Any) -> None:
+def add_tree_child(
+    config: Configurator, parent: type[Node] | str, name: str, child: type[Node] | str
+) -> None:
     """Directive: adds a node class below another's, by a fixed name. Two of one name conflict.
 
     Raises `ConfigurationError` where a name below it is of a type that cannot be described.
     """
-    parent, child = config.maybe_dotted(parent), config.maybe_dotted(child)
+    above, below = config.maybe_dotted(parent), config.maybe_dotted(child)
     tree: Tree = config.registry.tree
-    _check_described(child)
+    _check_described(below)
 
     def register() -> None:
-        tree.children[parent][name] = child
+        tree.children[above][name] = below
 
-    declare(config, "tree child", name, register, within=parent)
+    declare(config, "tree child", name, register, within=above)
 
 
 def _check_described(node: type[Node] | None) -> None:
@@ -201,12 +208,12 @@ def _check_described(node: type[Node] | None) -> None:
         node = node.member
 
 
-def root_factory(tree: Tree) -> Callable[[Any], Root]:
+def root_factory(tree: Tree) -> Callable[[Request], Root]:
     """A Pyramid root factory."""
     return lambda _request: Root(None, "", tree)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Sets up the tree, its two mounts and the directive."""
     config.registry.tree = Tree()
     config.set_root_factory(root_factory(config.registry.tree))
@@ -215,6 +222,6 @@ def includeme(config: Any) -> None:
     config.add_route(API, MOUNTS[API] + _REST)
 
 
-def add_pages_mount(config: Any) -> None:
+def add_pages_mount(config: Configurator) -> None:
     """Mounts the pages; last, because it matches every path."""
     config.add_route(PAGES, MOUNTS[PAGES] + _REST)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from pyramid.response import FileResponse
+from pyramid.config import Configurator
+from pyramid.response import FileResponse, Response
 from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.addresses import client_address
@@ -13,14 +11,15 @@ from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
 from secretsvc.web.admitted import hold_until_sent, release
 from secretsvc.web.errors import error_response, is_outside_api, translate
 from secretsvc.web.headers import complete, request_id
+from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest
 from secretsvc.web.responses import drawn
 from secretsvc.web.tree import API, MOUNTS, Root, resolve
 
 
-def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., Any]:
+def ingress_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
     """Outermost: nothing leaves without the envelope and the headers."""
 
-    def tween(request: Any) -> Any:
+    def tween(request: ServiceRequest) -> Response:
         request.request_id = request_id(request.environ.get("HTTP_X_REQUEST_ID"))
         try:
             response = _answer(request)
@@ -32,7 +31,7 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
             raise
         return response
 
-    def _answer(request: Any) -> Any:
+    def _answer(request: ServiceRequest) -> Response:
         try:
             request.client_address = _client_address(request, registry)
             return drawn(handler(request))
@@ -42,13 +41,13 @@ def ingress_tween(handler: Callable[..., Any], registry: Any) -> Callable[..., A
     return tween
 
 
-def _client_address(request: Any, registry: Any) -> str | None:
+def _client_address(request: ServiceRequest, registry: ServiceRegistry) -> str | None:
     """Raises `ServerMisconfigured`."""
     environ, trusted = request.environ, registry.service_settings.trusted_proxies
     return client_address(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""), trusted)
 
 
-def _may_hold_values(request: Any, response: Any, registry: Any) -> bool:
+def _may_hold_values(request: ServiceRequest, response: Response, registry: ServiceRegistry) -> bool:
     """Whether no cache may keep the answer: of the API those of the routes that return values.
 
     And every page, what comes of a form, and their errors, so that no page can be forgotten: a value that was
@@ -59,7 +58,7 @@ def _may_hold_values(request: Any, response: Any, registry: Any) -> bool:
     return _reveals(request, registry)
 
 
-def _reveals(request: Any, registry: Any) -> bool:
+def _reveals(request: ServiceRequest, registry: ServiceRegistry) -> bool:
     """Whether the path is one of those that return values, however far the request came.
 
     An unauthenticated request is refused before it is routed; the tree needs no database to tell where
@@ -79,7 +78,7 @@ def _reveals(request: Any, registry: Any) -> bool:
     return (type(node), view_name) in registry.revealing
 
 
-def _plaintext_headers(registry: Any) -> dict[str, str]:
+def _plaintext_headers(registry: ServiceRegistry) -> dict[str, str]:
     """Specification, "Plaintext-returning routes"; the two names are the deployment's (contract 1)."""
     settings = registry.service_settings
     headers = {"Cache-Control": "no-store, no-cache, must-revalidate, private"}
@@ -92,6 +91,6 @@ def _plaintext_headers(registry: Any) -> dict[str, str]:
     return headers
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Installs the tween outermost."""
     config.add_tween(f"{__name__}.ingress_tween", under=INGRESS)

@@ -11,22 +11,25 @@ from typing import Any
 from uuid import UUID
 
 import colander
+from colander import SchemaNode
 from pyramid.exceptions import ConfigurationError
 
-from secretsvc.kernel.grammar import SLUG, SLUG_LENGTH, is_slug
+from secretsvc.kernel.described import MAX_INTEGER
+from secretsvc.kernel.grammar import NO_NUL, NOT_BLANK, SLUG, SLUG_LENGTH, is_slug
 from secretsvc.kernel.ids import read_id
 
-MAX_INTEGER = 2**53 - 1
 NUL = "\x00"
-UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-# Python counts the separators among white space, ECMAScript does not.
-NO_NUL = "^[^\\u0000]*$"
-NOT_BLANK = "^[^\\u0000]*[^\\s\\u0000\\u001c-\\u001f\\u0085\\ufeff][^\\u0000]*$"
 
 JsonSchema = dict[str, Any]
+NULL = {"type": "null"}
+UUID_SCHEMA: JsonSchema = {
+    "type": "string",
+    "format": "uuid",
+    "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+}
 
 
-def described(what: Any) -> JsonSchema:
+def described(what: object) -> JsonSchema:
     """The JSON Schema of a type or a schema, which is asked for it; of a nullable one with null.
 
     Raises `ConfigurationError` with the name of one that has no method `json_schema`.
@@ -38,15 +41,15 @@ def described(what: Any) -> JsonSchema:
             " secretsvc.web.schema.Type and return its JSON Schema there"
         )
     found: JsonSchema = what.json_schema()
-    return _or_null(found) if getattr(what, "nullable", False) else found
+    return or_null(found) if getattr(what, "nullable", False) else found
 
 
-def _or_null(found: JsonSchema) -> JsonSchema:
-    # Alternatives name null among them where they mean it.
+def or_null(found: JsonSchema) -> JsonSchema:
+    """As well as null."""
     if "anyOf" in found:
-        return found
-    if "type" not in found:
-        return {"anyOf": [found, {"type": "null"}]}
+        return {"anyOf": [*(one for one in found["anyOf"] if one != NULL), NULL]}
+    if "type" not in found or "properties" in found:
+        return {"anyOf": [found, NULL]}
     if "enum" in found:
         found = found | {"enum": [*found["enum"], None]}
     return found | {"type": [found["type"], "null"]}
@@ -58,12 +61,12 @@ class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its
     A subclass reads, and has a method `json_schema` that describes what it reads, null aside.
     """
 
-    example: Any = None
+    example: object = None
 
     def __init__(self, *, nullable: bool = False) -> None:
         self.nullable = nullable
 
-    def deserialize(self, node: Any, cstruct: Any) -> Any:
+    def deserialize(self, node: SchemaNode, cstruct: object) -> object:
         if cstruct is colander.null:
             return colander.null
         if cstruct is None:
@@ -72,7 +75,7 @@ class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its
             raise colander.Invalid(node, "Must not be null.")
         return self.read(node, cstruct)
 
-    def read(self, node: Any, value: Any) -> Any:
+    def read(self, node: SchemaNode, value: object) -> object:
         """The value, or `colander.Invalid`."""
         raise colander.Invalid(node, "Not readable.")
 
@@ -88,7 +91,7 @@ class Text(Type):
         super().__init__(nullable=nullable)
         self.minimum, self.maximum, self.strip = minimum, maximum, strip
 
-    def read(self, node: Any, value: Any) -> str:
+    def read(self, node: SchemaNode, value: object) -> str:
         if not isinstance(value, str):
             raise colander.Invalid(node, "Must be a string.")
         text = value.strip() if self.strip else value
@@ -112,7 +115,7 @@ class Slug(Type):
 
     example = "shop"
 
-    def read(self, node: Any, value: Any) -> str:
+    def read(self, node: SchemaNode, value: object) -> str:
         if not isinstance(value, str) or not is_slug(value):
             raise colander.Invalid(node, "Must be a slug.")
         return value
@@ -122,23 +125,18 @@ class Slug(Type):
 
 
 class Identifier(Type):
-    """An id: a UUID in its usual spelling. In answers one of a few `literals` may stand for it."""
+    """An id: a UUID in its usual spelling."""
 
     example = "0190163d-8694-739b-aea5-966c26f8ad91"
 
-    def __init__(self, *, nullable: bool = False, literals: tuple[str, ...] = ()) -> None:
-        super().__init__(nullable=nullable)
-        self.literals = literals
-
-    def read(self, node: Any, value: Any) -> UUID:
+    def read(self, node: SchemaNode, value: object) -> UUID:
         found = read_id(value)
         if found is None:
             raise colander.Invalid(node, "Must be an id.")
         return found
 
     def json_schema(self) -> JsonSchema:
-        found = {"type": "string", "format": "uuid", "pattern": UUID_PATTERN}
-        return {"anyOf": [found, {"enum": list(self.literals)}]} if self.literals else found
+        return dict(UUID_SCHEMA)
 
 
 class Integer(Type):
@@ -150,12 +148,12 @@ class Integer(Type):
         super().__init__(nullable=nullable)
         self.minimum, self.maximum = minimum, maximum
 
-    def read(self, node: Any, value: Any) -> int:
+    def read(self, node: SchemaNode, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise colander.Invalid(node, "Must be an integer.")
         return self.bounded(node, value)
 
-    def bounded(self, node: Any, value: int) -> int:
+    def bounded(self, node: SchemaNode, value: int) -> int:
         """The value if it is within bounds."""
         if not self.minimum <= value <= self.maximum:
             raise colander.Invalid(node, f"Must be {self.minimum} to {self.maximum}.")
@@ -168,8 +166,8 @@ class Integer(Type):
 class IntegerText(Integer):
     """An integer of a query string: plain ASCII digits."""
 
-    def read(self, node: Any, value: Any) -> int:
-        if not (value.isascii() and value.isdigit() and len(value) <= 16):
+    def read(self, node: SchemaNode, value: object) -> int:
+        if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16):
             raise colander.Invalid(node, "Must be an integer.")
         return self.bounded(node, int(value))
 
@@ -179,7 +177,7 @@ class Boolean(Type):
 
     example = False
 
-    def read(self, node: Any, value: Any) -> bool:
+    def read(self, node: SchemaNode, value: object) -> bool:
         if not isinstance(value, bool):
             raise colander.Invalid(node, "Must be true or false.")
         return value
@@ -202,7 +200,7 @@ class Choice(Type):
         found.choices = choices
         return found
 
-    def read(self, node: Any, value: Any) -> str:
+    def read(self, node: SchemaNode, value: object) -> str:
         if not isinstance(value, str) or value not in self.choices:
             raise colander.Invalid(node, f"Must be one of {', '.join(self.choices)}.")
         return value
@@ -216,7 +214,7 @@ class Choice(Type):
 class Anything(Type):
     """Any JSON; it stands in answers only."""
 
-    def read(self, node: Any, value: Any) -> Any:
+    def read(self, node: SchemaNode, value: object) -> object:
         return value
 
     def json_schema(self) -> JsonSchema:

@@ -6,28 +6,28 @@ permission check, the strict input.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Required, TypedDict, TypeVar, Unpack
 
 import orjson
-from pyramid.config import PHASE3_CONFIG
+from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
-from pyramid.interfaces import IRequestExtensions, IRequestFactory
-from pyramid.request import Request
+from pyramid.interfaces import IRendererInfo, IViewDeriverInfo
 from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
+from secretsvc.web.answers import answer_schema
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.declaring import declare
 from secretsvc.web.derivers import reads_option
 from secretsvc.web.query import parse_query
-from secretsvc.web.schema import NOTHING, validate
-from secretsvc.web.tree import API, MOUNTS, Node, Root
+from secretsvc.web.request import ServiceRequest, View
+from secretsvc.web.schema import NOTHING, Body, Variants, validate
+from secretsvc.web.tree import API, MOUNTS, N, Node, Root
 from secretsvc.web.types import described
 
 PUBLIC = NO_PERMISSION_REQUIRED
@@ -40,6 +40,8 @@ ADMIN_SOMEWHERE = "admin somewhere"
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
+R = TypeVar("R")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
@@ -49,11 +51,11 @@ class Operation:
     summary: str
     #: What the node's scope must grant, or one of this module's names.
     role: Role | str
-    response: Any
+    response: object
     method: str = "GET"
     status: int = 200
-    body: Any = None
-    query: Any = NOTHING
+    body: Body | Variants | None = None
+    query: Body = NOTHING
     #: A read of values: it writes an audit record, takes the plaintext headers, is refused across sites.
     reveals: bool = False
     #: Whether it reads secrets by a single statement, for which autocommit suffices.
@@ -62,7 +64,7 @@ class Operation:
     errors: tuple[int, ...] = ()
     #: What can be asked next with what a creation answered: operation id -> parameter -> field.
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    media: tuple[str, ...] = ("application/json",)
+    media: Collection[str] = ("application/json",)
     #: Whether the answer to a creation says where it is.
     located: bool = True
     #: Whether answers carry an `ETag`.
@@ -71,7 +73,7 @@ class Operation:
     expects_revision: bool = False
     #: What else is wrong with a body that is refused, by rules that its schema does not know: of the node,
     #: the request and the JSON.
-    also_judged: Callable[[Any, Any, Mapping[str, Any]], tuple[Issue, ...]] | None = None
+    also_judged: Callable[..., tuple[Issue, ...]] | None = None
 
     @property
     def writes(self) -> bool:
@@ -79,25 +81,54 @@ class Operation:
         return self.reveals or self.method not in SAFE_METHODS
 
 
-def add_api_view(config: Any, view: Any, *, context: Any, name: str = "", **declared: Any) -> None:
+class Declaration(TypedDict, total=False):
+    """The fields of `Operation`, as keywords of `add_api_view`."""
+
+    operation_id: Required[str]
+    summary: Required[str]
+    role: Required[Role | str]
+    response: Required[object]
+    method: str
+    status: int
+    body: Body | Variants
+    query: Body
+    reveals: bool
+    single_statement: bool
+    errors: tuple[int, ...]
+    links: Mapping[str, Mapping[str, str]]
+    media: Collection[str]
+    located: bool
+    tagged: bool
+    expects_revision: bool
+    also_judged: Callable[..., tuple[Issue, ...]]
+
+
+def add_api_view(
+    config: Configurator,
+    view: Callable[[N, ServiceRequest], object],
+    *,
+    context: type[N] | str,
+    name: str = "",
+    **declared: Unpack[Declaration],
+) -> None:
     """Directive: one operation of the API, on a node class, under a view or `:verb` name.
 
     What it declares are the fields of `Operation`. Raises `ConfigurationError` where one of its schemas
     cannot be described.
     """
-    context = config.maybe_dotted(context)
+    node: type[Node] = config.maybe_dotted(context)
     operation = Operation(**declared)
     _check_described(operation)
     declare(config, "operation", operation.operation_id)
     if name.startswith(":"):
-        config.registry.tree.verbs[context].add(name[1:])
+        config.registry.tree.verbs[node].add(name[1:])
     if operation.reveals:
-        config.registry.revealing.add((context, name))
-    if operation.role is PUBLIC and context is Root:
+        config.registry.revealing.add((node, name))
+    if operation.role is PUBLIC and node is Root:
         config.registry.public_paths.add(MOUNTS[API] + name)
     config.add_view(
         view,
-        context=context,
+        context=node,
         name=name,
         route_name=API,
         request_method=operation.method,
@@ -112,19 +143,19 @@ def _check_described(operation: Operation) -> None:
         schema = getattr(operation, part)
         try:
             if schema is not None:
-                described(schema)
+                _ = answer_schema(schema) if part == "response" else described(schema)
         except ConfigurationError as error:
             raise ConfigurationError(f"{part} of the operation {operation.operation_id}: {error}") from None
 
 
 @reads_option("operation")
-def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
+def declared_view(view: View, info: IViewDeriverInfo) -> View:
     """Declares the request, and refuses ill-formed path parameters and cross-site reads of values."""
     operation: Operation | None = info.options.get("operation")
     if operation is None:
         return view
 
-    def wrapper(context: Any, request: Any) -> Any:
+    def wrapper(context: Node, request: ServiceRequest) -> object:
         request.operation = operation
         issues = context.issues()
         if issues:
@@ -136,19 +167,19 @@ def declared_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
     return wrapper
 
 
-def _before_values(request: Any) -> None:
+def _before_values(request: ServiceRequest) -> None:
     """Raises `Forbidden`, or `ServerMisconfigured` where the answer could not name its edge cache."""
     refuse_cross_site(request, "Values are not served to other sites.")
     _ = request.registry.service_settings.edge_cache_header
 
 
-def input_view(view: Callable[..., Any], info: Any) -> Callable[..., Any]:
+def input_view(view: View, info: IViewDeriverInfo) -> View:
     """Validates the input before the view sees it, as `query_values` and `body_values` of the request."""
     operation: Operation | None = info.options.get("operation")
     if operation is None:
         return view
 
-    def wrapper(context: Any, request: Any) -> Any:
+    def wrapper(context: Node, request: ServiceRequest) -> object:
         request.query_values = validate(operation.query, parse_query(request.environ))
         request.response.status_int = operation.status
         if operation.body is None:
@@ -174,56 +205,19 @@ def _refused_for(error: SecretsvcError, more: tuple[Issue, ...]) -> SecretsvcErr
     return ValidationFailed(issues=error.issues + more) if more else error
 
 
-def created_at(request: Any, collection: Node, name: object, resource: Any) -> Any:
+def created_at(request: ServiceRequest, collection: Node, name: object, resource: R) -> R:
     """The answer to a creation: the resource, and where it is, relative to the host."""
     request.response.headers["Location"] = f"{collection.path()}/{name}"
     return resource
 
 
-class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its own
-    """A request with what tweens and derivers put there for those inside of them.
-
-    Declared, or WebOb would look for it everywhere else first.
-    """
-
-    # WebOb writes a larger body to disk, with the values in it.
-    request_body_tempfile_limit = sys.maxsize
-    request_id: str = ""
-    #: Where it came from, if the proxies that say so are trusted.
-    client_address: str | None = None
-    #: Why it was not carried out, if it was not.
-    failure: Any = None
-    #: The `Call`, once the caller is admitted.
-    call: Any = None
-    #: The `Operation` of the view, or the `Page`.
-    operation: Any = None
-    query_values: Any = None
-    body_values: Any = None
-
-
-def finalize_request_class(config: Any) -> None:
-    """Puts the attributes that packages add to requests on one class.
-
-    Pyramid would make a class of its own for each request, and leave it to the garbage collector.
-    """
-
-    def finalize() -> None:
-        added = config.registry.queryUtility(IRequestExtensions).descriptors
-        factory = type("Request", (ServiceRequest,), dict(added))
-        added.clear()
-        config.registry.registerUtility(factory, IRequestFactory)
-
-    # After whatever adds one, and before the router is made.
-    config.action(("secretsvc", "finalize request class"), finalize, order=PHASE3_CONFIG + 1000)
-
-
 class JsonRenderer:
     """Renders what orjson knows: dataclasses, UUIDs and enums included. None is an empty body."""
 
-    def __init__(self, _info: Any) -> None:
+    def __init__(self, _info: IRendererInfo) -> None:
         pass
 
-    def __call__(self, value: Any, system: dict[str, Any]) -> bytes:
+    def __call__(self, value: object, system: dict[str, ServiceRequest]) -> bytes:
         response: Response = system["request"].response
         if response.status_int == 204:
             response.content_type = None
@@ -233,7 +227,7 @@ class JsonRenderer:
         return orjson.dumps(value)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: Configurator) -> None:
     """Registers the directive, the derivers and the renderer."""
     config.registry.public_paths = set()
     config.registry.revealing = set()

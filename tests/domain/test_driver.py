@@ -1,9 +1,13 @@
-"""What goes past SQLAlchemy to the driver behaves as if it had not, on both databases."""
+"""What goes past SQLAlchemy to the driver behaves as if it had not, on both databases.
+
+`python -m pytest --plain tests/domain/test_driver.py` says so of what does not (secretsvc/db/fast/README.md).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -12,8 +16,9 @@ from databases import ENGINES
 from sqlalchemy import Connection, Engine, bindparam, event, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from secretsvc.db.engine import Mode, for_mode, make_engine, read_once, write_transaction
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.engine import Mode, for_mode, make_engine, read_once, read_transaction, write_transaction
+from secretsvc.db.fast import switch
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_many, update_many
 from secretsvc.db.violations import Violation, violation
@@ -24,6 +29,8 @@ from secretsvc.tables.projects import environment, project
 INSERT = Prepared(insert(project))
 FIND = Prepared(select(project).where(project.c.slug == bindparam("slug")))
 SECRETS = Prepared(select(secret).order_by(secret.c.key))
+#: What inserts many rows, without the fast path and with it.
+BULK = {"sqlite": ("INSERT", "INSERT"), "postgresql": ("INSERT", "COPY")}
 VERSIONS = Prepared(select(secret_version).order_by(secret_version.c.secret_id, secret_version.c.version))
 
 
@@ -33,6 +40,15 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     made = make_engine(databases.create())
     yield made
     made.dispose()
+
+
+@pytest.fixture(params=[True, False], ids=["fast", "plain"])
+def _either_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the fast path of `secretsvc/db/fast` and without it."""
+    monkeypatch.setattr(switch, "ENABLED", request.param)
+
+
+either_path = pytest.mark.usefixtures("_either_path")
 
 
 def a_project(slug: str = "shop", **columns: Any) -> dict[str, Any]:
@@ -46,6 +62,7 @@ def slugs(engine: Engine) -> list[str]:
         return sorted(connection.scalars(select(project.c.slug)))
 
 
+@either_path
 def test_a_prepared_statement_gives_what_it_would_give_without(engine: Engine) -> None:
     row = a_project(description="ü")
     with write_transaction(engine) as connection:
@@ -55,6 +72,7 @@ def test_a_prepared_statement_gives_what_it_would_give_without(engine: Engine) -
         assert FIND.rows(connection, {"slug": "nowhere"}) == []
 
 
+@either_path
 @pytest.mark.parametrize("undone", [True, False])
 def test_what_is_prepared_begins_a_transaction_that_can_be_undone(engine: Engine, undone: bool) -> None:
     with engine.connect() as connection:
@@ -66,6 +84,7 @@ def test_what_is_prepared_begins_a_transaction_that_can_be_undone(engine: Engine
     assert slugs(engine) == ([] if undone else ["shop"])
 
 
+@either_path
 def test_one_statement_by_itself_needs_no_transaction(engine: Engine) -> None:
     with read_once(engine) as connection:
         assert FIND.rows(connection, {"slug": "shop"}) == []
@@ -79,7 +98,8 @@ def written_last(engine: Engine, mode: Mode, rows: list[dict[str, Any]], *, comm
         assert FIND.rows(connection, {"slug": "shop"}) == []
         for row in rows:
             INSERT.run_with_commit(connection, row)
-        assert FIND.rows(connection, {"slug": rows[0]["slug"]}) == []
+        found = FIND.rows(connection, {"slug": rows[0]["slug"]})
+        assert len(found) == (0 if mode is Mode.AUTOCOMMIT else 1)
         if committed:
             manager.commit()
             manager.begin()
@@ -95,6 +115,7 @@ def test_what_a_request_writes_last_is_there_when_it_is_committed_and_only_then(
     assert slugs(engine) == (names if committed else [])
 
 
+@either_path
 @pytest.mark.parametrize("mode", [Mode.AUTOCOMMIT, Mode.REVEAL, Mode.WRITE])
 def test_what_is_written_last_is_written_all_or_not_at_all(engine: Engine, mode: Mode) -> None:
     with pytest.raises(IntegrityError) as caught:
@@ -134,6 +155,7 @@ def test_a_request_has_one_connection_and_another_when_it_starts_again(engine: E
     assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of the pool that we have
 
 
+@either_path
 @pytest.mark.parametrize("many", [True, False])
 def test_a_constraint_that_refuses_a_write_is_told_as_sqlalchemy_tells_it(engine: Engine, many: bool) -> None:
     rows = [a_project(), a_project()]
@@ -151,6 +173,7 @@ def test_a_constraint_that_refuses_a_write_is_told_as_sqlalchemy_tells_it(engine
     assert slugs(engine) == []
 
 
+@either_path
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_a_connection_that_the_server_has_closed_is_let_go_of(engine: Engine) -> None:
     with read_once(engine) as connection:
@@ -171,9 +194,10 @@ def test_whoever_listens_for_statements_hears_these_too(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         insert_many(connection, project, [a_project()])
         FIND.rows(connection, {"slug": "shop"})
-    assert heard == ["INSERT" if engine.name == "sqlite" else "COPY", "SELECT"]
+    assert heard == [BULK[engine.name][switch.ENABLED], "SELECT"]
 
 
+@either_path
 def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine: Engine) -> None:
     found: list[str] = []
 
@@ -190,7 +214,7 @@ def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine:
         FIND.rows(connection, {"slug": "shop"})
         with pytest.raises(IntegrityError):
             INSERT.run(connection, a_project())
-    assert found == ["INSERT" if engine.name == "sqlite" else "COPY", "SELECT", "no INSERT"]
+    assert found == [BULK[engine.name][switch.ENABLED], "SELECT", "no INSERT"]
 
 
 def secrets_of(engine: Engine, count: int) -> list[dict[str, Any]]:
@@ -206,6 +230,24 @@ def secrets_of(engine: Engine, count: int) -> list[dict[str, Any]]:
     ]
 
 
+@either_path
+@pytest.mark.parametrize("read", [3, 40], ids=["given up", "to the end"])
+def test_a_stream_gives_the_rows_of_the_query_and_ends_with_its_context(engine: Engine, read: int) -> None:
+    rows = secrets_of(engine, 40)
+    with write_transaction(engine) as connection:
+        insert_many(connection, secret, rows)
+    with read_transaction(engine) as connection:
+        whole = [*map(tuple, SECRETS.tuples(connection, {}))]
+        with SECRETS.streamed(connection, {}) as stream:
+            assert [*map(tuple, islice(stream, read))] == whole[:read]
+        with write_transaction(engine) as other:
+            INSERT.run(other, a_project("depot"))
+        connection.rollback()
+        # Neither the snapshot nor the connection is still held by what was not read.
+        assert len(FIND.rows(connection, {"slug": "depot"})) == 1
+
+
+@either_path
 def test_many_rows_are_inserted_as_they_are_whatever_is_in_them(engine: Engine) -> None:
     rows = secrets_of(engine, 3)
     with write_transaction(engine) as connection:
@@ -224,7 +266,24 @@ def test_many_rows_are_inserted_as_they_are_whatever_is_in_them(engine: Engine) 
             },
         ]
         insert_many(connection, secret_version, versions)
-        assert [one._asdict() for one in VERSIONS.rows(connection, {})] == versions
+        stored = [one._asdict() for one in VERSIONS.rows(connection, {})]
+        assert [{name: one[name] for name in versions[0]} for one in stored] == versions
+        assert {one["origin_secret_id"] for one in stored} == {None}
+
+
+@pytest.mark.fast_path
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_connection_that_is_found_closed_by_its_begin_is_let_go_of(engine: Engine) -> None:
+    with read_transaction(engine) as connection:
+        pid = connection.scalar(text("SELECT pg_backend_pid()"))
+        connection.rollback()
+        with engine.connect() as other:
+            other.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+        with pytest.raises(DBAPIError) as caught:
+            FIND.rows(connection, {"slug": "shop"})
+    assert caught.value.connection_invalidated
+    with read_transaction(engine) as connection:
+        assert FIND.rows(connection, {"slug": "shop"}) == []
 
 
 def test_many_rows_are_changed_each_to_its_own_values_and_no_others(engine: Engine) -> None:

@@ -23,6 +23,8 @@ COSTS = [
     ("GET", "/identities", None, 1, 1),
     ("GET", "/identities?limit=5", None, 1, 1),
     ("GET", "/identities/{target}/effective-permissions", None, 3, 3),
+    # It met nothing anywhere.
+    ("GET", "/identities/{target}/exposure", None, 2, 2),
     ("GET", "/grants", None, 1, 1),
     ("GET", "/groups", None, 1, 1),
     ("GET", "/groups/{group}", None, 1, 1),
@@ -34,6 +36,7 @@ COSTS = [
     ("GET", "/audit?project=shop", None, 3, 3),
     ("GET", "/audit?project=shop&environment=prod", None, 2, 2),
     ("GET", "/audit?environment=prod", None, 2, 2),
+    ("GET", "/audit?project=shop&environment=prod&key=KEY", None, 2, 2),
     ("GET", "/whoami", None, 1, 1),
     # The guard adds its question, and on PostgreSQL its lock.
     ("PATCH", "/identities/{target}", {"display_name": "T"}, 4, 5),

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import DBAPIError
 
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import audit_key, audit_record
 
 COLUMNS = "id, created_at, action, outcome, actor_subject, request_id"
 COPY = "SELECT id, 1, 'forged', outcome, actor_subject, request_id FROM audit_record"
@@ -43,6 +43,33 @@ def test_no_statement_changes_or_removes_a_record(service):
         with pytest.raises(DBAPIError):
             service.execute(statement)
         assert service.audit() == before, statement
+
+
+KEYS = "environment_id, key, record_id, created_at"
+KEY_COPY = f"SELECT {KEYS} FROM audit_key"  # noqa: S608
+KEYS_ON_BOTH = [
+    "UPDATE audit_key SET given = 1",
+    "DELETE FROM audit_key",
+    f"INSERT INTO audit_key ({KEYS}) {KEY_COPY}",
+    f"INSERT INTO audit_key ({KEYS}) {KEY_COPY} WHERE true"
+    " ON CONFLICT (record_id, key) DO UPDATE SET given = 1",
+]
+KEY_STATEMENTS = {
+    "sqlite": [*KEYS_ON_BOTH, f"INSERT OR REPLACE INTO audit_key ({KEYS}) {KEY_COPY}"],
+    "postgresql": [*KEYS_ON_BOTH, "TRUNCATE audit_key"],
+}
+
+
+def test_no_statement_changes_or_removes_what_a_record_of_many_keys_names(vault, service):
+    vault.set(A="x", B="x")
+    vault.set(A="y", B="y")
+    vault.post("copy", {"from": {"project": "shop", "environment": "prod"}, "from_rev": 1})
+    before = service.rows(audit_key)
+    assert [row["key"] for row in before] == ["A", "B"]
+    for statement in KEY_STATEMENTS[service.engine.name]:
+        with pytest.raises(DBAPIError):
+            service.execute(statement)
+        assert service.rows(audit_key) == before, statement
 
 
 def test_records_can_be_added(service):

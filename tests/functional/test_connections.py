@@ -469,3 +469,20 @@ def test_nothing_is_laid_down_on_disk(server, monkeypatch, tmp_path):
     with connected(server) as connection:
         connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         assert received(connection).endswith(BIG)
+
+
+def test_a_stop_that_meets_the_end_of_the_loop_wakes_nothing_that_is_closed(application, monkeypatch):
+    server = Server(application, Limits(**LIMITS), listen="127.0.0.1:0", threads=1)
+    loop = threading.Thread(target=server.run)
+    loop.start()
+    wake = server.listeners[0].pull_trigger
+
+    def wake_late() -> None:
+        wake()
+        loop.join(timeout=0.2)
+        wake()
+
+    monkeypatch.setattr(server.listeners[0], "pull_trigger", wake_late)
+    server.stop(drain=0)
+    loop.join(SOON)
+    assert not loop.is_alive()

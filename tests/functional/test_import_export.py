@@ -77,6 +77,7 @@ def test_an_import_merges_or_replaces(vault, format, content):
             {"key": "B", "kind": "changed", "version": 2},
             {"key": "C", "kind": "added", "version": 1},
         ],
+        "expandable": [],
     }
     assert vault.values() == {"A": "one", "B": "dos", "C": "tres"}
     assert vault.listed()["B"]["description"] == "kept"
@@ -98,6 +99,7 @@ def test_a_dry_run_tells_keys_and_kinds_and_writes_nothing(vault, service):
             {"key": "B", "kind": "changed"},
             {"key": "C", "kind": "added"},
         ],
+        "expandable": [],
     }
     for value in ("correct", "horse", "battery"):
         assert value not in answer.text
@@ -105,7 +107,12 @@ def test_a_dry_run_tells_keys_and_kinds_and_writes_nothing(vault, service):
     assert service.audit() == known
     merged = vault.load("B=horse", dry_run=True).json
     assert merged["changes"] == [{"key": "B", "kind": "changed"}]
-    assert vault.load("", dry_run=True).json == {"rev": 1, "dry_run": True, "changes": []}
+    assert vault.load("", dry_run=True).json == {
+        "rev": 1,
+        "dry_run": True,
+        "changes": [],
+        "expandable": [],
+    }
 
 
 def test_a_dry_run_tells_what_the_import_then_does(vault):
@@ -217,7 +224,7 @@ def test_an_import_of_nothing_changes_nothing(vault, service):
     vault.set(A="one")
     known = len(records(service))
     for format, content in (("env", ""), ("env", "# only a comment\n"), ("json", "{}")):
-        assert vault.load(content, format=format).json == {"rev": 1, "changes": []}
+        assert vault.load(content, format=format).json == {"rev": 1, "changes": [], "expandable": []}
     assert len(records(service)) == known
     vault.load("", mode="replace")
     assert vault.values() == {}

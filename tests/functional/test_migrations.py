@@ -16,7 +16,7 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from alembic import command
-from secretsvc.audit.models import REFUSALS, audit_record, denial_tally
+from secretsvc.audit.models import REFUSALS, denial_tally
 from secretsvc.db.engine import make_engine, write_transaction
 from secretsvc.kernel.clock import now_ms
 from secretsvc.secrets.models import revision
@@ -54,6 +54,18 @@ def shape(engine):
     }[engine.name]
     with engine.connect() as connection:
         return tables, list(connection.execute(text(catalog)).scalars())
+
+
+def stored(service, table):
+    """The rows as they are, whatever columns the present schema has."""
+    with service.engine.connect() as connection:
+        return [dict(row) for row in connection.execute(text(f"SELECT * FROM {table} ORDER BY 1")).mappings()]  # noqa: S608
+
+
+def recorded(service, action=None):
+    """The records, less what the newest migration adds, oldest first."""
+    rows = [row for row in stored(service, "audit_record") if action in (None, row["action"])]
+    return [{name: row[name] for name in row if name not in {"key", "given"}} for row in rows]
 
 
 def test_models_and_migrations_agree(config):
@@ -109,8 +121,8 @@ def test_who_was_announced_and_not_seen_is_seen_when_announced_below(config, eng
     admin.post("/grants", body, 201)
     group = admin.post("/groups", {"slug": "crew", "name": "Crew"}, 201).json["id"]
     admin.post(f"/groups/{group}/members", {"identity_id": made["id"]}, 201)
-    kept = (grant, group_member, audit_record)
-    before = [service.rows(table) for table in kept]
+    kept = (grant, group_member)
+    before = [recorded(service), *(service.rows(table) for table in kept)]
     [root, _] = service.rows(identity)
     command.downgrade(config, "0003")
     for row in service.rows(identity):
@@ -118,13 +130,13 @@ def test_who_was_announced_and_not_seen_is_seen_when_announced_below(config, eng
         assert row["last_seen_at"] == seen
     with pytest.raises(IntegrityError):
         service.execute("UPDATE identity SET last_seen_at = NULL")
-    assert [service.rows(table) for table in kept] == before
+    assert [recorded(service), *(service.rows(table) for table in kept)] == before
     command.upgrade(config, "head")
     assert [row["last_seen_at"] for row in service.rows(identity)] == [
         root["last_seen_at"],
         made["created_at"],
     ]
-    assert [service.rows(table) for table in kept] == before
+    assert [recorded(service), *(service.rows(table) for table in kept)] == before
     admin.post("/identities", {"kind": "service", "subject": "deploy"}, 201)
     service.user("ada@example.com").get("/projects/shop")
 
@@ -137,11 +149,11 @@ def test_the_keys_that_sealed_what_is_there_are_adopted_in_the_order_of_their_ne
     fill(now.user())
     command.downgrade(config, "0001")
     assert "master_key" not in shape(service.engine)[0]
-    assert len(service.audit("keyring.adopt")) == 2
+    assert len(recorded(service, "keyring.adopt")) == 2
     command.upgrade(config, "0002")
     kids = [kid_of(service), kid_of(now)]
     assert adopted(service) == [(kid, True) for kid in kids]
-    records = service.audit("keyring.adopt")[2:]
+    records = recorded(service, "keyring.adopt")[2:]
     assert [json.loads(row["detail"]) for row in records] == [{"kid": kid, "by": "migration"} for kid in kids]
     assert {(row["actor_subject"], row["identity_id"], row["outcome"]) for row in records} == {
         ("system", None, "success")
@@ -172,7 +184,7 @@ def test_service_tokens_come_and_go_with_everything_else_in_place(config, make_s
     command.downgrade(config, "0003")
     assert "service_token" not in shape(service.engine)[0]
     assert service.rows(identity, identity.c.subject == "robot")
-    assert service.audit("token.create")
+    assert recorded(service, "token.create")
     command.upgrade(config, "head")
     token.get("/whoami", 401)
     again = Client(service.app, admin.post(path, body, 201).json["token"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -49,6 +50,7 @@ SPECIFIED = (
     "POST /identities",
     "PATCH /identities/{id}",
     "GET /identities/{id}/effective-permissions",
+    "GET /identities/{id}/exposure",
     "GET /grants",
     "POST /grants",
     "PATCH /grants/{id}",
@@ -83,6 +85,9 @@ def operations(document):
             yield f"{method.upper()} {path}", operation
 
 
+NOBODY = "0" * 8 + "-0000-0000-0000-" + "0" * 12
+
+
 def test_the_document_holds_every_operation_of_the_specification_and_no_other(document):
     assert sorted(name for name, _ in operations(document)) == sorted(SPECIFIED)
 
@@ -92,7 +97,7 @@ def test_every_operation_of_the_document_is_served(service, admin, document):
         "project": "shop",
         "env": "prod",
         "key": "A",
-        **dict.fromkeys(("id", "identityId", "grantId"), "0" * 8 + "-0000-0000-0000-" + "0" * 12),
+        **dict.fromkeys(("id", "identityId", "grantId"), NOBODY),
     }
     for name, _ in operations(document):
         method, path = name.split(" ")
@@ -103,6 +108,25 @@ def test_every_operation_of_the_document_is_served(service, admin, document):
         assert not missing, name
 
 
+def test_no_example_of_a_body_is_refused_by_its_schema(admin, document):
+    sent = 0
+    for name, operation in operations(document):
+        method, path = name.split(" ")
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if content is None:
+            continue
+        for parameter in ("project", "env", "key", "id", "identityId", "grantId"):
+            path = path.replace(f"{{{parameter}}}", {"project": "shop", "env": "prod"}.get(parameter, NOBODY))
+        answer = admin.request(method, path, content["example"])
+        assert answer.status_int not in (400, 413, 422), (name, answer.json)
+        sent += 1
+    assert sent > 15
+
+
+def test_no_field_has_null_as_its_default(document):
+    assert '"default": null' not in json.dumps(document)
+
+
 def test_the_document_is_valid_openapi_3_1(document):
     assert document["openapi"].startswith("3.1.")
     validate(document)
@@ -111,6 +135,12 @@ def test_the_document_is_valid_openapi_3_1(document):
 def test_paths_are_relative_to_the_server_and_canonical(document):
     assert document["servers"] == [{"url": "/api/v1"}]
     assert not [path for path in document["paths"] if path.startswith("/p/")]
+
+
+def test_answers_are_described_by_the_types_that_views_return(make_service):
+    found = [one.operation for one in endpoints(make_service(SERVICE_TOKENS="on").app.registry)]
+    told = {one.operation_id for one in found if hasattr(one.response, "json_schema")}
+    assert told == {"openapi", "docs"}
 
 
 def test_operation_ids_are_unique_and_every_operation_has_a_summary(document):
@@ -271,6 +301,7 @@ def test_a_plugin_s_own_type_is_described_by_itself(acme):
         ({"type_": "colander.String()"}, "body of the operation paint: colander.String"),
         ({"declared": "'query': Paint()"}, "query of the operation paint: acme_paint.Colour"),
         ({"declared": "'response': Items(Paint())"}, "response of the operation paint: acme_paint.Colour"),
+        ({"declared": "'response': list[Paint]"}, "response of the operation paint: acme_paint.Paint"),
         (
             {"declared": "'method': 'POST', 'body': Variants('colour', {'red': Paint()})"},
             "body of the operation paint: acme_paint.Colour",

@@ -177,6 +177,14 @@ def test_a_master_key_that_is_not_in_use_is_a_reason(make_service):
             operator.until(status, reasons=reasons)
 
 
+def test_a_master_key_that_was_retired_is_a_reason(make_service):
+    service = make_service()
+    fill(arrange(service))
+    service.execute("UPDATE master_key SET retired_at = 1")
+    with watched(service.restarted(OPERATIONS_LISTEN="127.0.0.1:0")) as operator:
+        operator.until(503, reasons=["key_not_adopted"])
+
+
 def test_without_a_master_key_it_is_not_ready(watch):
     with watch(MASTER_KEY="") as operator:
         operator.until(503, reasons=["key_not_adopted"])

@@ -166,11 +166,12 @@ def test_it_is_in_the_description(service):
     schemas = found["components"]["schemas"]
     assert "ACME_NOTES_FULL" in schemas["Error"]["properties"]["code"]["enum"]
     conflict = found["components"]["responses"]["Error409"]["content"]["application/json"]["schema"]
-    assert "ACME_NOTES_FULL" in conflict["allOf"][1]["properties"]["code"]["enum"]
+    assert conflict == {"$ref": "#/components/schemas/Error"}
+    assert "`ACME_NOTES_FULL`" in found["components"]["responses"]["Error409"]["description"]
     export = found["paths"][f"{path}/secrets:export"]["get"]
     assert "text/tab-separated-values" in export["responses"]["200"]["content"]
     formats = [one["schema"]["enum"] for one in export["parameters"] if one["name"] == "format"]
-    assert formats == [["env", "json", "tsv"]]
+    assert formats == [["env", "json", "shell", "docker", "kubernetes", "tsv"]]
     body = found["paths"][f"{path}/secrets:import"]["post"]["requestBody"]["content"]["application/json"]
     assert "tsv" in body["schema"]["properties"]["format"]["enum"]
 

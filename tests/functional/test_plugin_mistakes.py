@@ -172,6 +172,19 @@ def test_two_of_one_name_stop_the_start_with_one_line_that_names_both(start, nam
     assert "\n" not in line
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "config.add_tab('Odd', context={}, name='odd', role='reader')",
+        "config.add_tree_child({}, 'odd', Lost)",
+    ],
+)
+def test_a_node_class_is_the_same_by_its_dotted_name(start, line):
+    dotted = "'secretsvc.projects.resources.Project'"
+    with pytest.raises(ConfigurationError, match=r"there are two of .* of Project: "):
+        start(f"{line.format('Project')}\n{line.format(dotted)}")
+
+
 MIGRATION = """
 revision = {!r}
 down_revision = {!r}

@@ -6,6 +6,7 @@ import pytest
 from pages import Browser, submit
 from vault import BOTH_SPELLINGS, CANONICAL, Vault, records
 
+from secretsvc.secrets.domain import history
 from secretsvc.secrets.models import revision
 
 
@@ -100,6 +101,19 @@ def test_pages_of_revisions_hold_each_once(vault):
     assert found == [5, 4, 3, 2, 1]
     assert page["next_cursor"] is None
     assert len(revisions(vault, "?limit=5")["items"]) == 5
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 4])
+def test_a_page_ends_before_its_changes_are_too_many_and_each_stands_once(vault, monkeypatch, bound):
+    whole = revisions(vault)["items"]
+    monkeypatch.setattr(history, "MAX_CHANGES", bound)
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = revisions(vault, f"?cursor={cursor}" if cursor else "")
+        changes = [len(one["changes"]) for one in page["items"]]
+        assert sum(changes) <= bound or len(changes) == 1
+        seen, cursor = seen + page["items"], page["next_cursor"]
+    assert seen == whole
 
 
 def test_50_are_a_page_unless_told_otherwise(vault):

@@ -8,7 +8,7 @@ import pytest
 from pages import Browser, submit
 from statements import recorded
 
-from secretsvc.secrets.rules.formats import read_env
+from secretsvc.secrets.rules.importing import read_env
 
 PROD = "/projects/shop/environments/prod"
 HIDDEN = "s3cr3t-of-the-house"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from service import arrange
-from sqlalchemy import event
-from statements import recorded
+from statements import recorded, transactions
 from vault import Vault
 
 COUNTS = (1, 300)
@@ -98,7 +97,6 @@ def test_a_write_takes_a_bounded_number_of_statements_whatever_its_size(make_ser
             with recorded(service.engine) as statements:
                 write(vault)
             taken[count][name] = len(statements)
-            # One of them, the row of the revision, goes with the COMMIT.
             assert len(statements) <= 1 + (10 if name.startswith("rename") else 9), (name, statements)
     assert taken[COUNTS[0]] == taken[COUNTS[1]]
 
@@ -119,12 +117,10 @@ def test_a_write_of_one_secret_takes_the_snapshot_and_eight_more(vault, service,
 
 def test_one_value_is_read_and_recorded_without_a_transaction_around_both(vault, service):
     vault.set(A="x")
-    begun = []
-    event.listen(service.engine, "begin", begun.append)
-    with recorded(service.engine) as statements:
+    with recorded(service.engine) as statements, transactions(service.engine) as sent:
         vault.get("secrets/A")
     assert [one.split()[0] for one in statements] == ["WITH", "SELECT", "INSERT"]
-    assert begun == []
+    assert sent == []
     assert len(service.audit("secret.reveal")) == 1
 
 

@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from vault import Vault
 
 from secretsvc.db.engine import write_transaction
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import project
 

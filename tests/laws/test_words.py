@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 RETIRED = re.compile(
     r"\b(is_live|count_live|\w*snapshot\.live|places_of|Places|is_listed|with_listing|Listed|outer_data|inner_data"
     r"|[Cc]ompartments?|_[Ff]light|_fly|_launch|_tend|_bite|Mode\.ONCE|reads_at_once|KEPT|run_last|execute_last"
-    r"|beside_sqlalchemy|take_turn|keeping_an_admin\w*|[Ww]ings?|[Ff]loors?|[Dd]oors?|rooms|[Ss]tretch(es)?"
+    r"|beside_sqlalchemy|take_turn|keeping_an_admin\w*|_?[Ww]ings?|[Ff]loors?|[Dd]oors?|rooms|[Ss]tretch(es)?"
     r"|count_denied_in_vain|in vain|Sheet|handed_on|settle\w*|absences?|noise)\b"
 )
 SOURCES = {

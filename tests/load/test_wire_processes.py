@@ -58,9 +58,10 @@ def test_a_first_session_works_whichever_process_answers(session: Session, base:
     dotenv = {"format": "env", "mode": "merge", "content": DOTENV}
     changes = [{"key": key, "kind": "added"} for key in VALUES]
     planned = session(200, "POST", f"{base}/secrets:import", dotenv | {"dry_run": True}).json
-    assert planned == {"rev": 0, "dry_run": True, "changes": changes}
+    assert planned == {"rev": 0, "dry_run": True, "changes": changes, "expandable": []}
     done = session(200, "POST", f"{base}/secrets:import", dotenv, If_Match='"0"').json
-    assert done == {"rev": 1, "changes": [change | {"version": 1} for change in changes]}
+    versions = [change | {"version": 1} for change in changes]
+    assert done == {"rev": 1, "changes": versions, "expandable": []}
 
     for _ in session.clients:
         listed = session(200, "GET", f"{base}/secrets")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from secretsvc.kernel.budget import PlaintextBudget
@@ -27,6 +27,8 @@ steps = st.lists(
 )
 
 
+# Beside other workers the first draws may take seconds.
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(steps)
 def test_whatever_is_asked_it_holds_what_was_granted_and_never_more_than_the_bounds(asked):
     budget = PlaintextBudget(lambda: BOUND)

@@ -57,10 +57,17 @@ def test_a_first_burst_causes_one_fetch_and_all_wait_for_it(
     assert server.hits == 1
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for the fetch of another waits to its end, which is late on a busy machine."""
+    monkeypatch.setattr(jwks, "FOLLOWER_WAIT", jwks.DEADLINE)
+
+
+@pytest.mark.usefixtures("patient")
 def test_known_kids_never_wait_for_a_fetch_under_way(
     issuer: TestIssuer, server: KeyServer, clock: Clock
 ) -> None:
-    keys = cache(server.url, clock, deadline=3.0)
+    keys = cache(server.url, clock)
     keys.find("rsa-1", "RS256")
     server.answer = slow(5, b"")
     clock.advance(jwks.SOFT_LIFE)
@@ -70,7 +77,7 @@ def test_known_kids_never_wait_for_a_fetch_under_way(
     began = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(lambda _: outcome(keys, "rsa-1"), range(1_000))) == {"found"}
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1
     assert asking.is_alive()
     asking.join()
 
@@ -131,6 +138,7 @@ def test_failed_attempts_count_for_the_cool_down(server: KeyServer, clock: Clock
     assert server.hits == 2
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("state", ["up", "down"])
 @pytest.mark.parametrize("warm", [True, False])
 def test_a_storm_of_unknown_kids_causes_one_fetch_in_a_cool_down(

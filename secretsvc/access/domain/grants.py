@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from secretsvc.access.rules.grants import (
@@ -39,7 +38,7 @@ def grant_to_identity(call: Call, identity_id: UUID, terms: Terms) -> Grant:
     return create_grant(call, terms, identity_id=identity_id)
 
 
-def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, Any]) -> Grant:
+def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, object]) -> Grant:
     """Changes a grant of an identity or of a group (contract 5.10).
 
     Raises `NotFound`, `Forbidden`, `Conflict`, `LastAdmin`.

@@ -178,7 +178,9 @@ def _select() -> Select[Any]:
     )
 
 
-def _make(kind: str | None, subject: str | None, group: str | None, maker: str | None, **columns: Any) -> Any:
+def _make(
+    kind: str | None, subject: str | None, group: str | None, maker: str | None, **columns: Any
+) -> NamedGrant:
     found = make_grant(**columns)
     holder = Holder(kind or GROUP, subject or group or "")
     return NamedGrant(found, holder, maker or str(found.created_by))

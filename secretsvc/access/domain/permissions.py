@@ -15,6 +15,7 @@ from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Slug
 from secretsvc.tables.grants import group, group_member
 
 
@@ -23,8 +24,8 @@ class Entry:
     """The effective role at one scope, None for a disabled identity."""
 
     scope_type: ScopeType
-    project: str | None
-    environment: str | None
+    project: Slug | None
+    environment: Slug | None
     role: Role | None
     sources: list[Source]
 

@@ -96,7 +96,7 @@ def _held_where(condition: ColumnElement[bool]) -> Any:
     return union_all(direct.where(usable), shared.where(usable))
 
 
-def _columns(group_slug: Any) -> Select[Any]:
+def _columns(group_slug: ColumnElement[str]) -> Select[Any]:
     return select(
         *identity.c,
         grant.c.id.label("grant_id"),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import BigInteger, cast, exists, func, select
+from sqlalchemy import BigInteger, ColumnElement, cast, exists, func, select
 
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.narrowing import auditable_denials
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import KindText, Ordinal, Subject, Time
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 
@@ -20,11 +20,11 @@ from secretsvc.tables.identities import identity
 class UnknownIdentity:
     """A subject that was denied and holds no unexpired grant; times in epoch milliseconds."""
 
-    subject: str
-    kind: str
-    denials: int
-    first_denied_at: int
-    last_denied_at: int
+    subject: Subject
+    kind: KindText
+    denials: Ordinal
+    first_denied_at: Time
+    last_denied_at: Time
 
 
 def unknown_identities(call: Call) -> list[UnknownIdentity]:
@@ -49,7 +49,7 @@ def unknown_identities(call: Call) -> list[UnknownIdentity]:
     return [UnknownIdentity(**found) for found in rows]
 
 
-def _holds_anything(identity_id: Any) -> Any:
+def _holds_anything(identity_id: ColumnElement[object]) -> ColumnElement[bool]:
     direct = exists().where(grant.c.identity_id == identity_id, not_expired())
     shared = exists().where(
         group_member.c.identity_id == identity_id,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.described import Slug, Time
 
 _WIDTH = {ScopeType.GLOBAL: 0, ScopeType.PROJECT: 1, ScopeType.ENVIRONMENT: 2}
 
@@ -16,7 +17,7 @@ class GroupRef:
     """The group that a grant came through."""
 
     id: UUID
-    slug: str
+    slug: Slug
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ class Source:
     group: GroupRef | None
     role: Role
     scope_type: ScopeType
-    project: str | None
-    environment: str | None
-    expires_at: int | None
+    project: Slug | None
+    environment: Slug | None
+    expires_at: Time | None
     decisive: bool
 
 

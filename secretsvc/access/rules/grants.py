@@ -16,8 +16,10 @@ from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
+from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered
 from secretsvc.kernel.call import Call, Denial
+from secretsvc.kernel.described import RoleText, ScopeText, Slug, Time
 from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
@@ -36,15 +38,15 @@ class Grant:
     id: UUID
     identity_id: UUID | None
     group_id: UUID | None
-    scope_type: str
-    project: str | None
-    environment: str | None
+    scope_type: ScopeText
+    project: Slug | None
+    environment: Slug | None
     project_id: UUID | None
     environment_id: UUID | None
-    role: str
-    expires_at: int | None
-    created_at: int
-    created_by: UUID | str
+    role: RoleText
+    expires_at: Time | None
+    created_at: Time
+    created_by: Maker
 
     @property
     def action(self) -> str:
@@ -63,8 +65,7 @@ class Terms:
 
 def make_grant(**columns: Any) -> Grant:
     """A grant from the columns of `select_grants`."""
-    created_by = columns.pop("created_by")
-    return Grant(**columns, created_by=created_by if created_by is not None else "system")
+    return Grant(**{**columns, "created_by": author(columns["created_by"])})
 
 
 def select_grants() -> Select[Any]:
@@ -249,11 +250,11 @@ def _denial(found: Grant) -> Denial:
     return Denial(action, project_id=found.project_id)
 
 
-def _terms(granted: Grant) -> dict[str, Any]:
+def _terms(granted: Grant) -> dict[str, object]:
     return {"role": granted.role, "expires_at": granted.expires_at}
 
 
-def _record(call: Call, action: str, granted: Grant, said: Mapping[str, Any]) -> None:
+def _record(call: Call, action: str, granted: Grant, said: Mapping[str, object]) -> None:
     record(
         call,
         action,

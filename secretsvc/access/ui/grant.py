@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
 from secretsvc.access.domain import named_grants as grant_domain
@@ -13,11 +11,13 @@ from secretsvc.access.rules.grants import Terms
 from secretsvc.access.ui.grants import holders_page, read_expiry
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.errors import Conflict
-from secretsvc.web.pages import see_other
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
 
-def grant_page(context: Grant, request: Any) -> Any:
+def grant_page(context: Grant, request: ServiceRequest) -> object:
     """A grant with a form that is drawn with its present terms."""
     found = grant_domain.changeable_grant(request.call, context.id)
     granted = found.named.grant
@@ -30,7 +30,7 @@ def grant_page(context: Grant, request: Any) -> Any:
     }
 
 
-def change_grant(context: Grant, request: Any) -> Any:
+def change_grant(context: Grant, request: ServiceRequest) -> object:
     """Changes what was typed otherwise than it was drawn, and leads on to whoever holds the grant.
 
     What somebody else changed in the meantime stays, unless it was typed anew here.
@@ -44,7 +44,7 @@ def change_grant(context: Grant, request: Any) -> Any:
     return see_other(holders_page(granted), "saved" if changes else "unchanged")
 
 
-def _twin(request: Any, named: NamedGrant) -> NamedGrant | None:
+def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
     """The other grant of the holder, where the form was refused because of it."""
     if not isinstance(request.form.error, Conflict):
         return None
@@ -52,12 +52,8 @@ def _twin(request: Any, named: NamedGrant) -> NamedGrant | None:
     return grant_domain.same_grant(request.call, named.holder, Terms(scope, Role(request.form["role"])))
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the page and its form."""
-    page = {
-        "context": Grant,
-        "template": "secretsvc.access:templates/grant.pt",
-        "role": ADMIN_SOMEWHERE,
-    }
-    config.add_page(grant_page, **page)
-    config.add_form(change_grant, redraw=grant_page, **page)
+    page: Drawn[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
+    config.add_page(grant_page, role=ADMIN_SOMEWHERE, **page)
+    config.add_form(change_grant, role=ADMIN_SOMEWHERE, redraw=grant_page, **page)

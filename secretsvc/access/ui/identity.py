@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.domain import permissions
 from secretsvc.access.ui.grants import remove_grant
@@ -12,14 +10,16 @@ from secretsvc.identity import schemas
 from secretsvc.identity.resources import Identity
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.web.pages import see_other
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Root
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY
 
 SWITCH = {"yes": True, "no": False}
 
 
-def whoami_page(_context: Root, request: Any) -> Any:
+def whoami_page(_context: Root, request: ServiceRequest) -> object:
     """Who the caller is, and what it may do by which grants."""
     return {
         "effective": permissions.own_permissions(request.call),
@@ -27,7 +27,7 @@ def whoami_page(_context: Root, request: Any) -> Any:
     }
 
 
-def identity_page(context: Identity, request: Any) -> Any:
+def identity_page(context: Identity, request: ServiceRequest) -> object:
     """An identity with its effective permissions, its grants and its groups."""
     call = request.call
     effective = permissions.effective_permissions(call, context.id)
@@ -40,14 +40,14 @@ def identity_page(context: Identity, request: Any) -> Any:
     }
 
 
-def rename_identity(context: Identity, request: Any) -> Any:
+def rename_identity(context: Identity, request: ServiceRequest) -> object:
     """Changes the display name."""
     changes = request.form.read(schemas.UpdateIdentityBody(), "display_name")
     identity_domain.update_identity(request.call, context.id, changes)
     return see_other(context.path(PAGES), "saved")
 
 
-def switch_identity(context: Identity, request: Any) -> Any:
+def switch_identity(context: Identity, request: ServiceRequest) -> object:
     """Disables or enables the identity."""
     disabled = SWITCH.get(request.form["disabled"])
     if disabled is None:
@@ -56,13 +56,12 @@ def switch_identity(context: Identity, request: Any) -> Any:
     return see_other(context.path(PAGES), "saved")
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the pages and their forms."""
     whoami = "secretsvc.access:templates/whoami.pt"
     config.add_page(whoami_page, context=Root, name="whoami", template=whoami, role=ANY_IDENTITY)
-    page = {"context": Identity, "template": "secretsvc.access:templates/identity.pt"}
-    form = {**page, "redraw": identity_page}
+    page: Drawn[Identity] = {"context": Identity, "template": "secretsvc.access:templates/identity.pt"}
     config.add_page(identity_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(rename_identity, role=Role.ADMIN, **form)
-    config.add_form(switch_identity, name="switch", role=Role.ADMIN, **form)
-    config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, **form)
+    config.add_form(rename_identity, role=Role.ADMIN, redraw=identity_page, **page)
+    config.add_form(switch_identity, name="switch", role=Role.ADMIN, redraw=identity_page, **page)
+    config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)

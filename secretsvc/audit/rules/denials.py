@@ -10,7 +10,6 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any
 from uuid import UUID
 
 from limits.storage import MemoryStorage
@@ -20,8 +19,8 @@ from sqlalchemy import BigInteger, Connection, Engine, bindparam, text
 from secretsvc.audit.models import EVERYWHERE, REFUSALS
 from secretsvc.audit.rules.recording import DENIED, write
 from secretsvc.db.base import Id
-from secretsvc.db.driver import deferred_write_transaction, execute_with_commit
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.engine import write_transaction
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.settings import Settings
 
@@ -60,7 +59,7 @@ class DenialLog:
         identity_id = call.actor.identity_id
         untold = left_out = self._left_out.take(identity_id)
         try:
-            with deferred_write_transaction(engine) as connection:
+            with write_transaction(engine) as connection:
                 # Kept in any case: it makes the commit durable, and has an identity's refusals wait in turn.
                 _COUNT.run(connection, _counted(call, REFUSALS))
                 for denial in denials:
@@ -98,7 +97,7 @@ class LeftOut:
 
 
 def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int) -> None:
-    execute_with_commit(connection, "SAVEPOINT denial", ())
+    _SAVEPOINT.run(connection, {})
     write(
         connection,
         call.actor,
@@ -112,14 +111,17 @@ def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int
     )
     # The row that is there already: a repeated denial finds its own, too.
     scope_id = denial.environment_id or denial.project_id or EVERYWHERE
-    _COUNT.run_with_commit(connection, _counted(call, REFUSALS if denial.absent else scope_id))
-    execute_with_commit(connection, "ROLLBACK TO denial" if denial.absent else "RELEASE denial", ())
+    _COUNT.run(connection, _counted(call, REFUSALS if denial.absent else scope_id))
+    (_UNDO if denial.absent else _KEEP).run(connection, {})
 
 
-def _counted(call: Call, scope_id: UUID) -> dict[str, Any]:
+def _counted(call: Call, scope_id: UUID) -> dict[str, object]:
     return {"identity_id": call.actor.identity_id, "scope_id": scope_id, "now": call.now}
 
 
+_SAVEPOINT = Prepared(text("SAVEPOINT denial"))
+_UNDO = Prepared(text("ROLLBACK TO denial"))
+_KEEP = Prepared(text("RELEASE denial"))
 _COUNT = Prepared(
     text(
         "INSERT INTO denial_tally (identity_id, scope_id, denials, first_denied_at, last_denied_at)"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +14,7 @@ from sqlalchemy import Column, ColumnElement, RowMapping, Select, or_, select, u
 from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.rules.narrowing import Reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
+from secretsvc.auditlog.rules.keys import Bound, Wanted, ids_of_key
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.tables.projects import environment, project
@@ -27,7 +30,8 @@ LAG_MS = 600_000
 class AuditFilter:
     """What is asked for; times in epoch milliseconds, `since` inclusive and `until` exclusive.
 
-    A page holds what is older than `cursor`, or, with `after`, the next newer ones.
+    A page holds what is older than `cursor`, or, with `after`, the next newer ones. `key` goes with `project`
+    and `environment`.
     """
 
     project: str | None = None
@@ -41,6 +45,7 @@ class AuditFilter:
     limit: int = 50
     request_id: str | None = None
     after: UUID | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,12 @@ def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> S
 
 def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[Select[Any]]:
     row = audit_record.c
+    if asked.key is not None:
+        (environment_id,) = reach.environments
+        judged = _judged(asked, scoped=True, roughly=roughly)
+        wanted = Wanted(judged, _bounds(asked), partial(_nearest, asked), asked.limit + 1, asked.action)
+        # SQLite orders and cuts a part of a union only inside a query of its own.
+        return [select(one.subquery().c.id) for one in ids_of_key(environment_id, asked.key, wanted)]
     conditions = _conditions(asked, scoped=not reach.everything, roughly=roughly)
     parts = [_scope_ids(asked, conditions)] if reach.everything else []
     parts += [_scope_ids(asked, conditions, row.project_id, one) for one in sorted(reach.projects)]
@@ -98,6 +109,12 @@ def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[S
 
 def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnElement[bool]]:
     """The conditions of a filter beside its scope; `scoped` where an index of a scope leads to the rows."""
+    bounds = [compare(audit_record.c.id, value) for compare, value in _bounds(asked)]
+    return _judged(asked, scoped=scoped, roughly=roughly) + bounds
+
+
+def _judged(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnElement[bool]]:
+    """Those of the conditions that an id does not meet by itself."""
     row = audit_record.c
     conditions: list[ColumnElement[bool]] = []
     if asked.actor is not None:
@@ -109,17 +126,25 @@ def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[Colu
         conditions.append(row.request_id == asked.request_id)
     if asked.outcome is not None:
         conditions.append(_has_outcome(asked.outcome, scoped))
-    if asked.since is not None:
-        conditions += [row.id >= earliest_id(asked.since - LAG_MS)]
-        conditions += [] if roughly else [row.created_at >= asked.since]
-    if asked.until is not None:
-        conditions += [row.id < earliest_id(asked.until + LAG_MS)]
-        conditions += [] if roughly else [row.created_at < asked.until]
-    if asked.after is not None:
-        conditions.append(row.id > asked.after)
-    if asked.cursor is not None:
-        conditions.append(row.id < asked.cursor)
+    if asked.since is not None and not roughly:
+        conditions.append(row.created_at >= asked.since)
+    if asked.until is not None and not roughly:
+        conditions.append(row.created_at < asked.until)
     return conditions
+
+
+def _bounds(asked: AuditFilter) -> list[Bound]:
+    """The conditions of ids."""
+    bounds: list[Bound] = []
+    if asked.since is not None:
+        bounds.append((operator.ge, earliest_id(asked.since - LAG_MS)))
+    if asked.until is not None:
+        bounds.append((operator.lt, earliest_id(asked.until + LAG_MS)))
+    if asked.after is not None:
+        bounds.append((operator.gt, asked.after))
+    if asked.cursor is not None:
+        bounds.append((operator.lt, asked.cursor))
+    return bounds
 
 
 def scope_slugs(call: Call, rows: Iterable[RowMapping]) -> ScopeSlugs:
@@ -165,8 +190,8 @@ def _merged(parts: list[Select[Any]], asked: AuditFilter) -> Select[Any]:
     return select(nearest.c.id)
 
 
-def _nearest(asked: AuditFilter, row_id: ColumnElement[UUID]) -> ColumnElement[UUID]:
-    return row_id.desc() if asked.after is None else row_id.asc()
+def _nearest(asked: AuditFilter, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    return column.desc() if asked.after is None else column.asc()
 
 
 def _has_outcome(outcome: str, scoped: bool) -> ColumnElement[bool]:

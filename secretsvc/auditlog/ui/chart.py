@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from secretsvc.auditlog.rules.activity import Bucket
 
 HEIGHT, STEP, GAP = 100, 10, 2
 
@@ -13,7 +14,7 @@ HEIGHT, STEP, GAP = 100, 10, 2
 class Bar:
     """A bucket's column, denials at its foot and successes upon them; in the drawing's own units."""
 
-    bucket: Any
+    bucket: object
     x: int
     successes_y: float
     successes_height: float
@@ -36,14 +37,14 @@ class Chart:
         return STEP * len(self.bars)
 
 
-def draw(buckets: Sequence[Any]) -> Chart:
+def draw(buckets: Sequence[Bucket]) -> Chart:
     """A chart of buckets that have `successes`, `denials` and `total`."""
     peak = max((one.total for one in buckets), default=0)
     unit = HEIGHT / max(peak, 1)
     return Chart([_bar(one, number * STEP + GAP // 2, unit) for number, one in enumerate(buckets)], peak)
 
 
-def _bar(bucket: Any, x: int, unit: float) -> Bar:
+def _bar(bucket: Bucket, x: int, unit: float) -> Bar:
     denials, successes = round(bucket.denials * unit, 2), round(bucket.successes * unit, 2)
     foot = round(HEIGHT - denials, 2)
     return Bar(bucket, x, round(foot - successes, 2), successes, foot, denials)

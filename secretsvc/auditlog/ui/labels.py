@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 OUTCOMES = {"success": "done", "denied": "denied"}
 KINDS = {"user": "person", "service": "service", None: "the service itself"}
@@ -17,7 +17,7 @@ class Fact(NamedTuple):
     text: str
 
 
-def facts(detail: Any) -> list[Fact]:
+def facts(detail: object) -> list[Fact]:
     """The parts of a detail, at most `MAX_FACTS` and a last one that tells how many are left out."""
     found = _facts(detail)
     if len(found) <= MAX_FACTS:
@@ -25,7 +25,7 @@ def facts(detail: Any) -> list[Fact]:
     return [*found[:MAX_FACTS], Fact("…", f"and {len(found) - MAX_FACTS} more")]
 
 
-def _facts(detail: Any) -> list[Fact]:
+def _facts(detail: object) -> list[Fact]:
     if detail is None:
         return []
     if not isinstance(detail, dict):
@@ -36,7 +36,7 @@ def _facts(detail: Any) -> list[Fact]:
     return plain + [_change(change) for change in changes]
 
 
-def _change(change: Any) -> Fact:
+def _change(change: object) -> Fact:
     if not isinstance(change, dict):
         return Fact("change", str(change))
     version = change.get("version")
@@ -44,7 +44,7 @@ def _change(change: Any) -> Fact:
     return Fact(str(change.get("kind", "change")), f"{text} (version {version})" if version else text)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, dict):
         named = ((name.replace("_", " "), "none" if one is None else one) for name, one in value.items())
         return ", ".join(f"{name} {one}" for name, one in named)

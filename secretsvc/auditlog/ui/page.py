@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from secretsvc.auditlog import domain, schemas
+from secretsvc.auditlog.domain import AuditRecord
 from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.auditlog.ui import labels
 from secretsvc.auditlog.ui.chart import draw
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.projects.resources import Environment, Project
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ADMIN_SOMEWHERE
@@ -25,6 +28,7 @@ PATH = "/audit"
 FILTERS = {
     "project": "Project",
     "environment": "Environment",
+    "key": "Key",
     "actor": "Actor",
     "action": "Action",
     "outcome": "Outcome",
@@ -50,11 +54,11 @@ class AuditUrl:
     def __init__(self, query: dict[str, str]) -> None:
         self.query = {name: value.strip() for name, value in query.items() if value.strip()}
 
-    def path(self, **changes: Any) -> str:
+    def path(self, **changes: object) -> str:
         """The first page with some filters changed; None takes one away."""
         return self._path(self.query | {"cursor": None, "after": None} | changes)
 
-    def around(self, record: Any) -> str:
+    def around(self, record: AuditRecord) -> str:
         """All that the request of a record has left."""
         moment = record.created_at
         return self._path(
@@ -80,12 +84,12 @@ class AuditUrl:
         ]
 
     @staticmethod
-    def _path(query: dict[str, Any]) -> str:
+    def _path(query: dict[str, object]) -> str:
         kept = {name: value for name, value in query.items() if value is not None}
         return f"{PATH}?{urlencode(kept)}" if kept else PATH
 
 
-def audit_page(_context: Root, request: Any) -> Any:
+def audit_page(_context: Root, request: ServiceRequest) -> object:
     """What the caller may audit of what the URL asks for."""
     audit_url = AuditUrl(parse_query(request.environ))
     request.form = Form(audit_url.fields)
@@ -121,12 +125,12 @@ def _environment_audit(node: Environment) -> str:
     return f"{PATH}?{urlencode({'project': at.project, 'environment': at.environment})}"
 
 
-def _requests_audit(request: Any, request_id: str) -> str:
+def _requests_audit(request: ServiceRequest, request_id: str) -> str:
     # The index is by time: of all that was ever recorded, only the last minute is looked through.
     return f"{PATH}?{urlencode({'request_id': request_id, 'since': request.call.now - 60_000})}"
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the page and the ways to it."""
     config.add_page(
         audit_page,

@@ -54,16 +54,16 @@ class Admission:
         proven: Principal | ServiceToken,
         now: int,
         request_id: str,
-        found: Callable[[Principal | None], Principal],
+        judge_bearer: Callable[[Principal | None], Principal],
     ) -> tuple[Actor, GrantSnapshot]:
         """Steps 2 and 3 of each request; `now` in epoch milliseconds.
 
-        `found` judges whom a service token is of, before anything is written. Raises `NoAdminsConfigured`. A
-        principal that is known and was seen recently costs one statement.
+        `judge_bearer` is asked whom a service token is of, before anything is written. A principal that is
+        known and was seen recently costs one statement. Raises `NoAdminsConfigured`.
         """
         standing = self._standing(proven, now)
         token = proven if isinstance(proven, ServiceToken) else None
-        principal = proven if isinstance(proven, Principal) else found(standing.principal)
+        principal = proven if isinstance(proven, Principal) else judge_bearer(standing.principal)
         is_bootstrap = is_bootstrap_admin(self.settings, principal)
         if not standing.admin_exists and not self.settings.bootstrap_admins:
             raise NoAdminsConfigured()
@@ -140,8 +140,8 @@ class Admission:
         """Writes `last_seen_at` unless another request did so within the resolution."""
         seen, known = identity.c.last_seen_at, identity.c
         stale = or_(seen.is_(None), seen <= now - self.settings.last_seen_resolution)
-        mine = (known.kind == principal.kind.value, known.subject == principal.subject)
-        connection.execute(update(identity).where(*mine, stale).values(last_seen_at=now))
+        caller = (known.kind == principal.kind.value, known.subject == principal.subject)
+        connection.execute(update(identity).where(*caller, stale).values(last_seen_at=now))
 
     def _touch_token(self, connection: Connection, token: ServiceToken | None, now: int) -> None:
         """Writes `last_used_at` by the rule of `last_seen_at` (contract 6.4)."""

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from secretsvc.authentication.service_tokens import ServiceToken
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopeType
 from secretsvc.tables.grants import grant, group_member
@@ -69,7 +69,7 @@ def usable_global_admin() -> ColumnElement[bool]:
     )
 
 
-_GRANT_COLUMNS: dict[str, Any] = {
+_GRANT_COLUMNS: dict[str, object] = {
     "id": grant.c.id,
     "group_id": grant.c.group_id,
     "role": grant.c.role,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import ColumnElement, Select, Text, cast, collate, func, literal, null, or_, select, union_all
 
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Name, SecretKey, Slug, among
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -22,11 +23,11 @@ _NOTHING: ColumnElement[Any] = cast(null(), Text)
 class Found:
     """A project, environment or secret by its address; None is what its kind does not have."""
 
-    kind: str
-    project: str
-    environment: str | None
-    key: str | None
-    name: str | None
+    kind: Annotated[str, among(*KINDS)]
+    project: Slug
+    environment: Slug | None
+    key: SecretKey | None
+    name: Name | None
 
 
 def search(call: Call, text: str, limit: int) -> list[Found]:
@@ -39,10 +40,10 @@ def search(call: Call, text: str, limit: int) -> list[Found]:
     rows = call.connection.execute(_statement(call, text, limit))
     found = [Found(KINDS[row.kind], row.project, row.environment, row.key, row.name) for row in rows]
     # A union has no order, whatever that of its parts.
-    return sorted(found, key=_place)
+    return sorted(found, key=_order)
 
 
-def _place(one: Found) -> tuple[int, str, str, str]:
+def _order(one: Found) -> tuple[int, str, str, str]:
     return KINDS.index(one.kind), one.project, one.environment or "", one.key or ""
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Join, func, select
 
 from secretsvc.access.rules.grants import within_administered
 from secretsvc.audit.models import denial_tally
@@ -81,6 +80,6 @@ def count_unknown_identities(call: Call, since: int) -> int:
     return count
 
 
-def _holders() -> Any:
+def _holders() -> Join:
     source = grant.outerjoin(identity, identity.c.id == grant.c.identity_id)
     return source.outerjoin(group, group.c.id == grant.c.group_id)

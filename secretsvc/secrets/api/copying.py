@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.secrets.api.secrets import declare_writes, told
 from secretsvc.secrets.domain import copying as domain
 from secretsvc.secrets.resources import Secrets
 from secretsvc.secrets.schemas import history as schemas
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.precondition import refuse_precondition
+from secretsvc.web.request import ServiceRequest
 
 
-def compare_secrets(context: Secrets, request: Any) -> Any:
+def compare_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`GET …/secrets:compare`."""
     return domain.compare_secrets(request.call, context.address, **request.query_values)
 
 
-def copy_secrets(context: Secrets, request: Any) -> Any:
+def copy_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:copy`."""
     refuse_precondition(request)
     body = dict(request.body_values)
@@ -26,7 +26,7 @@ def copy_secrets(context: Secrets, request: Any) -> Any:
     return told(written, dry_run=body["dry_run"])
 
 
-def restore_secrets(context: Secrets, request: Any) -> Any:
+def restore_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:restore`."""
     refuse_precondition(request)
     body = request.body_values
@@ -34,7 +34,7 @@ def restore_secrets(context: Secrets, request: Any) -> Any:
     return told(written, dry_run=body["dry_run"])
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.add_api_view(
         compare_secrets,
@@ -44,7 +44,7 @@ def includeme(config: Any) -> None:
         summary="Compare with another environment or revision, without values",
         role=Role.READER,
         query=schemas.CompareQuery(),
-        response=schemas.Comparison(),
+        response=domain.Comparison,
     )
     declare_writes(
         config,

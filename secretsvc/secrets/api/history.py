@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.kernel.authorization import Role
 from secretsvc.secrets.domain import history as domain
 from secretsvc.secrets.resources import Revisions, Secrets
 from secretsvc.secrets.schemas import history as schemas
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
 
 
-def list_revisions(context: Revisions, request: Any) -> Any:
+def list_revisions(context: Revisions, request: ServiceRequest) -> object:
     """`GET …/revisions`."""
     return domain.list_revisions(request.call, context.address, **request.query_values)
 
 
-def list_deleted(context: Secrets, request: Any) -> Any:
+def list_deleted(context: Secrets, request: ServiceRequest) -> object:
     """`GET …/secrets:deleted`."""
     return domain.deleted_keys(request.call, context.address, **request.query_values)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.add_api_view(
         list_revisions,
@@ -29,7 +29,7 @@ def includeme(config: Any) -> None:
         summary="List what was written to an environment",
         role=Role.READER,
         query=schemas.RevisionQuery(),
-        response=schemas.RevisionPage(),
+        response=domain.Revisions,
     )
     config.add_api_view(
         list_deleted,
@@ -39,5 +39,5 @@ def includeme(config: Any) -> None:
         summary="List the keys that were deleted",
         role=Role.READER,
         query=schemas.DeletedQuery(),
-        response=schemas.DeletedPage(),
+        response=domain.DeletedKeys,
     )

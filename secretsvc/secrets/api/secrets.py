@@ -2,23 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import NotRequired, TypedDict
+
+from pyramid.response import Response
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.described import Count, Ordinal, SecretKey
 from secretsvc.kernel.errors import Issue
-from secretsvc.secrets.directives import written
-from secretsvc.secrets.domain import history, reading, writing
+from secretsvc.secrets.directives import sent
+from secretsvc.secrets.domain import exports, history, reading, writing
 from secretsvc.secrets.domain.conditional import revision_if_known
 from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
+from secretsvc.secrets.rules.planning import ChangeKind
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.conditional import not_modified, revisions_known, set_tag
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.precondition import expected_revision, refuse_precondition
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import Body, Values
 
 
-def list_secrets(context: Secrets, request: Any) -> Any:
+class ChangeTold(TypedDict):
+    """What a write did to one key, or what a dry run would do: that has no version."""
+
+    key: SecretKey
+    kind: ChangeKind
+    version: NotRequired[Ordinal]
+
+
+class WriteResult(TypedDict):
+    """The outcome of a write, as `Written`, or of a dry run."""
+
+    rev: Count
+    dry_run: NotRequired[bool]
+    changes: list[ChangeTold]
+
+
+class ImportResult(WriteResult):
+    """The outcome of an import; `expandable` are the keys whose values other readers might expand."""
+
+    expandable: list[SecretKey]
+
+
+#: A write as it is declared: its operation id, name, view, summary and body.
+Write = tuple[str, str, Callable[[Secrets, ServiceRequest], object], str, Body]
+
+
+def list_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`GET …/secrets`."""
     known = _known(context, request)
     if known is not None:
@@ -29,70 +62,84 @@ def list_secrets(context: Secrets, request: Any) -> Any:
     return listing
 
 
-def reveal_secret(context: Secret, request: Any) -> Any:
+def reveal_secret(context: Secret, request: ServiceRequest) -> object:
     """`GET …/secrets/{key}`, in both spellings."""
     call, at, key, query = request.call, context.address, context.__name__, request.query_values
-    if "version" in query:
-        return history.reveal_version(call, at, key, **query)
-    return reading.reveal_secret(call, at, key, **query)
+    reason, version = query["reason"], query.get("version")
+    if version is None:
+        found = reading.reveal_secret(call, at, key, reason)
+    else:
+        found = history.reveal_version(call, at, key, version, reason)
+    return found if query["format"] == "json" else _raw(request, found.value)
 
 
-def export_secrets(context: Secrets, request: Any) -> Any:
+def export_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`GET …/secrets:export`."""
     known = _known(context, request)
     if known is not None:
         return known
     call, at, query = request.call, context.address, request.query_values
-    reason, rev = query["reason"], query.get("rev")
-    if rev is None:
-        exported = reading.export_secrets(call, at, reason)
-    else:
-        exported = history.export_state(call, at, rev, reason)
-    set_tag(request, exported.rev)
-    if query["format"] == "json":
+    format, reason, rev = query["format"], query["reason"], query.get("rev")
+    write = request.registry.formats.writers[format].writer(query.get("name"), at.environment)
+    if format == "json":
+        exported = exports.export_secrets(call, at, reason, rev)
+        set_tag(request, exported.rev)
         return exported
-    return written(request, query["format"], exported.secrets)
+    file = exports.export_file(call, at, write, reason, rev)
+    set_tag(request, file.rev)
+    return sent(request, format, file.content)
 
 
-def list_versions(context: Secret, request: Any) -> Any:
+def list_versions(context: Secret, request: ServiceRequest) -> object:
     """`GET …/secrets/{key}/versions`."""
     return reading.secret_versions(request.call, context.address, context.__name__)
 
 
-def batch_secrets(context: Secrets, request: Any) -> Any:
+def batch_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:batch`."""
     return writing.batch_secrets(request.call, context.address, **_expecting(request))
 
 
-def import_secrets(context: Secrets, request: Any) -> Any:
+def import_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:import`."""
     body = request.registry.formats.take(_expecting(request))
     done = writing.import_secrets(request.call, context.address, **body)
-    return told(done, dry_run=body["dry_run"])
+    return planned(done) | {"expandable": done.expandable} if body["dry_run"] else done
 
 
-def rename_secret(context: Secrets, request: Any) -> Any:
+def rename_secret(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
     return writing.rename_secret(request.call, context.address, body["from"], body["to"], body.get("reason"))
 
 
-def rollback_secret(context: Secrets, request: Any) -> Any:
+def rollback_secret(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:rollback`."""
     refuse_precondition(request)
     return writing.rollback_secret(request.call, context.address, **request.body_values)
 
 
-def told(written: Written, *, dry_run: bool) -> Any:
+def told(written: Written, *, dry_run: bool) -> Written | WriteResult:
     """The outcome of a write; a dry run has made no versions."""
-    if not dry_run:
-        return written
-    changes = [{"key": change.key, "kind": change.kind} for change in written.changes]
+    return planned(written) if dry_run else written
+
+
+def planned(written: Written) -> WriteResult:
+    """The outcome of a dry run."""
+    changes: list[ChangeTold] = [{"key": change.key, "kind": change.kind} for change in written.changes]
     return {"rev": written.rev, "dry_run": True, "changes": changes}
 
 
-def judged_reason(context: Secrets, request: Any, body: Mapping[str, Any]) -> tuple[Issue, ...]:
+def _raw(request: ServiceRequest, value: str) -> Response:
+    """The answer that is the value and nothing else."""
+    response = request.response
+    response.content_type, response.charset = "text/plain", "utf-8"
+    response.text = value
+    return response
+
+
+def judged_reason(context: Secrets, request: ServiceRequest, body: Mapping[str, object]) -> tuple[Issue, ...]:
     """What a refused body of a write lacks beside what its schema knows (contract 5.13)."""
     reason = body.get("reason")
     if body.get("dry_run") is True or not (reason is None or isinstance(reason, str)):
@@ -100,7 +147,7 @@ def judged_reason(context: Secrets, request: Any, body: Mapping[str, Any]) -> tu
     return missing_reason(request.call, context.address, reason)
 
 
-def _known(context: Secrets, request: Any) -> Any:
+def _known(context: Secrets, request: ServiceRequest) -> object:
     """The whole answer to a client that knows the revision, else None."""
     is_known = revisions_known(request)
     if is_known is None:
@@ -109,12 +156,12 @@ def _known(context: Secrets, request: Any) -> Any:
     return None if rev is None else not_modified(request, rev)
 
 
-def _expecting(request: Any) -> dict[str, Any]:
-    body: dict[str, Any] = request.body_values
+def _expecting(request: ServiceRequest) -> Values:
+    body = request.body_values
     return body | {"expected_rev": expected_revision(request, body["expected_rev"])}
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include("secretsvc.secrets.resources")
     _declare_reads(config)
@@ -122,7 +169,7 @@ def includeme(config: Any) -> None:
     _declare_writes(config)
 
 
-def _declare_reads(config: Any) -> None:
+def _declare_reads(config: ServiceConfigurator) -> None:
     formats = config.registry.formats
     config.add_api_view(
         list_secrets,
@@ -132,7 +179,7 @@ def _declare_reads(config: Any) -> None:
         summary="List secrets without their values",
         role=Role.READER,
         query=schemas.StateQuery(),
-        response=schemas.SecretList(),
+        response=reading.Listing,
     )
     config.add_api_view(
         export_secrets,
@@ -144,12 +191,12 @@ def _declare_reads(config: Any) -> None:
         summary="Read every value",
         role=Role.READER,
         query=schemas.ExportQuery(formats.writers),
-        response=schemas.Export(),
+        response=exports.Exported,
         reveals=True,
     )
 
 
-def _declare_reads_of_one(config: Any) -> None:
+def _declare_reads_of_one(config: ServiceConfigurator) -> None:
     for name, operation_id in (("", "getSecret"), (":reveal", "revealSecret")):
         config.add_api_view(
             reveal_secret,
@@ -159,7 +206,8 @@ def _declare_reads_of_one(config: Any) -> None:
             summary="Read one value",
             role=Role.READER,
             query=schemas.RevealQuery(),
-            response=schemas.Secret(),
+            response=reading.Value,
+            media=("application/json", "text/plain"),
             reveals=True,
             single_statement=True,
         )
@@ -170,16 +218,22 @@ def _declare_reads_of_one(config: Any) -> None:
         operation_id="listSecretVersions",
         summary="List the versions of a key",
         role=Role.READER,
-        response=schemas.VersionList(),
+        response=reading.History,
     )
 
 
-def _declare_writes(config: Any) -> None:
+def _declare_writes(config: ServiceConfigurator) -> None:
     imported = schemas.ImportBody(config.registry.formats.readers)
     declare_writes(
         config,
         ("batchSecrets", ":batch", batch_secrets, "Set and remove secrets at once", schemas.BatchBody()),
+        errors=(409, 412),
+        expects_revision=True,
+    )
+    declare_writes(
+        config,
         ("importSecrets", ":import", import_secrets, "Write what a file holds", imported),
+        response=ImportResult,
         errors=(409, 412),
         expects_revision=True,
     )
@@ -191,8 +245,14 @@ def _declare_writes(config: Any) -> None:
     )
 
 
-def declare_writes(config: Any, *writes: tuple[str, str, Any, str, Any], **more: Any) -> None:
-    """Declares writes of secrets, each by its operation id, name, view, summary and body; `more` of all."""
+def declare_writes(
+    config: ServiceConfigurator,
+    *writes: Write,
+    errors: tuple[int, ...],
+    response: object = WriteResult,
+    expects_revision: bool = False,
+) -> None:
+    """Declares writes of secrets, with what they have in common."""
     for operation_id, name, view, summary, body in writes:
         config.add_api_view(
             view,
@@ -203,7 +263,8 @@ def declare_writes(config: Any, *writes: tuple[str, str, Any, str, Any], **more:
             summary=summary,
             role=Role.WRITER,
             body=body,
-            response=schemas.WriteResult(),
             also_judged=judged_reason,
-            **more,
+            response=response,
+            errors=errors,
+            expects_revision=expects_revision,
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Count
 from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.rules.comparing import Compared, compare, in_doubt
@@ -16,7 +16,8 @@ from secretsvc.secrets.rules.contents import Contents, contents_of
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.opening import Marks
 from secretsvc.secrets.rules.planning import REMOVED, Plan
-from secretsvc.secrets.rules.transfer import OVERWRITE, bring, live_of, replacing, same_versions
+from secretsvc.secrets.rules.reads import record_copied
+from secretsvc.secrets.rules.transfer import OVERWRITE, bring, replacing, same_versions, undeleted_of
 from secretsvc.secrets.rules.writing import Written, write
 
 MERGE, REPLACE = "merge", "replace"
@@ -27,8 +28,8 @@ REQUIRED = "Required."
 class Comparison:
     """The keys of two states, sorted, and the revisions that they are of."""
 
-    rev: int
-    with_rev: int
+    rev: Count
+    with_rev: Count
     items: list[Compared]
 
 
@@ -50,9 +51,9 @@ def compare_secrets(
     assert_can(call, Role.READER, other)
     here, there = contents_of(call, at, rev), contents_of(call, other, with_rev)
     marks, doubts = Marks(), in_doubt(here, there)
-    mine = marks.read(call, here.id, [one for one, _ in doubts])
-    theirs = marks.read(call, there.id, [one for _, one in doubts])
-    return Comparison(here.rev, there.rev, compare(here, there, mine, theirs))
+    here_marks = marks.read(call, here.id, [one for one, _ in doubts])
+    there_marks = marks.read(call, there.id, [one for _, one in doubts])
+    return Comparison(here.rev, there.rev, compare(here, there, here_marks, there_marks))
 
 
 def _other(at: Address, project: str | None, environment: str | None) -> Address:
@@ -97,7 +98,7 @@ def copy_secrets(
         dry_run=dry_run,
     )
     if written.changes and not dry_run:
-        work.record_export(written)
+        work.record_given(written)
     return written
 
 
@@ -112,7 +113,7 @@ def _check_copy(at: Address, source: Address, keys: Sequence[str] | None, mode: 
 
 
 class _Copy:
-    """A copy on its way: what its attempts took last, and where they brought it."""
+    """What the attempts of a copy share: what the last one took, and the environment it is written to."""
 
     taken: Contents
     environment: Environment
@@ -147,24 +148,20 @@ class _Copy:
             raise
         if self.mode == REPLACE:
             plan = replacing(self.call, plan, known, taken)
-        return replace(plan, detail={"from": origin})
+        source = taken.id if taken.id != environment.id else None
+        return replace(plan, detail={"from": origin}, copied_from=source)
 
-    def record_export(self, written: Written) -> None:
+    def record_given(self, written: Written) -> None:
         """What the copy is to the source: its values were read, and went there (contract 5.4)."""
         keys = [change.key for change in written.changes if change.kind != REMOVED]
+        given = {key: self.taken.entries[key].version for key in keys}
         target = {
             "project_id": self.environment.project_id,
             "environment_id": self.environment.id,
             "rev": written.rev,
         }
-        record(
-            self.call,
-            "secret.export",
-            project_id=self.taken.project_id,
-            environment_id=self.taken.id,
-            reason="copy",
-            detail={"rev": self.taken.rev, "count": len(keys), "copied_to": target, "keys": keys},
-        )
+        taken = self.taken
+        record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target)
 
 
 def _selected(found: Contents, keys: Sequence[str]) -> Contents:
@@ -198,7 +195,7 @@ def restore_secrets(
 
     def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         (then,) = taken
-        same = same_versions(environment, live_of(known, then), then)
+        same = same_versions(environment, undeleted_of(known, then), then)
         moved = {key: one for key, one in then.entries.items() if key not in same}
         plan = bring(call, environment, known, replace(then, entries=moved))
         return replace(replacing(call, plan, known, then), detail={"to_rev": to_rev})

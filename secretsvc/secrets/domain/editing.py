@@ -18,7 +18,7 @@ from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, Validation
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.bounds import check_edits, check_values
-from secretsvc.secrets.rules.formats import read_env
+from secretsvc.secrets.rules.importing import read_env
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.rows import (
@@ -216,7 +216,7 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
 
 
 def _authored(
-    call: Call, statements: Mapping[str, Select[Any]], environment_id: UUID, **more: Any
+    call: Call, statements: Mapping[str, Select[Any]], environment_id: UUID, **more: object
 ) -> list[Authored]:
     statement = statements[call.connection.dialect.name]
     rows = call.connection.execute(statement, {"environment_id": environment_id, **more})

@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, and_, bindparam, func, select
+from sqlalchemy import BigInteger, Select, and_, bindparam, func, select
 
-from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
+from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word
 from secretsvc.projects.rules import find_environment
-from secretsvc.secrets.domain.reading import Exported, Listing, Value
+from secretsvc.secrets.domain.reading import Listing, Value
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
+from secretsvc.secrets.rules.reads import record_reveal
 from secretsvc.secrets.rules.rows import IS_CURRENT, list_item, open_value, versions_beside
-from secretsvc.secrets.rules.states import find_version, open_state, state_at
+from secretsvc.secrets.rules.states import find_version, state_at
 
-SYSTEM = "system"
+#: So many changes stand on a page of revisions at most, unless one revision has more.
+MAX_CHANGES = 10_000
+WHOLE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +37,11 @@ class Revision:
     "system".
     """
 
-    rev: int
-    action: str | None
-    reason: str | None
-    created_at: int
-    created_by: UUID | str
+    rev: Ordinal
+    action: Word | None
+    reason: Reason | None
+    created_at: Time
+    created_by: Maker
     changes: list[Change]
 
 
@@ -45,28 +49,28 @@ class Revision:
 class Revisions:
     """A page of revisions, newest first; `rev` is the environment's, read before them."""
 
-    rev: int
+    rev: Count
     items: list[Revision]
-    next_cursor: str | None
+    next_cursor: Cursor | None
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """A deleted key; `version` is the last one with a value, `deleted_by` an identity id or "system"."""
 
-    key: str
-    version: int
-    deleted_at: int
-    deleted_by: UUID | str
+    key: SecretKey
+    version: Ordinal
+    deleted_at: Time
+    deleted_by: Maker
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedKeys:
     """A page of deleted keys, sorted; `rev` is the environment's, read before them."""
 
-    rev: int
+    rev: Count
     items: list[Deleted]
-    next_cursor: str | None
+    next_cursor: SecretKey | None
 
 
 def list_state(call: Call, at: Address, rev: int) -> Listing:
@@ -78,21 +82,6 @@ def list_state(call: Call, at: Address, rev: int) -> Listing:
         return Listing([list_item(cipher, row) for row in rows], rev)
 
 
-def export_state(call: Call, at: Address, rev: int, reason: str) -> Exported:
-    """As `export_secrets`, of a revision (contract 5.1). Raises the same, and `NotFound` for a later one."""
-    assert_can(call, Role.READER, at)
-    environment, values = open_state(call, at, rev)
-    record(
-        call,
-        "secret.export",
-        project_id=environment.project_id,
-        environment_id=environment.id,
-        reason=reason,
-        detail={"rev": rev, "count": len(values)},
-    )
-    return Exported(rev, values)
-
-
 def reveal_version(call: Call, at: Address, key: str, version: int, reason: str) -> Value:
     """One value of any version, also of a deleted key, recorded as `reveal_secret` does (contract 5.1).
 
@@ -101,30 +90,27 @@ def reveal_version(call: Call, at: Address, key: str, version: int, reason: str)
     assert_can(call, Role.READER, at)
     project_id, sealed = find_version(call, at, key, version)
     value = open_value(call, sealed)
-    record(
-        call,
-        "secret.reveal",
-        project_id=project_id,
-        environment_id=sealed.environment_id,
-        reason=reason,
-        detail={"key": key, "version": version},
-    )
+    record_reveal(call, project_id, sealed.environment_id, reason, key, version)
     return Value(key, value)
 
 
 def list_revisions(call: Call, at: Address, limit: int, cursor: int | None = None) -> Revisions:
-    """What became of an environment, newest first, from before the revision `cursor` (contract 5.2)."""
+    """What became of an environment, newest first, from before the revision `cursor` (contract 5.2).
+
+    A page ends before `limit` where it would have more than `MAX_CHANGES` changes.
+    """
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
     before = environment.rev + 1 if cursor is None else cursor
     parameters = {"environment_id": environment.id, "before": before, "limit": limit + 1}
     rows = call.connection.execute(_REVISIONS, parameters).all()
-    changes = _changes_of(call, environment.id, [row.rev for row in rows[:limit]])
+    changes, oldest = _changes_of(call, environment.id, [row.rev for row in rows[:limit]])
     items = [
-        Revision(row.rev, row.action, row.reason, row.created_at, row.created_by or SYSTEM, changes[row.rev])
+        Revision(row.rev, row.action, row.reason, row.created_at, author(row.created_by), changes[row.rev])
         for row in rows[:limit]
+        if row.rev >= oldest
     ]
-    return Revisions(environment.rev, items, str(items[-1].rev) if len(rows) > limit else None)
+    return Revisions(environment.rev, items, str(items[-1].rev) if len(rows) > len(items) else None)
 
 
 def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> DeletedKeys:
@@ -135,20 +121,28 @@ def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> Delet
     rows = call.connection.execute(DELETED[call.connection.dialect.name], parameters).all()
     # A tombstone follows on a value.
     items = [
-        Deleted(row.key, row.version - 1, row.deleted_at, row.created_by or SYSTEM) for row in rows[:limit]
+        Deleted(row.key, row.version - 1, row.deleted_at, author(row.created_by)) for row in rows[:limit]
     ]
     return DeletedKeys(environment.rev, items, items[-1].key if len(rows) > limit else None)
 
 
-def _changes_of(call: Call, environment_id: UUID, revs: list[int]) -> Mapping[int, list[Change]]:
-    """What revisions did to the keys, as a write result has it, by the revision."""
+def _changes_of(call: Call, environment_id: UUID, revs: list[int]) -> tuple[Mapping[int, list[Change]], int]:
+    """What revisions did to the keys, as a write result has it, and the oldest of which all was read."""
     found: dict[int, list[Change]] = defaultdict(list)
     if not revs:
-        return found
-    parameters = {"environment_id": environment_id, "oldest": revs[-1], "newest": revs[0]}
-    for row in call.connection.execute(CHANGES[call.connection.dialect.name], parameters):
+        return found, 0
+    newest, oldest = revs[0], revs[-1]
+    statement = CHANGES[call.connection.dialect.name]
+    parameters = {"environment_id": environment_id, "newest": newest, "limit": MAX_CHANGES + 1}
+    rows = call.connection.execute(statement, parameters | {"oldest": oldest}).all()
+    if len(rows) > MAX_CHANGES:
+        # The last may have more that was not read; where it is the first too, it is read whole.
+        oldest = min(rows[-1].rev + 1, newest)
+        if rows[-1].rev == newest:
+            rows = call.connection.execute(statement, parameters | {"oldest": newest, "limit": WHOLE}).all()
+    for row in rows:
         found[row.rev].append(Change(row.key, _kind(row.kid, row.kid_before), row.version))
-    return found
+    return found, oldest
 
 
 def _kind(kid: str | None, before: str | None) -> str:
@@ -175,7 +169,8 @@ def _changes(dialect_name: str) -> Select[Any]:
         select(version.c.rev, secret.c.key, version.c.version, version.c.kid, kid_before.label("kid_before"))
         .join_from(secret, version, on)
         .where(secret.c.environment_id == bindparam("environment_id"))
-        .order_by(secret.c.key)
+        .order_by(version.c.rev.desc(), secret.c.key)
+        .limit(bindparam("limit", type_=BigInteger))
     )
 
 

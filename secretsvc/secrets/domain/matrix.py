@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Select, func, select
 
 from secretsvc.authorization.rules.asserting import assert_sees
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS, is_among
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call

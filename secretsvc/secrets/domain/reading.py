@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import bindparam, select
 
-from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Count, Kid, Ordinal, SecretKey, Time
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.models import secret_version
+from secretsvc.secrets.rules.reads import record_reveal
 from secretsvc.secrets.rules.rows import (
     SECRET_NOT_FOUND,
     Sealed,
     SecretListItem,
     find_secret,
     list_item,
-    open_all,
     open_value,
     secrets_inside,
 )
@@ -32,14 +32,14 @@ class Listing:
     """The secrets of an environment, sorted by key; `rev` was read before them."""
 
     items: list[SecretListItem]
-    rev: int
+    rev: Count
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """A secret with its value, which no representation shows."""
 
-    key: str
+    key: SecretKey
     value: str
 
     def __repr__(self) -> str:
@@ -47,32 +47,21 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """Every value of an environment by key, sorted; no representation shows them."""
-
-    rev: int
-    secrets: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"Exported(rev={self.rev}, count={len(self.secrets)})"
-
-
-@dataclass(frozen=True, slots=True)
 class Version:
     """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
 
-    version: int
-    kid: str | None
+    version: Ordinal
+    kid: Kid | None
     deleted: bool
-    created_at: int
-    created_by: UUID | str
+    created_at: Time
+    created_by: Maker
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     """The versions of a key, newest first, also of a deleted one."""
 
-    key: str
+    key: SecretKey
     items: list[Version]
 
 
@@ -95,37 +84,12 @@ def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
     if row.deleted:
         raise NotFound(SECRET_NOT_FOUND)
     value = open_value(call, Sealed(row.id, key, row.version, row.envelope, row.kid))
-    record(
-        call,
-        "secret.reveal",
-        project_id=row.project_id,
-        environment_id=row.id,
-        reason=reason,
-        detail={"key": key, "version": row.version},
-    )
+    record_reveal(call, row.project_id, row.id, reason, key, row.version)
     return Value(key, value)
 
 
-def export_secrets(call: Call, at: Address, reason: str) -> Exported:
-    """Every value; one that cannot be opened fails them all (specification, "Secrets" 3).
-
-    Raises `DecryptFailed`, `UnknownKid`, and `Unavailable` where too many are under way (contract 8.1).
-    """
-    assert_can(call, Role.READER, at)
-    environment, values = open_all(call, at)
-    record(
-        call,
-        "secret.export",
-        project_id=environment.project_id,
-        environment_id=environment.id,
-        reason=reason,
-        detail={"rev": environment.rev, "count": len(values)},
-    )
-    return Exported(environment.rev, values)
-
-
 def secret_versions(call: Call, at: Address, key: str) -> History:
-    """The history of a key that lives or lived. Raises `NotFound`."""
+    """The history of a key, which may be deleted. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
     versions = call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
@@ -133,8 +97,7 @@ def secret_versions(call: Call, at: Address, key: str) -> History:
 
 
 def _version(row: Any) -> Version:
-    created_by = row.created_by if row.created_by is not None else "system"
-    return Version(row.version, row.kid, row.kid is None, row.created_at, created_by)
+    return Version(row.version, row.kid, row.kid is None, row.created_at, author(row.created_by))
 
 
 _HISTORY = (

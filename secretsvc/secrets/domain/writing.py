@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import bindparam, select
 
@@ -13,13 +14,21 @@ from secretsvc.kernel.errors import Conflict, NotFound, ValidationFailed
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.bounds import check_edits, check_values
-from secretsvc.secrets.rules.formats import Reader
+from secretsvc.secrets.rules.importing import Reader, expandable
 from secretsvc.secrets.rules.known import Known
-from secretsvc.secrets.rules.planning import Plan
+from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
+from secretsvc.secrets.rules.planning import Origin, Plan
 from secretsvc.secrets.rules.rows import SECRET_NOT_FOUND, VERSION_NOT_FOUND, Sealed, open_value
 from secretsvc.secrets.rules.writing import Planner, Written, write
 
 MERGE, REPLACE = "merge", "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported(Written):
+    """The outcome of an import; `expandable` are the keys that `importing.expandable` names."""
+
+    expandable: Sequence[str]
 
 
 def batch_secrets(
@@ -60,12 +69,12 @@ def import_secrets(
     dry_run: bool = False,
     expected_rev: int | None = None,
     reason: str | None = None,
-) -> Written:
+) -> Imported:
     """Writes what a file holds; a dry run only tells what it would do (specification, "Secrets" 5)."""
     assert_can(call, Role.WRITER, at)
     values = read(content, call.settings.env_max_secrets)
     check_values(call, values)
-    return write(
+    written = write(
         call,
         at,
         _planner(mode, values),
@@ -76,6 +85,7 @@ def import_secrets(
         reason=reason,
         dry_run=dry_run,
     )
+    return Imported(written.rev, written.changes, expandable(values))
 
 
 def rename_secret(
@@ -102,8 +112,8 @@ def rename_secret(
             raise NotFound(SECRET_NOT_FOUND)
         if after is not None and not after.deleted:
             raise Conflict("The new key is taken.")
-        value = _open_version(call, environment, before, before.version)
-        return Plan({target: value}, (source,), {target: before.description})
+        value, origin = _open_version(call, environment, before, before.version)
+        return Plan({target: value}, (source,), {target: before.description}, origins={target: origin})
 
     return write(
         call,
@@ -137,7 +147,8 @@ def rollback_secret(
             raise NotFound(SECRET_NOT_FOUND)
         # What comes back has the description that it had (contract 5.6).
         described = {key: known[key].description} if known[key].deleted else {}
-        return Plan({key: _open_version(call, environment, known[key], to_version)}, descriptions=described)
+        value, origin = _open_version(call, environment, known[key], to_version)
+        return Plan({key: value}, descriptions=described, origins={key: origin})
 
     return write(
         call, at, plan, action="secret.rollback", keys=(key,), expected_rev=expected_rev, reason=reason
@@ -157,14 +168,15 @@ def _planner(
     return plan
 
 
-def _open_version(call: Call, environment: Environment, known: Known, version: int) -> str:
+def _open_version(call: Call, environment: Environment, known: Known, version: int) -> tuple[str, Origin]:
     row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
     if row is None or row.envelope is None:
         raise NotFound(VERSION_NOT_FOUND)
-    return open_value(call, Sealed(environment.id, known.key, version, row.envelope, row.kid))
+    origin = origin_of(environment.id, known.id, version, row[2:])
+    return open_value(call, Sealed(environment.id, known.key, version, row.envelope, row.kid)), origin
 
 
-_VERSION = select(secret_version.c.envelope, secret_version.c.kid).where(
+_VERSION = select(secret_version.c.envelope, secret_version.c.kid, *ORIGIN).where(
     secret_version.c.secret_id == bindparam("secret_id"),
     secret_version.c.version == bindparam("version"),
 )

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Text, and_, case, func, select, type_coerce
+from sqlalchemy import ColumnElement, LargeBinary, Select, Text, and_, case, func, select, type_coerce
 
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -49,7 +49,7 @@ def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
     revision.
     """
     statement = (_PRESENT if rev is None else _OLDER)[call.connection.dialect.name]
-    parameters: dict[str, Any] = {"project_slug": at.project, "environment_slug": at.environment}
+    parameters: dict[str, object] = {"project_slug": at.project, "environment_slug": at.environment}
     if rev is not None:
         parameters["rev"] = rev
     rows = [*statement.tuples(call.connection, parameters)]
@@ -65,8 +65,15 @@ def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
     return Contents(project_id, environment_id, present if rev is None else rev, entries)
 
 
-def _uuid(stored: UUID | str) -> UUID:
-    return stored if isinstance(stored, UUID) else UUID(stored)
+def _stored(column: ColumnElement[UUID], dialect_name: str) -> ColumnElement[Any]:
+    """As the database has it: to make a UUID of each of 500 equal ones takes as long as to read the rows."""
+    if dialect_name == "sqlite":
+        return type_coerce(column, Text)
+    return func.uuid_send(column, type_=LargeBinary)
+
+
+def _uuid(stored: str | bytes) -> UUID:
+    return UUID(stored) if isinstance(stored, str) else UUID(bytes=stored)
 
 
 def _contents(dialect_name: str, *, older: bool) -> Select[Any]:
@@ -87,9 +94,8 @@ def _contents(dialect_name: str, *, older: bool) -> Select[Any]:
     size = func.coalesce(length_of(version.c.envelope, dialect_name), 0)
     return (
         select(
-            # As they are stored: to make a UUID of each of 500 equal ones takes as long as to read the rows.
-            type_coerce(environment.c.project_id, Text).label("project_id"),
-            type_coerce(environment.c.id, Text).label("id"),
+            _stored(environment.c.project_id, dialect_name).label("project_id"),
+            _stored(environment.c.id, dialect_name).label("id"),
             environment.c.rev,
             secret.c.id.label("secret_id"),
             secret.c.key,

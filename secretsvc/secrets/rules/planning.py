@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, NamedTuple
+from uuid import UUID
 
+from secretsvc.kernel.described import Ordinal, SecretKey, among
 from secretsvc.secrets.rules.known import Known
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
+ChangeKind = Annotated[str, among(ADDED, CHANGED, REMOVED)]
+
+
+class Origin(NamedTuple):
+    """The version that first had a value; its columns are those of a version that was made from it."""
+
+    origin_environment_id: UUID
+    origin_secret_id: int
+    origin_version: int
 
 
 @dataclass
@@ -18,23 +29,33 @@ class Change:
     Neither frozen nor slotted, because there are many of them (decision 0018).
     """
 
-    key: str
-    kind: str
-    version: int
+    key: SecretKey
+    kind: ChangeKind
+    version: Ordinal
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Values to write, keys to remove, and descriptions to set (None clears).
 
-    A description of a key that lives and is not written changes alone, without a version. `detail` is what
-    the record says beside the new revision and the changes.
+    A description of an undeleted key that is not written changes alone, without a version. `detail` is what
+    the record says beside the new revision and the changes. `origins` are those of the values that are not
+    new, by key; `copied_from` is the other environment that they come from.
     """
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     removals: Collection[str] = ()
     descriptions: Mapping[str, str | None] = field(default_factory=dict)
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, object] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    copied_from: UUID | None = None
+
+    def origin_columns(self, key: str) -> dict[str, object]:
+        """Those of the version that it makes of a key, None for a new value; without any origin, none."""
+        if not self.origins:
+            return {}
+        origin = self.origins.get(key)
+        return dict.fromkeys(Origin._fields) if origin is None else origin._asdict()
 
 
 def changes_of(plan: Plan, known: Mapping[str, Known]) -> list[Change]:

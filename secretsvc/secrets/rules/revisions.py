@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sqlalchemy import insert
 
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.projects.rules import Environment
@@ -14,11 +16,19 @@ REVISION_NOT_FOUND = "Revision not found."
 REASON_REQUIRED = Issue("reason", "Required: the environment is protected.")
 
 
-def record_revision(call: Call, environment: Environment, action: str, reason: str | None) -> None:
+def record_revision(
+    call: Call,
+    environment: Environment,
+    action: str,
+    reason: str | None,
+    *,
+    record_id: UUID,
+    copied_from: UUID | None,
+) -> None:
     """Writes the row of the revision after `environment.rev`, in the transaction of the write that makes it.
 
-    `action` is that of the audit record. Whoever took the revision is the only one to have it, and nothing
-    reads it here: it goes with the COMMIT.
+    `action` and `record_id` are those of the audit record. Whoever took the revision is the only one to have
+    it, and nothing reads it here: it goes with the COMMIT.
     """
     _INSERT.run_with_commit(
         call.connection,
@@ -29,6 +39,8 @@ def record_revision(call: Call, environment: Environment, action: str, reason: s
             "reason": reason,
             "created_at": call.now,
             "created_by": call.actor.identity_id,
+            "record_id": record_id,
+            "copied_from": copied_from,
         },
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from sys import getsizeof
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -23,11 +23,12 @@ from sqlalchemy import (
 )
 
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
+from secretsvc.kernel.described import Description, Kid, Ordinal, SecretKey, Time, among
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
@@ -61,14 +62,14 @@ class SecretListItem:
     Neither frozen nor slotted, because there are many of them (decision 0018).
     """
 
-    key: str
-    version: int
-    description: str | None
-    kid: str | None
-    created_at: int
-    updated_at: int
+    key: SecretKey
+    version: Ordinal
+    description: Description | None
+    kid: Kid | None
+    created_at: Time
+    updated_at: Time
     readable: bool
-    error: str | None
+    error: Annotated[str, among(DecryptFailed.code, UnknownKid.code)] | None
 
 
 def list_item(cipher: EnvironmentCipher, row: Any) -> SecretListItem:
@@ -118,7 +119,7 @@ def find_secret(call: Call, at: Address, key: str) -> Any:
     return row
 
 
-def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[object]]]:
     """The undeleted secrets of an environment, sorted by key, each with its current version.
 
     They are plain tuples for `list_item` and `opened`, of which a few are in memory at once: nothing may be
@@ -146,7 +147,7 @@ def open_admitted(
     environment_id: UUID,
     admitted: int,
     statements: Mapping[str, Prepared],
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
 ) -> dict[str, str]:
     """Every value that a statement finds, in rows as of `secrets_inside`, by key; `admitted` is their size.
 
@@ -169,8 +170,8 @@ def open_admitted(
 
 
 def read_all(
-    call: Call, statements: Mapping[str, Prepared], parameters: Mapping[str, Any], size: int
-) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    call: Call, statements: Mapping[str, Prepared], parameters: Mapping[str, object], size: int
+) -> AbstractContextManager[Iterator[Sequence[object]]]:
     """A stream of the rows; where all of them, `size` bytes, take little memory, it takes less time."""
     statement = statements[call.connection.dialect.name]
     if size > AT_ONCE:

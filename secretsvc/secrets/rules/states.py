@@ -20,12 +20,13 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
+    literal_column,
     null,
     select,
 )
 
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.db.prepared import Prepared
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -45,7 +46,7 @@ from secretsvc.tables.projects import environment, project
 
 def state_at(
     call: Call, environment: Environment, rev: int
-) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+) -> AbstractContextManager[Iterator[Sequence[object]]]:
     """The secrets that there were at a revision, sorted by key, as rows of `secrets_inside`.
 
     The same holds: plain tuples for `list_item` and `opened`, a few in memory at once, and nothing may
@@ -97,7 +98,9 @@ def version_at_revision(dialect_name: str) -> tuple[FromClause, ColumnElement[bo
             secret_version.c.kid.is_not(None),
         )
         return secret_version, condition
-    found = select(of_then).where(*newest).order_by(*order).limit(1).correlate(secret).lateral("found")
+    # As a parameter it would be unknown to the plan that is kept, which then reads for longer.
+    one: ColumnElement[int] = literal_column("1")
+    found = select(of_then).where(*newest).order_by(*order).limit(one).correlate(secret).lateral("found")
     return found, found.c.kid.is_not(None)
 
 

@@ -11,7 +11,8 @@ from secretsvc.projects.rules import Environment
 from secretsvc.secrets.rules.bounds import check_capacity, check_values
 from secretsvc.secrets.rules.contents import Contents
 from secretsvc.secrets.rules.known import Known
-from secretsvc.secrets.rules.opening import Like, drop_equal, open_kept
+from secretsvc.secrets.rules.lineage import origins_of
+from secretsvc.secrets.rules.opening import open_differing
 from secretsvc.secrets.rules.planning import Plan
 
 OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
@@ -31,19 +32,16 @@ def bring(
     itself counts as differing. Raises `Conflict` where something that differs must stay, `PayloadTooLarge`,
     `DecryptFailed`, `UnknownKid`, `Unavailable`.
     """
-    live = live_of(known, taken)
-    left_alone = live.keys() if existing == SKIP else same_versions(environment, live, taken)
-    values = open_kept(call, taken.id, taken.entries.values(), left_alone) if taken.entries else {}
-    there = [(live[key], taken.entries[key].size) for key in live.keys() - left_alone]
-    if there:
-        likes = [Like(one.id, one.key, one.version, size) for one, size in there]
-        drop_equal(call, environment.id, likes, values)
-    overwritten = sorted(values.keys() & live.keys())
+    present = undeleted_of(known, taken)
+    left_alone = present.keys() if existing == SKIP else same_versions(environment, present, taken)
+    values = open_differing(call, taken, environment.id, present, left_alone) if taken.entries else {}
+    overwritten = sorted(values.keys() & present.keys())
     if existing == REFUSE and overwritten:
         count = len(overwritten)
         raise Conflict(f"It would overwrite values that differ: that of {overwritten[0]}, one of {count}.")
     check_values(call, values)
-    return Plan(values, descriptions=descriptions_of(environment, known, taken, values))
+    origins = origins_of(call, taken.id, {key: taken.entries[key] for key in values})
+    return Plan(values, descriptions=descriptions_of(environment, known, taken, values), origins=origins)
 
 
 def replacing(call: Call, plan: Plan, known: Mapping[str, Known], taken: Contents) -> Plan:
@@ -53,16 +51,16 @@ def replacing(call: Call, plan: Plan, known: Mapping[str, Known], taken: Content
     return replace(plan, removals=known.keys() - taken.entries.keys())
 
 
-def live_of(known: Mapping[str, Known], taken: Contents) -> dict[str, Known]:
-    """Those of the keys that live in the environment, too."""
+def undeleted_of(known: Mapping[str, Known], taken: Contents) -> dict[str, Known]:
+    """Those of the keys that the environment has, too."""
     return {key: known[key] for key in taken.entries if key in known and not known[key].deleted}
 
 
-def same_versions(environment: Environment, live: Mapping[str, Known], taken: Contents) -> set[str]:
+def same_versions(environment: Environment, present: Mapping[str, Known], taken: Contents) -> set[str]:
     """The keys that are there at the very version: equal, whether or not it can be opened."""
     if taken.id != environment.id:
         return set()
-    return {key for key, one in live.items() if one.version == taken.entries[key].version}
+    return {key for key, one in present.items() if one.version == taken.entries[key].version}
 
 
 def descriptions_of(

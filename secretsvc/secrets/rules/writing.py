@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from uuid import UUID
 
 from sqlalchemy import bindparam, update
 from sqlalchemy.exc import DBAPIError
 
-from secretsvc.audit.rules.recording import record
+from secretsvc.audit.rules.recording import record, record_keys
 from secretsvc.db.statements import insert_many, update_many
 from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Envelope
+from secretsvc.kernel.described import Count
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
+from secretsvc.kernel.ids import new_id
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.bounds import check_capacity, check_growth
@@ -46,7 +48,7 @@ class LostRace(Exception):
 class Written:
     """The outcome of a write; `rev` is the environment's own where nothing changed."""
 
-    rev: int
+    rev: Count
     changes: list[Change]
 
     @property
@@ -85,8 +87,8 @@ def write(
     """Applies a plan to the environment.
 
     The planner is shown `keys`, deleted ones too, or what a function finds under the lock; with `whole` also
-    every other key that lives, without its description. The loser of a version race is tried once more
-    (specification, "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`,
+    every other key that is not deleted, without its description. The loser of a version race is tried once
+    more (specification, "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`,
     `PayloadTooLarge`, `VersionConflict`, and `ValidationFailed` where a reason is due.
     """
     call.only_reads = call.only_reads or dry_run
@@ -101,9 +103,10 @@ def write(
             check_growth(call, environment.id, changes)
             return _written(environment.rev, changes, described)
         _apply(call, environment, plan, changes, described, known)
-        record_revision(call, environment, action, reason)
+        record_id = new_id()
+        record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
         written = _written(environment.rev + 1, changes, described)
-        _record(call, environment, action, reason, written, plan.detail)
+        _record(call, environment, action, reason, written, plan.detail, record_id)
         return written
 
     return _with_second_try(call, attempt)
@@ -137,11 +140,13 @@ def _record(
     action: str,
     reason: str | None,
     written: Written,
-    more: Mapping[str, Any],
+    more: Mapping[str, object],
+    record_id: UUID,
 ) -> None:
-    detail = {"rev": written.rev, "changes": written.changes, **more}
+    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes, **more}
     if written.described:
         detail["described"] = written.described
+        record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
     record(
         call,
         action,
@@ -149,6 +154,7 @@ def _record(
         environment_id=environment.id,
         reason=reason,
         detail=detail,
+        record_id=record_id,
     )
 
 
@@ -172,7 +178,7 @@ def _apply(
         if new:
             ids |= _insert_secrets(call, environment, plan, new)
         if changes:
-            versions = [_version_row(call, environment, change, ids, envelopes) for change in changes]
+            versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
             insert_many(call.connection, secret_version, versions)
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         updates += [_described_row(plan, known[key]) for key in described]
@@ -229,10 +235,11 @@ def _insert_secrets(
 def _version_row(
     call: Call,
     environment: Environment,
+    plan: Plan,
     change: Change,
     ids: Mapping[str, int],
     envelopes: Mapping[str, Envelope],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     envelope, kid = envelopes.get(change.key, (None, None))
     return {
         "secret_id": ids[change.key],
@@ -242,10 +249,11 @@ def _version_row(
         "kid": kid,
         "created_at": call.now,
         "created_by": call.actor.identity_id,
+        **plan.origin_columns(change.key),
     }
 
 
-def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, Any]:
+def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, object]:
     before = known[change.key]
     # Whoever comes back was not there before.
     kept = before.description if change.kind == CHANGED else None
@@ -259,7 +267,7 @@ def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Know
     }
 
 
-def _described_row(plan: Plan, before: Known) -> dict[str, Any]:
+def _described_row(plan: Plan, before: Known) -> dict[str, object]:
     """All as it was but for the description: the time of the last change is that of the version."""
     return {
         "id": before.id,

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from secretsvc.secrets.schemas.secrets import MODE, REASON, SecretKey
 from secretsvc.web.schema import (
-    CURSOR,
     REQUIRED,
     Body,
     Boolean,
     Choice,
-    Identifier,
     Integer,
     IntegerText,
-    Items,
     ListOf,
     Slug,
-    Text,
     optional,
     required,
 )
@@ -71,64 +67,3 @@ class RestoreBody(Body):
     dry_run = optional(Boolean(), missing=False)
     expected_rev = optional(Integer(), missing=None)
     reason = optional(REASON)
-
-
-class Compared(Body):
-    """How a key of two states differs."""
-
-    key = required(SecretKey())
-    kind = required(Choice("same", "differs", "here", "there", "unreadable"))
-    version = required(Integer(minimum=1, nullable=True))
-    with_version = required(Integer(minimum=1, nullable=True))
-
-
-class Comparison(Body):
-    """Two states beside each other."""
-
-    rev = required(Integer())
-    with_rev = required(Integer())
-    items = required(Items(Compared()))
-
-
-class MadeChange(Body):
-    """What a revision did to one key."""
-
-    key = required(SecretKey())
-    kind = required(Choice("added", "changed", "removed"))
-    version = required(Integer(minimum=1))
-
-
-class Revision(Body):
-    """What one write made of an environment."""
-
-    rev = required(Integer(minimum=1))
-    action = required(Text(minimum=1, maximum=64, nullable=True))
-    reason = required(REASON)
-    created_at = required(Integer())
-    created_by = required(Identifier(literals=("system",)))
-    changes = required(Items(MadeChange()))
-
-
-class RevisionPage(Body):
-    """A page of revisions."""
-
-    rev = required(Integer())
-    items = required(Items(Revision()))
-    next_cursor = required(CURSOR)
-
-
-class DeletedSecret(Body):
-    """A key that was deleted."""
-
-    key = required(SecretKey())
-    version = required(Integer(minimum=1))
-    deleted_at = required(Integer())
-    deleted_by = required(Identifier(literals=("system",)))
-
-
-class DeletedPage(Body):
-    """A page of deleted keys."""
-
-    rev = required(Integer())
-    items = required(Items(DeletedSecret()))
-    next_cursor = required(SecretKey(nullable=True))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import Any
 
 import colander
 
@@ -13,10 +13,8 @@ from secretsvc.web.schema import (
     Body,
     Boolean,
     Choice,
-    Identifier,
     Integer,
     IntegerText,
-    Items,
     JsonSchema,
     ListOf,
     MapOf,
@@ -26,6 +24,9 @@ from secretsvc.web.schema import (
     required,
 )
 
+SUBDOMAIN_LENGTH = 253
+_LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 KEY_GRAMMAR = "Must be the name of an environment variable."
 
 
@@ -34,7 +35,7 @@ class SecretKey(Type):
 
     example = "API_KEY"
 
-    def read(self, node: Any, value: Any) -> str:
+    def read(self, node: colander.SchemaNode, value: object) -> str:
         if not isinstance(value, str) or not is_secret_key(value):
             raise colander.Invalid(node, KEY_GRAMMAR)
         return value
@@ -53,7 +54,7 @@ class SecretValue(Type):
 
     example = "s3cr3t"
 
-    def read(self, node: Any, value: Any) -> str:
+    def read(self, node: colander.SchemaNode, value: object) -> str:
         if not isinstance(value, str):
             raise colander.Invalid(node, "Must be a string.")
         return value
@@ -62,10 +63,28 @@ class SecretValue(Type):
         return {"type": "string"}
 
 
+class Subdomain(Type):
+    """The name of a Kubernetes object: a DNS subdomain (RFC 1123)."""
+
+    example = "shop-prod"
+
+    def read(self, node: colander.SchemaNode, value: object) -> str:
+        if not isinstance(value, str) or len(value) > SUBDOMAIN_LENGTH or not SUBDOMAIN.fullmatch(value):
+            raise colander.Invalid(node, "Must be a DNS subdomain in lower case.")
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        return {
+            "type": "string",
+            "pattern": f"^{SUBDOMAIN.pattern}$",
+            "minLength": 1,
+            "maxLength": SUBDOMAIN_LENGTH,
+        }
+
+
 MODE = Choice("merge", "replace")
 REASON = Text(maximum=512, nullable=True)
 READ_REASON = Choice("reveal", "copy", "export", "run")
-KID = Text(minimum=16, maximum=16, nullable=True)
 VALUES = MapOf(SecretKey(), SecretValue())
 DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 
@@ -81,6 +100,7 @@ class RevealQuery(Body):
 
     reason = optional(READ_REASON, missing="reveal")
     version = optional(IntegerText(minimum=1))
+    format = optional(Choice("json", "raw"), missing="json")
 
 
 class ExportQuery(Body):
@@ -92,6 +112,7 @@ class ExportQuery(Body):
 
     reason = optional(READ_REASON, missing="export")
     rev = optional(IntegerText())
+    name = optional(Subdomain())
 
 
 class BatchBody(Body):
@@ -112,7 +133,7 @@ class ImportBody(Body):
         super().__init__()
         self.children.insert(0, required(Choice.of(formats), name="format"))
 
-    content = required(SecretValue())
+    content = required(SecretValue(), example="API_KEY=s3cr3t")
     mode = required(MODE)
     dry_run = optional(Boolean(), missing=False)
     expected_rev = optional(Integer(), missing=None)
@@ -124,7 +145,7 @@ class RenameBody(Body):
 
     # `from` is a word of the language, so that the field's name is given as text.
     source = required(SecretKey(), name="from")
-    to = required(SecretKey())
+    to = required(SecretKey(), example="API_TOKEN")
     reason = optional(REASON)
 
 
@@ -147,70 +168,3 @@ class RollbackForm(RollbackBody):
     """As the API's, by a form, where all is text."""
 
     to_version = required(IntegerText(minimum=1))
-
-
-class ListedSecret(Body):
-    """A secret without its value."""
-
-    key = required(SecretKey())
-    version = required(Integer(minimum=1))
-    description = required(DESCRIPTION)
-    kid = required(KID)
-    created_at = required(Integer())
-    updated_at = required(Integer())
-    readable = required(Boolean())
-    error = required(Choice("DECRYPT_FAILED", "UNKNOWN_KID", nullable=True))
-
-
-class SecretList(Body):
-    """The secrets of an environment."""
-
-    items = required(Items(ListedSecret()))
-    rev = required(Integer())
-
-
-class Secret(Body):
-    """A secret with its value."""
-
-    key = required(SecretKey())
-    value = required(SecretValue())
-
-
-class Version(Body):
-    """One version of a secret."""
-
-    version = required(Integer(minimum=1))
-    kid = required(KID)
-    deleted = required(Boolean())
-    created_at = required(Integer())
-    created_by = required(Identifier(literals=("system",)))
-
-
-class VersionList(Body):
-    """The history of a key."""
-
-    key = required(SecretKey())
-    items = required(Items(Version()))
-
-
-class Change(Body):
-    """What a write did to one key."""
-
-    key = required(SecretKey())
-    kind = required(Choice("added", "changed", "removed"))
-    version = optional(Integer(minimum=1))
-
-
-class WriteResult(Body):
-    """The outcome of a write, or of a dry run."""
-
-    rev = required(Integer())
-    dry_run = optional(Boolean())
-    changes = required(Items(Change()))
-
-
-class Export(Body):
-    """Every value of an environment."""
-
-    rev = required(Integer())
-    secrets = required(VALUES)

@@ -7,26 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict, Unpack
 
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import reading, writing
+from secretsvc.secrets.domain import exports, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
-from secretsvc.secrets.rules.formats import write_env
+from secretsvc.secrets.rules.exporting import write_env
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form, unix_lines
-from secretsvc.web.pages import REFUSALS, see_other
+from secretsvc.web.pages import REFUSALS, Drawn, see_other
+from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.schema import validate
-from secretsvc.web.tree import PAGES
+from secretsvc.web.tree import PAGES, Node
 
 TEMPLATES = "secretsvc.secrets:templates"
+
+
+class Options(TypedDict, total=False):
+    """How a draft is written, as the use cases take it."""
+
+    dry_run: bool
+    expected_rev: int | None
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +45,12 @@ class Draft:
 
     name: str
     template: str
-    page: Callable[[Any, Any], Any]
+    page: Callable[..., object]
     write: Callable[..., Written]
     carried_fields: Callable[[Form], dict[str, str]]
 
 
-def import_page(_context: Environment, request: Any) -> Any:
+def import_page(_context: Environment, request: ServiceRequest) -> object:
     """Room for a file's text."""
     labels = request.registry.formats.labels
     formats = [(name, labels[name]) for name in request.registry.formats.readers]
@@ -48,7 +58,7 @@ def import_page(_context: Environment, request: Any) -> Any:
     return {"formats": formats, "accepted": ",".join(accepted)}
 
 
-def text_page(_context: Environment, request: Any) -> Any:
+def text_page(_context: Environment, request: ServiceRequest) -> object:
     """The environment as dotenv text; empty until it is asked for."""
     return {
         "content": request.form["content"],
@@ -57,13 +67,13 @@ def text_page(_context: Environment, request: Any) -> Any:
     }
 
 
-def load_text(context: Environment, request: Any) -> Any:
+def load_text(context: Environment, request: ServiceRequest) -> object:
     """Every value, to be edited."""
-    exported = reading.export_secrets(request.call, context.address, "reveal")
+    exported = exports.export_secrets(request.call, context.address, "reveal")
     return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
 
 
-def write_edits(request: Any, at: Address, form: Form, **options: Any) -> Written:
+def write_edits(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
     """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
     limit = request.call.settings.env_max_secrets
     if len(rows_of(form)) > limit:
@@ -74,7 +84,7 @@ def write_edits(request: Any, at: Address, form: Form, **options: Any) -> Writte
     return editing_domain.edit_secrets(request.call, at, read_edits(form), **options)
 
 
-def write_import(request: Any, at: Address, form: Form, **options: Any) -> Written:
+def write_import(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
     """A file's text."""
     body = {
         "format": form["format"],
@@ -83,10 +93,10 @@ def write_import(request: Any, at: Address, form: Form, **options: Any) -> Writt
     }
     formats = request.registry.formats
     read = formats.take(validate(schemas.ImportBody(formats.readers), body))
-    return writing.import_secrets(request.call, at, **read | options)
+    return writing.import_secrets(request.call, at, **read | dict(options))
 
 
-def write_text(request: Any, at: Address, form: Form, **options: Any) -> Written:
+def write_text(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
     """The environment's own text."""
     return editing_domain.rewrite_as_text(request.call, at, unix_lines(form["content"]), **options)
 
@@ -162,7 +172,7 @@ WRITE = Draft("write", "secret", secret, write_edits, carried_edits)
 TEXT = Draft("text", "text", text_page, write_text, named_fields("content"))
 
 
-def review(draft: Draft, context: Environment, request: Any) -> Any:
+def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """What a draft would do, if it were applied at the revision that it was drawn from."""
     form = request.form
     rev = revision_of(form)
@@ -171,7 +181,7 @@ def review(draft: Draft, context: Environment, request: Any) -> Any:
     return _reviewed(draft, form, planned.rev, own) if own else see_other(context.path(PAGES), "unchanged")
 
 
-def apply(draft: Draft, context: Environment, request: Any) -> Any:
+def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """Writes a reviewed draft, or nothing where the environment has moved on."""
     form = request.form
     read = form.read(schemas.ApplyForm(), "rev", "reason")
@@ -180,13 +190,14 @@ def apply(draft: Draft, context: Environment, request: Any) -> Any:
     return see_other(context.path(PAGES), "written" if _kinds(written) else "unchanged")
 
 
-def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
+def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """After a refusal: own and concurrent changes if the revision is stale, else the draft's page.
 
     Where only the reason is missing, it is the page that asks for it: the review, but for a single secret.
     """
     form = request.form
-    if draft is not WRITE and [issue.path for issue in form.error.issues] == ["reason"]:
+    issues = form.error.issues if form.error else ()
+    if draft is not WRITE and [issue.path for issue in issues] == ["reason"]:
         try:
             return review(draft, context, request)
         except REFUSALS as error:
@@ -204,7 +215,7 @@ def redrawn(draft: Draft, context: Environment, request: Any) -> Any:
     return _reviewed(draft, form, rev, _kinds(planned)) | {"concurrent": concurrent}
 
 
-def back_to_edit(draft: Draft, context: Environment, request: Any) -> Any:
+def back_to_edit(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """The draft's page with what was typed."""
     request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
     return draft.page(context, request)
@@ -218,30 +229,35 @@ def _kinds(written: Written) -> dict[str, str]:
     return dict(sorted(kinds.items()))
 
 
-def _reviewed(draft: Draft, form: Form, rev: int, own: Mapping[str, str]) -> dict[str, Any]:
+def _reviewed(draft: Draft, form: Form, rev: int, own: Mapping[str, str]) -> dict[str, object]:
     stale = isinstance(form.error, PreconditionFailed)
     known = {"draft": draft, "own": own, "concurrent": [], "rev": rev, "stale": stale}
     return known | {"carried_fields": draft.carried_fields(form)}
 
 
-def _bound(act: Callable[..., Any], draft: Draft) -> Callable[[Any, Any], Any]:
+def _bound(act: Callable[[Draft, Node, ServiceRequest], object], draft: Draft) -> View:
     return lambda context, request: act(draft, context, request)
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the pages and the forms; those who only read see neither."""
-    page = {"context": Environment, "role": Role.WRITER}
-    reviewed = {**page, "template": f"{TEMPLATES}/review.pt"}
-    config.add_page(import_page, name="import", template=f"{TEMPLATES}/import.pt", **page)
-    config.add_page(text_page, name="text", template=f"{TEMPLATES}/text.pt", **page)
-    config.add_form(load_text, name="text", template=f"{TEMPLATES}/text.pt", **page)
+    role = Role.WRITER
+    config.add_page(
+        import_page, context=Environment, name="import", template=f"{TEMPLATES}/import.pt", role=role
+    )
+    text: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/text.pt"}
+    config.add_page(text_page, name="text", role=role, **text)
+    config.add_form(load_text, name="text", role=role, **text)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
     config.add_done("written", "Written.")
+    written: Drawn[Secret] = {"context": Secret, "template": f"{TEMPLATES}/review.pt"}
     for name, act in (("apply", apply), ("again", back_to_edit)):
-        redraw, written = _bound(redrawn, WRITE), reviewed | {"context": Secret}
-        config.add_form(_bound(act, WRITE), name=f"{WRITE.name}-{name}", redraw=redraw, **written)
+        redraw, name = _bound(redrawn, WRITE), f"{WRITE.name}-{name}"
+        config.add_form(_bound(act, WRITE), name=name, role=role, redraw=redraw, **written)
+    reviewed: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/review.pt"}
     for draft in (EDIT, IMPORT, TEXT):
         redraw = _bound(redrawn, draft)
         for name, act in (("review", review), ("apply", apply), ("again", back_to_edit)):
-            config.add_form(_bound(act, draft), name=f"{draft.name}-{name}", redraw=redraw, **reviewed)
+            name = f"{draft.name}-{name}"
+            config.add_form(_bound(act, draft), name=name, role=role, redraw=redraw, **reviewed)

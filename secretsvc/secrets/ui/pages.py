@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretsvc.access.domain.readers import readers
 from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.projects.resources import Environment, Project
-from secretsvc.secrets.directives import written
+from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import editing as editing_domain
+from secretsvc.secrets.domain import exports, reading, writing
 from secretsvc.secrets.domain import matrix as matrix_domain
-from secretsvc.secrets.domain import reading, writing
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.schemas import secrets as schemas
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.pages import see_other
+from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import VISIBLE
 
@@ -26,7 +26,7 @@ NEW_ROWS = 3
 SHOWN_SECONDS = 30
 
 
-def matrix(context: Project, request: Any) -> Any:
+def matrix(context: Project, request: ServiceRequest) -> object:
     """Keys against environments, filtered by `q` and by `missing`."""
     query = parse_query(request.environ)
     text, missing_only = query.get("q", ""), "missing" in query
@@ -34,7 +34,7 @@ def matrix(context: Project, request: Any) -> Any:
     return {"matrix": found, "text": text, "missing_only": missing_only}
 
 
-def editor(context: Environment, request: Any) -> Any:
+def editor(context: Environment, request: ServiceRequest) -> object:
     """The secrets of an environment without their values, with room for changes and for new ones.
 
     What was typed for a key that is gone since stands in a row for a new one.
@@ -83,12 +83,12 @@ def revision_of(form: Form) -> int | None:
     return rev
 
 
-def editor_of(context: Secrets, _request: Any) -> Any:
+def editor_of(context: Secrets, _request: ServiceRequest) -> object:
     """The address of the secrets themselves leads to their environment's editor."""
     return see_other(_environment(context).path(PAGES))
 
 
-def secret(context: Secret, request: Any) -> Any:
+def secret(context: Secret, request: ServiceRequest) -> object:
     """A secret's versions, what can be done with it, and, for administrators, who can read it."""
     call, at, form = request.call, context.address, request.form
     history = editing_domain.key_history(call, at, context.__name__)
@@ -99,7 +99,7 @@ def secret(context: Secret, request: Any) -> Any:
     return {"history": history, "rev": rev, "readers": who}
 
 
-def reveal(context: Secret, request: Any) -> Any:
+def reveal(context: Secret, request: ServiceRequest) -> object:
     """The value on a page of its own, for a while: nothing can be typed there that would go with it."""
     read = schemas.RevealQuery()
     reason = request.form.read(read, "reason")["reason"]
@@ -108,7 +108,7 @@ def reveal(context: Secret, request: Any) -> Any:
     return {"shown": shown, "seconds": SHOWN_SECONDS}
 
 
-def rename(context: Secret, request: Any) -> Any:
+def rename(context: Secret, request: ServiceRequest) -> object:
     """Moves the secret to another key and leads on to it."""
     form = request.form
     body = form.read(schemas.RenameBody(), "to", "reason", **{"from": context.__name__})
@@ -119,7 +119,7 @@ def rename(context: Secret, request: Any) -> Any:
     return see_other(f"{_environment(context).path(PAGES)}/secrets/{target}", "renamed")
 
 
-def rollback(context: Secret, request: Any) -> Any:
+def rollback(context: Secret, request: ServiceRequest) -> object:
     """Writes an older version again."""
     form = request.form
     body = form.read(schemas.RollbackForm(), "to_version", "reason", key=context.__name__)
@@ -127,7 +127,7 @@ def rollback(context: Secret, request: Any) -> Any:
     return see_other(context.path(PAGES), "rolled-back")
 
 
-def delete(context: Secret, request: Any) -> Any:
+def delete(context: Secret, request: ServiceRequest) -> object:
     """Leaves a tombstone, and leads back to the environment."""
     gone, read = [context.__name__], request.form.read(schemas.ApplyForm(), "rev", "reason")
     rev, reason = read["rev"], read.get("reason")
@@ -137,11 +137,12 @@ def delete(context: Secret, request: Any) -> Any:
     return see_other(_environment(context).path(PAGES), "deleted")
 
 
-def export(context: Environment, request: Any) -> Any:
+def export(context: Environment, request: ServiceRequest) -> object:
     """Every value as a file."""
     query = request.form.read(schemas.ExportQuery(request.registry.formats.writers), "format")
-    exported = reading.export_secrets(request.call, context.address, query["reason"])
-    response = written(request, query["format"], exported.secrets)
+    write = request.registry.formats.writers[query["format"]].writer(None, context.__name__)
+    file = exports.export_file(request.call, context.address, write, query["reason"])
+    response = sent(request, query["format"], file.content)
     name = "-".join(filter(None, (context.address.project, context.__name__)))
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.{query["format"]}"'
     return response
@@ -151,7 +152,7 @@ def _environment(context: Node) -> Environment:
     return next(node for node in context.lineage() if isinstance(node, Environment))
 
 
-def includeme(config: Any) -> None:
+def includeme(config: ServiceConfigurator) -> None:
     """Declares the pages."""
     config.add_assets("secretsvc.secrets")
     templates = "secretsvc.secrets:templates"
@@ -163,7 +164,7 @@ def includeme(config: Any) -> None:
     config.add_form(export, context=Environment, name="export", role=Role.READER)
     config.add_done("renamed", "Renamed.")
     config.add_done("rolled-back", "Written again as a new version.")
-    page = {"context": Secret, "template": f"{templates}/secret.pt"}
+    page: Drawn[Secret] = {"context": Secret, "template": f"{templates}/secret.pt"}
     config.add_page(secret, role=Role.READER, **page)
     revealed = f"{templates}/revealed.pt"
     config.add_form(reveal, name="reveal", role=Role.READER, context=Secret, template=revealed)

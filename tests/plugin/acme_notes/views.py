@@ -1,10 +1,14 @@
 """The address below an environment, two operations, a page with its form, and a tab that leads there."""
 
+from dataclasses import dataclass
+from uuid import UUID
+
 from acme_notes import domain
 from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.described import Items, Time
 from secretsvc.projects.resources import Environment
 from secretsvc.web.pages import see_other
-from secretsvc.web.schema import Body, Identifier, Integer, Items, Text, required
+from secretsvc.web.schema import Body, Text, required
 from secretsvc.web.tree import PAGES, Node
 
 
@@ -16,27 +20,22 @@ class NoteBody(Body):
     text = required(Text(minimum=1, maximum=500, strip=True))
 
 
-class NoteView(NoteBody):
-    id = required(Identifier())
-    created_at = required(Integer())
-
-
-class NoteList(Body):
-    items = required(Items(NoteView()))
+@dataclass(frozen=True)
+class NoteView:
+    id: UUID
+    text: str
+    created_at: Time
 
 
 def list_notes(context, request):
     found = domain.list_notes(request.call, request.dbsession, context.address)
-    return {"items": [view_of(note) for note in found]}
+    return Items([NoteView(note.id, note.text, note.created_at) for note in found])
 
 
 def add_note(context, request):
     text = request.body_values["text"]
-    return view_of(domain.add_note(request.call, request.dbsession, context.address, text))
-
-
-def view_of(note):
-    return {"id": note.id, "text": note.text, "created_at": note.created_at}
+    note = domain.add_note(request.call, request.dbsession, context.address, text)
+    return NoteView(note.id, note.text, note.created_at)
 
 
 def notes_page(context, request):
@@ -51,10 +50,10 @@ def add_by_form(context, request):
 
 def includeme(config):
     config.add_tree_child(Environment, "notes", Notes)
-    reads = {"context": Notes, "role": Role.READER, "response": NoteList()}
+    reads = {"context": Notes, "role": Role.READER, "response": Items[NoteView]}
     config.add_api_view(list_notes, operation_id="listNotes", summary="List notes", **reads)
     writes = {"context": Notes, "role": Role.WRITER, "method": "POST", "errors": (409,)}
-    writes |= {"body": NoteBody(), "response": NoteView()}
+    writes |= {"body": NoteBody(), "response": NoteView}
     config.add_api_view(add_note, operation_id="addNote", summary="Add a note", **writes)
     page = {"context": Notes, "template": "acme_notes:templates/notes.pt"}
     config.add_page(notes_page, role=Role.READER, **page)

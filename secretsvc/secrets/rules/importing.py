@@ -1,4 +1,4 @@
-"""Import and export formats: a text to keys and values, and back. Nothing read is ever quoted in an error."""
+"""Import formats: a text to keys and values. Nothing read is ever quoted in an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from itertools import islice
 from json import JSONDecodeError
 from typing import Any
 
-import orjson
 from dotenv import parser
 from dotenv.parser import Binding, parse_binding
 
@@ -20,8 +19,6 @@ from secretsvc.kernel.json import parse_json
 
 #: A text to values by key, given how many values are enough to be too many. Raises ValidationFailed.
 Reader = Callable[[str, int], Mapping[str, str]]
-#: Values by key to the bytes of a file.
-Writer = Callable[[Mapping[str, str]], bytes]
 
 MAX_ISSUES = 100
 
@@ -33,11 +30,7 @@ _REST_OF_LINE = r"([^\r\n]*)"
 _INLINE_COMMENT = re.compile(r"(?<=\s)#")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PRINTABLE = re.compile(r"[!-~]+")
-_BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]*")
-_ESCAPES = str.maketrans(
-    {"\\": r"\\", '"': r"\"", "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r"}
-    | {"\t": r"\t", "\v": r"\v"}
-)
+_EXPANDABLE = re.compile(r"\$[A-Za-z_{]")
 
 
 def read_env(content: str, limit: int | None = None) -> dict[str, str]:
@@ -87,30 +80,9 @@ def read_json(content: str, limit: int | None = None) -> dict[str, str]:
     return values
 
 
-def write_env(values: Mapping[str, str]) -> str:
-    """One dotenv line a key, sorted, each ended by a line feed; `read_env` reads back the same values.
-
-    So does python-dotenv with `interpolate=False`: its syntax has no way to write a `${` that it would
-    not expand.
-    """
-    return "".join(_lines(values))
-
-
-def encode_env(values: Mapping[str, str]) -> bytes:
-    """As `write_env`, in UTF-8, with no second copy in memory beside it."""
-    written = io.BytesIO()
-    for line in _lines(values):
-        written.write(line.encode())
-    return written.getvalue()
-
-
-def _lines(values: Mapping[str, str]) -> Iterator[str]:
-    return (f"{key}={_quoted(values[key])}\n" for key in sorted(values))
-
-
-def encode_json(values: Mapping[str, str]) -> bytes:
-    """One JSON object."""
-    return orjson.dumps(values)
+def expandable(values: Mapping[str, str]) -> list[str]:
+    """The keys, sorted, whose values hold what other readers of dotenv might expand (contract 5.8)."""
+    return sorted(key for key, value in values.items() if _EXPANDABLE.search(value))
 
 
 def checked(read: Reader) -> Reader:
@@ -228,12 +200,3 @@ def _member_issue(number: int, key: str, value: object, earlier: Container[str])
 def _refuse(issues: Sequence[Issue]) -> None:
     if issues:
         raise ValidationFailed(issues=tuple(issues))
-
-
-def _quoted(value: str) -> str:
-    if _BARE.fullmatch(value):
-        return value
-    # Nothing is special between single quotes but the quote itself and the backslash, in a shell too.
-    if value.isprintable() and "'" not in value and "\\" not in value:
-        return f"'{value}'"
-    return f'"{value.translate(_ESCAPES)}"'

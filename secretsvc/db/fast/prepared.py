@@ -6,12 +6,12 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
 
-from sqlalchemy import Connection, Dialect, Insert, LargeBinary, Select, TextClause, Uuid
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import Connection, Dialect, Insert, Select, TextClause
 
-from secretsvc.db.driver import execute, execute_with_commit, streamed
+from secretsvc.db.engine import DEFERRED, Mode, mode_of
+from secretsvc.db.fast import switch
+from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
@@ -27,37 +27,62 @@ class Prepared:
         self._statement = statement
         self._forms: dict[str, _Form] = {}
 
-    def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[Any]:
+    def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
         """All rows, as named tuples in the types of the statement's columns."""
+        if not switch.ENABLED:
+            return self._plain(connection, parameters)
         return [*map(self._form(connection.dialect).make_row, self.tuples(connection, parameters))]
 
-    def tuples(self, connection: Connection, parameters: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    def tuples(self, connection: Connection, parameters: Mapping[str, object]) -> Iterator[Sequence[Any]]:
         """As `rows`, without names: to give them to 500 rows takes as long as to fetch these."""
+        if not switch.ENABLED:
+            return iter(self._plain(connection, parameters))
         form = self._form(connection.dialect)
         values = form.values(parameters)
-        with waiting():
-            # SQLite finds the rows only now.
-            fetched = execute(connection, form.text, values).fetchall()
+        with waiting(), driver_cursor(connection, form.text, values) as cursor:
+            # SQLite finds the rows only when they are fetched.
+            fetched = cursor.execute(form.text, values).fetchall()
         return form.each(fetched)
 
     @contextmanager
     def streamed(
-        self, connection: Connection, parameters: Mapping[str, Any]
+        self, connection: Connection, parameters: Mapping[str, object]
     ) -> Iterator[Iterator[Sequence[Any]]]:
         """As `tuples`, of which only a few are in memory at once; see `driver.streamed`."""
-        form = self._form(connection.dialect)
-        with streamed(connection, form.text, form.values(parameters)) as rows:
-            yield form.each(rows)
+        if switch.ENABLED:
+            form = self._form(connection.dialect)
+            with streamed(connection, form.text, form.values(parameters)) as rows:
+                yield form.each(rows)
+        else:
+            options = {"yield_per": CHUNK}
+            with connection.execute(self._statement, parameters, execution_options=options) as result:
+                yield iter(result)
 
-    def run(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
+    def run(self, connection: Connection, parameters: Mapping[str, object]) -> None:
         """Executes what has no rows to return."""
+        if not switch.ENABLED:
+            self._plain(connection, parameters)
+            return
         form = self._form(connection.dialect)
-        execute(connection, form.text, form.values(parameters))
+        values = form.values(parameters)
+        with waiting(), driver_cursor(connection, form.text, values) as cursor:
+            cursor.execute(form.text, values)
 
-    def run_with_commit(self, connection: Connection, parameters: Mapping[str, Any]) -> None:
-        """As `run`, where nothing that follows reads it: a request may then send it with its COMMIT."""
-        form = self._form(connection.dialect)
-        execute_with_commit(connection, form.text, form.values(parameters))
+    def run_with_commit(self, connection: Connection, parameters: Mapping[str, object]) -> None:
+        """As `run`, where nothing that follows reads it: a request without a transaction commits it alone."""
+        deferred = connection.info.get(DEFERRED)
+        if deferred is None or mode_of(connection) is not Mode.AUTOCOMMIT:
+            self.run(connection, parameters)
+        else:
+            deferred.append((self, parameters))
+
+    def _plain(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
+        result = connection.execute(self._statement, parameters)
+        rows = result.all() if result.returns_rows else []
+        if mode_of(connection) is Mode.AUTOCOMMIT:
+            # SQLAlchemy counts a statement as the beginning of a transaction, though no BEGIN was sent.
+            connection.commit()
+        return rows
 
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)
@@ -84,10 +109,10 @@ class _Form:
         columns = [] if isinstance(statement, Insert | TextClause) else list(statement.selected_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[Any]], Any] = row_type._make
-        readers = [_reader(one.type, dialect) for one in columns]
+        readers = [one.type.dialect_impl(dialect).result_processor(dialect, None) for one in columns]
         self._readers = [(index, reader) for index, reader in enumerate(readers) if reader is not None]
 
-    def values(self, parameters: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
+    def values(self, parameters: Mapping[str, object]) -> Sequence[Any] | Mapping[str, Any]:
         """The parameters, and the statement's own constants, as the driver takes them."""
         given = {**self._constants, **parameters}
         for name, process in self._processors:
@@ -101,20 +126,5 @@ class _Form:
     def _converted(self, row: Sequence[Any]) -> Sequence[Any]:
         values = list(row)
         for index, read in self._readers:
-            if values[index] is not None:
-                values[index] = read(values[index])
+            values[index] = read(values[index])
         return values
-
-
-def _reader(type_: TypeEngine[Any], dialect: Dialect) -> Processor | None:
-    # Both drivers give bytes, of which SQLAlchemy would make bytes.
-    if isinstance(type_, LargeBinary):
-        return None
-    # SQLite has the digits, and SQLAlchemy looks for braces and hyphens among them.
-    if isinstance(type_, Uuid) and dialect.name == "sqlite":
-        return _uuid_of_digits
-    return type_.dialect_impl(dialect).result_processor(dialect, None)
-
-
-def _uuid_of_digits(digits: str) -> UUID:
-    return UUID(int=int(digits, 16))

@@ -1,0 +1,8 @@
+"""Exposure: which values an identity was given or wrote, and which of them are in force."""
+
+from pyramid.config import Configurator
+
+
+def includeme(config: Configurator) -> None:
+    """Includes the modules of this package that configure the application."""
+    config.include(".api")

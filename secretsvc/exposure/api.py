@@ -1,0 +1,29 @@
+"""The API of exposure."""
+
+from __future__ import annotations
+
+from secretsvc.exposure import domain, schemas
+from secretsvc.identity.resources import Identity
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.views import ADMIN_SOMEWHERE
+
+
+def read_exposure(context: Identity, request: ServiceRequest) -> object:
+    """`GET /identities/{id}/exposure`."""
+    query = request.query_values
+    return domain.exposure_of(request.call, context.id, query["limit"], query.get("cursor"))
+
+
+def includeme(config: ServiceConfigurator) -> None:
+    """Declares the operation."""
+    config.add_api_view(
+        read_exposure,
+        context=Identity,
+        name="exposure",
+        operation_id="getExposure",
+        summary="List the values that an identity was given or wrote, and whether they are in force",
+        role=ADMIN_SOMEWHERE,
+        query=schemas.ExposureQuery(),
+        response=domain.Exposure,
+    )

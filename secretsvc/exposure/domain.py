@@ -1,0 +1,148 @@
+"""What an identity was given or wrote, page by page (contract 5.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.exposure.rules.meetings import (
+    OlderStates,
+    Version,
+    Window,
+    latest,
+    relatives_of,
+    versions_in,
+)
+from secretsvc.exposure.rules.places import Key, Place, keys_of, places_met_in
+from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Ordinal, SecretKey, Slug, Time, text
+from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, SLUG_LENGTH
+
+#: A page looks at no more than this, whatever it finds: it may end before its limit.
+PLACES, KEYS, VERSIONS = 20, 500, 1000
+#: Instead of a key: after all of an environment.
+END = "~"
+#: Two slugs, a key and a number up to 2^53.
+CURSOR_LENGTH = 2 * SLUG_LENGTH + SECRET_KEY_LENGTH + 16 + 3
+#: The log is whole: nothing is ever pruned yet (contract 7.5), so that it is so for ever.
+COMPLETE_SINCE = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """A value that an identity met, at one key, by the newest version there that is the value.
+
+    `seen_at` is the last time, at whatever key it was, in epoch milliseconds.
+    """
+
+    project: Slug
+    environment: Slug
+    key: SecretKey
+    version: Ordinal
+    seen_at: Time
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """A page of values, and the cursor of the next one; what is before `complete_since` may be missing."""
+
+    identity: Identity
+    complete_since: Time | None
+    items: list[Exposed]
+    next_cursor: Annotated[str, text(0, CURSOR_LENGTH)] | None
+
+
+class Position(NamedTuple):
+    """After a version of a key; `END` is after all keys."""
+
+    project: str
+    environment: str
+    key: str
+    version: int
+
+
+class Chosen(NamedTuple):
+    """What a page looks at, in order, and where the next one begins, if there is one."""
+
+    windows: dict[int, tuple[Place, Window]]
+    end: Position | None
+
+
+def exposure_of(
+    call: Call, identity_id: UUID, limit: int, cursor: tuple[str, str, str, int] | None = None
+) -> Exposure:
+    """The values that an identity was given or wrote, at the environments that the caller administers.
+
+    Sorted by project, environment, key and version, from after the cursor. It takes a fixed number of
+    statements and may end before `limit`. Raises `NotFound`.
+    """
+    assert_admin_somewhere(call)
+    found = find_identity(call, identity_id)
+    chosen = _choose(call, identity_id, Position(*cursor) if cursor else Position("", "", "", 0))
+    items = _exposed(call, identity_id, chosen)
+    end = chosen.end
+    if len(items) > limit:
+        items = items[:limit]
+        last = items[-1]
+        end = Position(last.project, last.environment, last.key, last.version)
+    return Exposure(found, COMPLETE_SINCE, items, "/".join(map(str, end)) if end else None)
+
+
+def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
+    places = places_met_in(call, identity_id, start[:2], PLACES + 1, inside=start.key != END)
+    if not places:
+        return Chosen({}, None)
+    at_start = (places[0].project, places[0].environment) == start[:2]
+    keys = keys_of(call, identity_id, places[:PLACES], start.key if at_start else "", KEYS + 2)
+    end = Position(*_slugs(places[PLACES - 1]), END, 0) if len(places) > PLACES else None
+    windows: dict[int, tuple[Place, Window]] = {}
+    budget = VERSIONS
+    for number, one in enumerate(keys):
+        place = places[one.at]
+        after = start.version if at_start and one.at == 0 and one.key == start.key else 0
+        if after >= one.version:
+            continue
+        until = min(one.version, after + budget)
+        if len(windows) == KEYS or (until < one.version and windows):
+            # One was done with; of a place keys beyond the next were not asked for.
+            return Chosen(windows, _before(places, keys[number - 1]))
+        windows[one.id] = place, Window(one.id, after, until)
+        budget -= until - after
+        if until < one.version:
+            return Chosen(windows, Position(*_slugs(place), one.key, until))
+    return Chosen(windows, end)
+
+
+def _before(places: Sequence[Place], last: Key) -> Position:
+    return Position(*_slugs(places[last.at]), last.key, last.version)
+
+
+def _slugs(place: Place) -> tuple[str, str]:
+    return place.project, place.environment
+
+
+def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> list[Exposed]:
+    """The values among the windows: each at its newest version of a key."""
+    windows = [window for _, window in chosen.windows.values()]
+    newest = [one for one in versions_in(call, identity_id, windows) if not one.repeated]
+    relatives = relatives_of(call, identity_id, {one.origin for one in newest if one.related})
+    same = [relatives[one.origin] if one.related else [one] for one in newest]
+    environments = {one.environment_id for each in same for one in each}
+    older = OlderStates(call, identity_id, environments)
+    items = []
+    for one, each in zip(newest, same, strict=True):
+        here = _seen_at(older, [other for other in each if other.secret_id == one.secret_id])
+        seen_at = _seen_at(older, each)
+        if seen_at is not None and (here is not None or one.is_current):
+            place, _ = chosen.windows[one.secret_id]
+            items.append(Exposed(*_slugs(place), one.key, one.version, seen_at, one.is_current))
+    return sorted(items, key=lambda item: (item.project, item.environment, item.key, item.version))
+
+
+def _seen_at(older: OlderStates, versions: Collection[Version]) -> int | None:
+    return latest(time for one in versions for time in (one.seen_at, older.gave_at(one)))

@@ -1,0 +1,161 @@
+"""Where an identity may have met a value: environments, and keys of them, in the order of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    collate,
+    false,
+    literal,
+    or_,
+    select,
+    true,
+    type_coerce,
+    union_all,
+)
+
+from secretsvc.audit.models import OLDER, WHOLE, audit_key, audit_record
+from secretsvc.kernel.authorization import ScopeType, administered
+from secretsvc.kernel.call import Call
+from secretsvc.secrets.models import revision, secret, secret_version
+from secretsvc.tables.projects import environment, project
+
+
+class Place(NamedTuple):
+    """An environment; with `whole` any of its keys may hold something, else those that say so themselves."""
+
+    id: UUID
+    project: str
+    environment: str
+    whole: bool
+
+
+class Key(NamedTuple):
+    """A secret of the place that is `at` so far in a list; `version` is its newest, a tombstone or not."""
+
+    at: int
+    id: int
+    key: str
+    version: int
+
+
+def places_met_in(
+    call: Call, identity_id: UUID, start: tuple[str, str], most: int, *, inside: bool
+) -> list[Place]:
+    """Environments that the caller administers, from the slugs `start` on, `inside` this one too.
+
+    Those that the identity read or wrote, and those that are the source or the target of a copy. One
+    statement.
+    """
+    slugs = [_by_code_point(call, one) for one in (project.c.slug, environment.c.slug)]
+    is_after = slugs[1] >= start[1] if inside else slugs[1] > start[1]
+    statement = (
+        select(environment.c.id, *slugs, _is_whole(identity_id))
+        .join_from(environment, project)
+        .where(_is_administered(call), or_(*_touched(identity_id)))
+        .where(or_(slugs[0] > start[0], and_(slugs[0] == start[0], is_after)))
+        .order_by(*slugs)
+        .limit(most)
+    )
+    rows = call.connection.execute(statement)
+    return [Place(row[0], row[1], row[2], bool(row[3])) for row in rows]
+
+
+def keys_of(call: Call, identity_id: UUID, places: Sequence[Place], start: str, most: int) -> list[Key]:
+    """Keys of the places, deleted ones too, at most so many of each; of the first from `start` on.
+
+    One statement.
+    """
+    parts = []
+    for at, place in enumerate(places):
+        columns = (type_coerce(literal(at), Integer).label("at"), secret.c.id, secret.c.key, secret.c.version)
+        part = select(*columns).where(secret.c.environment_id == place.id)
+        if at == 0:
+            part = part.where(secret.c.key >= start)
+        if not place.whole:
+            part = part.where(or_(*_met(identity_id, place.id), *_related()))
+        parts.append(select(part.order_by(secret.c.key).limit(most).subquery()))
+    found = [Key(*row) for row in call.connection.execute(union_all(*parts))]
+    return sorted(found)
+
+
+def there(statement: Select[Any]) -> ColumnElement[bool]:
+    """Whether there is a row; PostgreSQL might read all that an EXISTS could ask for, to have it at hand."""
+    return statement.limit(1).scalar_subquery().is_not(None)
+
+
+def _is_administered(call: Call) -> ColumnElement[bool]:
+    held = list(administered(call.snapshot))
+    if any(one.scope_type is ScopeType.GLOBAL for one in held):
+        return true()
+    projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
+    environments = {one.environment_id for one in held if one.scope_type is ScopeType.ENVIRONMENT}
+    return or_(false(), environment.c.project_id.in_(projects), environment.c.id.in_(environments))
+
+
+def _touched(identity_id: UUID) -> list[ColumnElement[bool]]:
+    return [
+        there(_given(audit_record.c, identity_id, environment.c.id)),
+        there(_wrote(identity_id)),
+        there(
+            select(revision.c.rev).where(
+                revision.c.environment_id == environment.c.id, revision.c.copied_from.is_not(None)
+            )
+        ),
+        there(select(audit_key.c.created_at).where(audit_key.c.environment_id == environment.c.id)),
+    ]
+
+
+def _is_whole(identity_id: UUID) -> ColumnElement[bool]:
+    row = audit_record.c
+    exported = _given(row, identity_id, environment.c.id)
+    return or_(there(_wrote(identity_id)), *(there(exported.where(row.key == one)) for one in (WHOLE, OLDER)))
+
+
+def _wrote(identity_id: UUID) -> Select[Any]:
+    return select(revision.c.rev).where(
+        revision.c.created_by == identity_id, revision.c.environment_id == environment.c.id
+    )
+
+
+def _met(identity_id: UUID, environment_id: UUID) -> list[ColumnElement[bool]]:
+    """Whether the identity was given values of a key of an environment, by a reveal or a copy."""
+    rows = (audit_record.c, audit_key.c)
+    return [there(_given(row, identity_id, environment_id).where(row.key == secret.c.key)) for row in rows]
+
+
+def _given(row: Any, identity_id: UUID, environment_id: Any) -> Select[Any]:
+    return select(row.given).where(
+        row.identity_id == identity_id, row.environment_id == environment_id, row.given.is_not(None)
+    )
+
+
+def _related() -> list[ColumnElement[bool]]:
+    """Whether what is in force was made of another version, or another of it."""
+    own, made = secret_version.alias("own"), secret_version.alias("made")
+    return [
+        there(
+            select(own.c.version).where(
+                own.c.secret_id == secret.c.id,
+                own.c.version == secret.c.version,
+                own.c.origin_secret_id.is_not(None),
+            )
+        ),
+        there(
+            select(made.c.version).where(
+                made.c.origin_secret_id == secret.c.id, made.c.origin_version == secret.c.version
+            )
+        ),
+    ]
+
+
+def _by_code_point(call: Call, column: ColumnElement[str]) -> ColumnElement[str]:
+    """PostgreSQL sorts by the language of its server."""
+    return collate(column, "C") if call.connection.dialect.name == "postgresql" else column

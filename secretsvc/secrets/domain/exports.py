@@ -1,0 +1,71 @@
+"""Use cases that give a whole environment away: its values by key, or a file of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import Count, SecretKey
+from secretsvc.secrets.rules.exporting import Writer
+from secretsvc.secrets.rules.reads import record_export
+from secretsvc.secrets.rules.rows import open_all
+from secretsvc.secrets.rules.states import open_state
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Every value of an environment by key, sorted; no representation shows them."""
+
+    rev: Count
+    secrets: dict[SecretKey, str]
+
+    def __repr__(self) -> str:
+        return f"Exported(rev={self.rev}, count={len(self.secrets)})"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Every value of a revision in some format; no representation shows them."""
+
+    rev: int
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"File(rev={self.rev}, size={len(self.content)})"
+
+
+def export_secrets(call: Call, at: Address, reason: str, rev: int | None = None) -> Exported:
+    """Every value, now or at a revision; one that cannot be opened fails them all.
+
+    Specification, "Secrets" 3; contract 5.1. Raises `DecryptFailed`, `UnknownKid`, `NotFound` for a later
+    revision, and `Unavailable` where too many are under way (contract 8.1).
+    """
+    assert_can(call, Role.READER, at)
+    return Exported(*_given(call, at, reason, rev, lambda values: values))
+
+
+def export_file(call: Call, at: Address, write: Writer, reason: str, rev: int | None = None) -> File:
+    """As `export_secrets`, in a format (contract 5.8).
+
+    Raises the same, and what `write` does for what it cannot carry: then nothing is recorded.
+    """
+    assert_can(call, Role.READER, at)
+    return File(*_given(call, at, reason, rev, write))
+
+
+def _given(
+    call: Call, at: Address, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
+) -> tuple[int, T]:
+    """The revision and what is made of its values, recorded."""
+    environment, values = open_all(call, at) if rev is None else open_state(call, at, rev)
+    made = make(values)
+    given = environment.rev if rev is None else rev
+    older = rev is not None
+    record_export(call, environment.project_id, environment.id, reason, given, len(values), older=older)
+    return given, made

@@ -1,0 +1,56 @@
+"""The records of values that were read (specification, "Secrets" 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from secretsvc.audit.models import OLDER, WHOLE
+from secretsvc.audit.rules.recording import record, record_keys
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.ids import new_id
+
+REVEAL, EXPORT = "secret.reveal", "secret.export"
+
+
+def record_reveal(
+    call: Call, project_id: UUID, environment_id: UUID, reason: str, key: str, version: int
+) -> None:
+    """One value was read."""
+    where = {"project_id": project_id, "environment_id": environment_id}
+    detail = {"key": key, "version": version}
+    record(call, REVEAL, **where, reason=reason, detail=detail, key=key, given=version)
+
+
+def record_export(
+    call: Call,
+    project_id: UUID,
+    environment_id: UUID,
+    reason: str,
+    rev: int,
+    count: int,
+    *,
+    older: bool = False,
+) -> None:
+    """All the values of a revision were read at once, so many; `older` where that revision was asked for."""
+    where = {"project_id": project_id, "environment_id": environment_id}
+    detail = {"rev": rev, "count": count}
+    key = OLDER if older else WHOLE
+    record(call, EXPORT, **where, reason=reason, detail=detail, key=key, given=rev)
+
+
+def record_copied(
+    call: Call,
+    project_id: UUID,
+    environment_id: UUID,
+    rev: int,
+    given: Mapping[str, int],
+    target: Mapping[str, object],
+) -> None:
+    """These keys, with their versions of a revision, were read by a copy to the target (contract 5.4)."""
+    record_id = new_id()
+    record_keys(call, environment_id, record_id, given)
+    detail = {"rev": rev, "count": len(given), "copied_to": target, "keys": [*given]}
+    where: dict[str, Any] = {"project_id": project_id, "environment_id": environment_id}
+    record(call, EXPORT, **where, reason="copy", detail=detail, record_id=record_id)

@@ -1,0 +1,100 @@
+"""JSON Schemas of answers, from the type hints of what views return: dataclasses, or mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+from uuid import UUID
+
+from pyramid.exceptions import ConfigurationError
+
+from secretsvc.kernel.described import Keywords
+from secretsvc.web.types import UUID_SCHEMA, JsonSchema, described, or_null
+
+_PLAIN: dict[object, JsonSchema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    UUID: UUID_SCHEMA,
+    object: {},
+}
+
+
+def answer_schema(response: object) -> JsonSchema:
+    """The JSON Schema of what a view returns: a dataclass or another type, or a schema that tells it itself.
+
+    Raises `ConfigurationError` with the name of a type that has none.
+    """
+    if isinstance(response, type) or get_origin(response) is not None:
+        return _of(response, {})
+    return described(response)
+
+
+def _of(hint: object, bound: Mapping[object, object]) -> JsonSchema:
+    """Of a type hint, with what stands for type parameters."""
+    hint = bound.get(hint, hint) if isinstance(hint, TypeVar) else hint
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        found = _of(arguments[0], bound)
+        for one in arguments[1:]:
+            found |= one.said if isinstance(one, Keywords) else {}
+        return found
+    if origin is NotRequired:
+        return _of(arguments[0], bound)
+    if origin in (Union, UnionType):
+        some = [_of(one, bound) for one in arguments if one is not NoneType]
+        found = some[0] if len(some) == 1 else {"anyOf": some}
+        return or_null(found) if NoneType in arguments else found
+    if origin is Literal and all(isinstance(one, str) for one in arguments):
+        return {"type": "string", "enum": [*arguments]}
+    if isinstance(hint, type) and hint in _PLAIN:
+        return dict(_PLAIN[hint])
+    return _of_class(origin or hint, arguments, bound)
+
+
+def _of_class(kind: object, arguments: tuple[object, ...], bound: Mapping[object, object]) -> JsonSchema:
+    if is_dataclass(kind) or is_typeddict(kind):
+        given = [bound.get(one, one) if isinstance(one, TypeVar) else one for one in arguments]
+        return _object(kind, dict(zip(getattr(kind, "__parameters__", ()), given, strict=True)))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"type": "string", "enum": [one.value for one in kind]}
+    if isinstance(kind, type) and issubclass(kind, Mapping) and arguments:
+        names, values = (_of(one, bound) for one in arguments)
+        return {"type": "object", "propertyNames": names, "additionalProperties": values}
+    if isinstance(kind, type) and issubclass(kind, Sequence) and arguments:
+        return {"type": "array", "items": _of(arguments[0], bound)}
+    named = f"{kind.__module__}.{kind.__qualname__}" if isinstance(kind, type) else repr(kind)
+    raise ConfigurationError(
+        f"{named} is no dataclass, and no type that JSON has: take one, or an instance of a schema"
+    )
+
+
+def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:
+    """Closed against unknown members; those whose names begin with an underscore are left out of answers."""
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        raise ConfigurationError(f"a type hint of {kind.__module__}.{kind.__qualname__}: {error}") from None
+    listed = [field.name for field in fields(kind)] if is_dataclass(kind) else hints
+    names = [name for name in listed if not name.startswith("_")]
+    return {
+        "type": "object",
+        "properties": {name: _of(hints[name], bound) for name in names},
+        "required": [name for name in names if get_origin(hints[name]) is not NotRequired],
+        "additionalProperties": False,
+    }

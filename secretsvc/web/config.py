@@ -1,0 +1,25 @@
+"""The configurator that packages declare their views with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyramid.config import Configurator
+
+from secretsvc.web import assets, error_codes, pages, shell, tree, views
+
+
+class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no types of its own
+    """Pyramid's, to which our directives are added as a plugin adds its own; here are only their types."""
+
+    if TYPE_CHECKING:
+        add_api_view = views.add_api_view
+        add_assets = assets.add_assets
+        add_done = shell.add_done
+        add_error = error_codes.add_error
+        add_error_link = shell.add_error_link
+        add_form = pages.add_form
+        add_navigation = pages.add_navigation
+        add_page = pages.add_page
+        add_tab = pages.add_tab
+        add_tree_child = tree.add_tree_child

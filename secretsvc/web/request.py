@@ -1,0 +1,111 @@
+"""The request and the registry: Pyramid's own, with what is put on them and of which type it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from pyramid.config import PHASE3_CONFIG, Configurator
+from pyramid.interfaces import IRequestExtensions, IRequestFactory
+from pyramid.request import Request
+from pyramid.response import Response
+
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.budget import PlaintextBudget
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.refusals import Refusals
+from secretsvc.kernel.settings import Settings
+from secretsvc.web.failures import Failure
+from secretsvc.web.forms import Form
+from secretsvc.web.schema import Values
+from secretsvc.web.tree import Node, Tree
+
+#: Of any node, as view derivers wrap them.
+View = Callable[[Node, "ServiceRequest"], object]
+#: What a tween is made of, and what it makes.
+Handler = Callable[["ServiceRequest"], Response]
+
+
+class Declared(Protocol):
+    """What the view of a request declares of itself, be it an operation or a page."""
+
+    @property
+    def role(self) -> Role | str:
+        """What the node's scope must grant, or a name of web/views.py."""
+
+    @property
+    def single_statement(self) -> bool:
+        """Whether it reads secrets by a single statement, for which autocommit suffices."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes, be it only the record of a read."""
+
+
+class ServiceRegistry(Protocol):
+    """Pyramid's registry, with what it holds for everybody."""
+
+    service_settings: Settings
+    refusals: Refusals
+    plaintext_budget: PlaintextBudget
+    load_ring: Callable[[], KeyRing]
+    tree: Tree
+    revealing: set[tuple[type[Node], str]]
+    #: The document of meta/api.py, once it was asked for.
+    openapi: bytes
+    authenticator: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """What one package alone asks for."""
+
+
+class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its own
+    """A request with what tweens and derivers put there for those inside of them.
+
+    Declared, or WebOb would look for it everywhere else first.
+    """
+
+    registry: ServiceRegistry
+    # WebOb writes a larger body to disk, with the values in it.
+    request_body_tempfile_limit = sys.maxsize
+    request_id: str = ""
+    #: Where it came from, if the proxies that say so are trusted.
+    client_address: str | None = None
+    #: Why it was not carried out, if it was not.
+    failure: Failure | None = None
+    #: Every view has one. Before the caller is admitted there is none: `call_of`.
+    call: Call = cast(Call, None)
+    #: The declaration of its view; before that is found there is none: `operation_of`.
+    operation: Declared = cast(Declared, None)
+    query_values: Values = cast(Values, None)
+    body_values: Values = cast(Values, None)
+    #: What a page's form holds.
+    form: Form = cast(Form, None)
+
+
+def call_of(request: ServiceRequest) -> Call | None:
+    """The call of a request, None where nobody was admitted."""
+    return request.call
+
+
+def operation_of(request: ServiceRequest) -> Declared | None:
+    """What the view of a request declares, None where none was found yet."""
+    return request.operation
+
+
+def finalize_request_class(config: Configurator) -> None:
+    """Puts the attributes that packages add to requests on one class.
+
+    Pyramid would make a class of its own for each request, and leave it to the garbage collector.
+    """
+
+    def finalize() -> None:
+        added = config.registry.queryUtility(IRequestExtensions).descriptors
+        factory = type("Request", (ServiceRequest,), dict(added))
+        added.clear()
+        config.registry.registerUtility(factory, IRequestFactory)
+
+    # After whatever adds one, and before the router is made.
+    config.action(("secretsvc", "finalize request class"), finalize, order=PHASE3_CONFIG + 1000)

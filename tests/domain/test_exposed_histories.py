@@ -1,0 +1,117 @@
+"""Random histories of ten identities and three environments: exposure is what a plain model remembers."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from exposed_model import FIRST_ROLES, PEOPLE, PLACES, READER, ROBOT, ROOT, WRITER, Model, stories
+from hypothesis import HealthCheck, given, settings
+from service import Client, Service
+from stopped_clock import StoppedClock
+from vault import Vault
+
+_numbers = itertools.count()
+ROLES = {READER: "reader", WRITER: "writer"}
+
+
+class Theatre:
+    """A project of its own, in which the model's requests are made."""
+
+    def __init__(self, service: Service, clock: StoppedClock) -> None:
+        self.service, self.clock, self.slug = service, clock, f"p{next(_numbers)}"
+        self.root = service.user()
+        self.root.post("/projects", {"slug": self.slug, "name": "P"}, 201)
+        for at in PLACES:
+            path = f"/projects/{self.slug}/environments"
+            self.root.post(path, {"slug": f"e{at}", "name": "E"}, 201)
+        self.people = [self._person(who) for who in PEOPLE]
+        self.ids = [client.get("/whoami").json["identity"]["id"] for client in self.people]
+        self.grants: dict[tuple[int, int], str] = {}
+
+    def _person(self, who: int) -> Client:
+        if who == ROOT:
+            return self.root
+        return self.service.robot() if who == ROBOT else self.service.user(f"u{who}@example.com")
+
+    def perform(self, who: int, at: int, verb: str, asked: Any) -> bool:
+        """Whether the service let it pass."""
+        self.clock.now += 1
+        if verb == "grant":
+            return self._grant(who, at, *asked)
+        vault = Vault(self.people[who], f"/projects/{self.slug}/environments/e{at}")
+        return getattr(self, f"_{verb}")(vault, *asked).status_int < 400
+
+    def _grant(self, who: int, at: int, role: int) -> bool:
+        old = self.grants.pop((who, at), None)
+        if old is not None:
+            self.root.delete(f"/grants/{old}")
+        if role:
+            place = {"scope_type": "environment", "project": self.slug, "environment": f"e{at}"}
+            body = {**place, "role": ROLES[role], "identity_id": self.ids[who]}
+            self.grants[who, at] = self.root.post("/grants", body, 201).json["id"]
+        return True
+
+    def _reveal(self, vault: Vault, key: str, version: int | None) -> Any:
+        return vault.get(f"secrets/{key}{'' if version is None else f'?version={version}'}", "*")
+
+    def _export(self, vault: Vault, rev: int | None) -> Any:
+        return vault.get(f"secrets:export{'' if rev is None else f'?rev={rev}'}", "*")
+
+    def _batch(self, vault: Vault, values: dict[str, str], delete: list[str]) -> Any:
+        return vault.batch("*", set=values, delete=[key for key in delete if key not in values])
+
+    def _rename(self, vault: Vault, source: str, target: str) -> Any:
+        return vault.rename(source, target, "*")
+
+    def _rollback(self, vault: Vault, key: str, version: int) -> Any:
+        return vault.rollback(key, version, "*")
+
+    def _restore(self, vault: Vault, rev: int) -> Any:
+        return vault.post("restore", {"to_rev": rev}, "*")
+
+    def _copy(self, vault: Vault, source: int, named: list[str] | None, rev: int | None, mode: str) -> Any:
+        place = {"project": self.slug, "environment": f"e{source}"}
+        asked = {"from": place, "keys": named, "from_rev": rev, "mode": mode}
+        return vault.post("copy", {name: one for name, one in asked.items() if one is not None}, "*")
+
+    def exposure(self, who: int, limit: int) -> list[tuple[Any, ...]]:
+        """As the model has it, from pages."""
+        found, cursor = [], ""
+        while cursor is not None:
+            path = f"/identities/{self.ids[who]}/exposure?limit={limit}"
+            answer = self.root.get(f"{path}{cursor and f'&cursor={cursor}'}").json
+            assert len(answer["items"]) <= limit
+            found += answer["items"]
+            cursor = answer["next_cursor"]
+        names = ("key", "version", "seen_at", "current")
+        return [
+            (int(one["environment"][1:]), *(one[name] for name in names))
+            for one in found
+            if one["project"] == self.slug
+        ]
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(story=stories)
+def test_exposure_is_what_the_model_remembers(service, story):
+    filled, steps = story
+    with pytest.MonkeyPatch.context() as patch:
+        theatre, model = Theatre(service, StoppedClock(patch)), Model()
+        opening = [(who, at, ("grant", (role,))) for who, role in FIRST_ROLES.items() for at in PLACES]
+        opening += [(ROOT, at, ("batch", (values, []))) for at, values in enumerate(filled)]
+        for who, at, (verb, asked) in [*opening, *steps]:
+            if verb == "grant" and who == ROOT:
+                continue
+            model.now = theatre.clock.now + 1
+            passes = getattr(model, verb)(who, at, *asked)
+            assert theatre.perform(who, at, verb, asked) is (passes is not False), (who, at, verb, asked)
+        for who in PEOPLE:
+            assert theatre.exposure(who, 1 + who * 5) == model.exposure(who), who
+        theatre.root.delete(f"/projects/{theatre.slug}")
+        assert theatre.exposure(1, 100) == []

@@ -1,0 +1,73 @@
+"""mypy sees what a view takes from its request and how it is declared: what is wrong there is an error."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from secretsvc.web.views import Declaration, Operation
+
+ROOT = Path(__file__).parents[2]
+#: Of twelve modules: what a view in it calls, with two arguments that are to change places.
+SWAPPED = (
+    ("access/api.py", "domain.update_grant(request.call, ", "context.id", "request.body_values"),
+    ("auditlog/ui/page.py", "domain.browse_audit(", "request.call", "asked"),
+    ("groups/api.py", "domain.list_members(", "request.call", "context.group_id"),
+    ("groups/ui.py", "domain.update_group(request.call, ", "context.id", "changes"),
+    ("identity/ui.py", "domain.list_identities(", "request.call", "Window(LIMIT, cursor_of(request))"),
+    ("identity/api.py", "domain.update_identity(request.call, ", "context.id", "request.body_values"),
+    ("projects/api.py", "domain.update_project(request.call, ", "context.address", "request.body_values"),
+    ("projects/ui.py", "domain.get_project(", "request.call", "context.address"),
+    ("secrets/api/secrets.py", "reading.reveal_secret(call, ", "at", "key"),
+    ("secrets/api/copying.py", "domain.copy_secrets(", "request.call", "context.address"),
+    ("secrets/ui/pages.py", "editing_domain.key_history(call, ", "at", "context.__name__"),
+    ("tokens/api.py", "domain.list_tokens(", "request.call", "context.identity_id"),
+)
+#: Two keywords that no directive has, and a view of other nodes.
+MISDECLARED = (
+    ("keyring/api.py", "summary=", "sumary="),
+    ("keyring/ui.py", "redraw=", "redrawn="),
+    ("access/api.py", "context=Grants", "context=Access"),
+)
+
+
+def replaced(folder: Path, module: str, before: str, after: str) -> str:
+    """Where it was, as mypy names it."""
+    path = folder / "secretsvc" / module
+    source = path.read_text("utf-8")
+    path.write_text(source.replace(before, after, 1), "utf-8")
+    return f"secretsvc/{module}:{source[: source.index(before)].count(chr(10)) + 1}"
+
+
+def mypy_errors(folder: Path) -> list[str]:
+    """File and line of each error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return re.findall(r"(?m)^(\S+:\d+): error:", done.stdout)
+
+
+def test_swapped_arguments_in_twelve_views_and_what_no_directive_takes_are_errors(tmp_path):
+    shutil.copytree(ROOT / "secretsvc", tmp_path / "secretsvc", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    # What `make check` has left makes it ten times quicker; without it, it takes half a minute.
+    if (ROOT / ".mypy_cache").exists():
+        shutil.copytree(ROOT / ".mypy_cache", tmp_path / ".mypy_cache")
+    swapped = {
+        replaced(tmp_path, module, f"{call}{first}, {second}", f"{call}{second}, {first}")
+        for module, call, first, second in SWAPPED
+    }
+    misdeclared = {replaced(tmp_path, *planted).partition(":")[0] for planted in MISDECLARED}
+    found = set(mypy_errors(tmp_path))
+    assert len(swapped) == 12
+    assert swapped <= found
+    # Of a call over several lines, mypy names the first or that of the argument.
+    assert {at.partition(":")[0] for at in found - swapped} == misdeclared
+
+
+def test_the_directive_takes_each_field_of_an_operation():
+    assert set(Declaration.__annotations__) == {field.name for field in fields(Operation)}

@@ -1,0 +1,140 @@
+"""JSON Schemas of answers, from type hints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Generic, Literal, NotRequired, TypedDict, TypeVar
+from uuid import UUID
+
+import pytest
+from pyramid.exceptions import ConfigurationError
+
+from secretsvc.kernel.actors import Maker
+from secretsvc.kernel.described import Items, Keywords, Slug, Time
+from secretsvc.web.answers import answer_schema
+from secretsvc.web.schema import Body, Integer, required
+from secretsvc.web.types import UUID_SCHEMA
+
+T = TypeVar("T")
+
+
+class Colour(StrEnum):
+    RED = "red"
+    GREEN = "green"
+
+
+@dataclass(frozen=True)
+class Door:
+    id: UUID
+    slug: Slug
+    colour: Colour | None
+    _lock: str = field(default="", repr=False)
+
+    @property
+    def title(self) -> str:
+        return self.slug.capitalize()
+
+
+@dataclass
+class Listed(Generic[T]):
+    items: list[T]
+    by_name: Mapping[Slug, T]
+    first: T | None
+
+
+class Key(TypedDict):
+    opens: Slug
+    bent: NotRequired[Annotated[bool, Keywords(description="worn")]]
+
+
+@dataclass
+class Unread:
+    door: Absent  # noqa: F821 - that is the mistake
+
+
+class Painted(Body):
+    colour = required(Integer())
+
+
+SLUG = {"type": "string", "pattern": "^[a-z0-9]+(?:-[a-z0-9]+)*$", "minLength": 1, "maxLength": 64}
+DOOR = {
+    "type": "object",
+    "properties": {
+        "id": UUID_SCHEMA,
+        "slug": SLUG,
+        "colour": {"type": ["string", "null"], "enum": ["red", "green", None]},
+    },
+    "required": ["id", "slug", "colour"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (str, {"type": "string"}),
+        (int | None, {"type": ["integer", "null"]}),
+        (Time | None, {"type": ["integer", "null"], "minimum": 0, "maximum": 2**53 - 1}),
+        (Annotated[str, "of no kind", Keywords(maxLength=4)], {"type": "string", "maxLength": 4}),
+        (Sequence[bool], {"type": "array", "items": {"type": "boolean"}}),
+        (
+            dict[str, float],
+            {
+                "type": "object",
+                "propertyNames": {"type": "string"},
+                "additionalProperties": {"type": "number"},
+            },
+        ),
+        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
+        (object, {}),
+        (Maker, {"anyOf": [UUID_SCHEMA, {"type": "string", "enum": ["system"]}]}),
+        (Maker | None, {"anyOf": [UUID_SCHEMA, {"type": "string", "enum": ["system"]}, {"type": "null"}]}),
+        (Door | None, {"anyOf": [DOOR, {"type": "null"}]}),
+        (Colour, {"type": "string", "enum": ["red", "green"]}),
+    ],
+)
+def test_a_type_hint_is_described(hint, schema):
+    assert answer_schema(hint) == schema
+
+
+def test_a_dataclass_is_a_closed_object_of_what_the_renderer_writes_of_it():
+    assert answer_schema(Door) == DOOR
+
+
+def test_a_type_parameter_stands_for_what_it_was_given():
+    found = answer_schema(Listed[Items[Door]])["properties"]
+    items = answer_schema(Items[Door])
+    assert items["properties"]["items"] == {"type": "array", "items": DOOR}
+    assert found["items"] == {"type": "array", "items": items}
+    assert found["by_name"] == {"type": "object", "propertyNames": SLUG, "additionalProperties": items}
+    assert found["first"] == {"anyOf": [items, {"type": "null"}]}
+
+
+def test_a_mapping_of_known_names_is_a_closed_object_whose_members_may_be_left_out():
+    assert answer_schema(Key) == {
+        "type": "object",
+        "properties": {"opens": SLUG, "bent": {"type": "boolean", "description": "worn"}},
+        "required": ["opens"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_schema_tells_itself():
+    assert answer_schema(Painted())["properties"]["colour"]["type"] == "integer"
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        (bytes, "builtins.bytes"),
+        (Painted, "Painted"),
+        (list, "builtins.list"),
+        (Items[set[int]], "builtins.set"),
+        (Items[Unread], "Unread: name 'Absent' is not defined"),
+    ],
+)
+def test_a_type_that_json_does_not_have_is_refused_by_its_name(hint, told):
+    with pytest.raises(ConfigurationError, match=told):
+        answer_schema(hint)
