@@ -16,6 +16,7 @@ from sqlalchemy import (
     FromClause,
     Select,
     Subquery,
+    Text,
     and_,
     bindparam,
     func,
@@ -26,19 +27,20 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from secretsvc.audit.models import OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
 from secretsvc.exposure.rules.places import there
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules.lineage import ORIGIN, origin_of, versions_of
+from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
 from secretsvc.secrets.rules.planning import Origin
-from secretsvc.tables.projects import environment
+from secretsvc.secrets.rules.rows import versions_beside
 
 _WINDOW = {"secret_id": BigInteger, "after": BigInteger, "until": BigInteger}
 _ROOT = {"secret_id": BigInteger, "version": BigInteger}
+_STATES = {"environment_id": Id, "key": Text}
 _NEVER = 2**62
 
 
@@ -123,14 +125,16 @@ def latest(times: Iterable[int | None]) -> int | None:
 
 
 class OlderStates:
-    """When an identity last read older states of environments, by their revisions; one statement."""
+    """When an identity last read or copied states of environments, by their revisions; one statement."""
 
     def __init__(self, call: Call, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
         self._read: dict[UUID, list[tuple[int, int]]] = defaultdict(list)
         if not environment_ids:
             return
-        parameters = {"identity_id": identity_id, "environment_ids": sorted(environment_ids)}
-        for environment_id, rev, seen_at in call.connection.execute(_OLDER, parameters):
+        dialect_name = call.connection.dialect.name
+        rows = [(one, key) for one in environment_ids for key in (OLDER, COPIED)]
+        parameters = {"identity_id": identity_id, **as_listed(dialect_name, rows, *_STATES)}
+        for environment_id, rev, seen_at in call.connection.execute(_OLDER[dialect_name], parameters):
             self._read[environment_id].append((rev, seen_at))
 
     def gave_at(self, one: Version) -> int | None:
@@ -144,7 +148,7 @@ def _found(dialect_name: str, types: Mapping[str, type[TypeEngine[Any]]], *condi
     parts = []
     for condition in conditions:
         rows, columns = listed(dialect_name, **types)
-        version, on = versions_of(dialect_name, rows, condition(columns))
+        version, on = versions_beside(dialect_name, condition(columns), rows)
         parts.append(
             select(*_columns(version))
             .select_from(rows)
@@ -249,26 +253,26 @@ def _related(dialect_name: str) -> Select[Any]:
     return select(*found.c, *_met(found))
 
 
-def _older() -> Select[Any]:
+def _older(dialect_name: str) -> Select[Any]:
     """Hops from revision to revision: the same one may have been read very often."""
     row = audit_record.c
-    read = select(func.max(row.given)).where(
-        row.identity_id == bindparam("identity_id", type_=Id), row.key == OLDER
-    )
-    newest = read.where(row.environment_id == environment.c.id, row.given.is_not(None)).scalar_subquery()
-    older = (
-        select(environment.c.id.label("environment_id"), newest.label("rev"))
-        .where(environment.c.id.in_(bindparam("environment_ids", expanding=True)))
-        .cte("older", recursive=True)
-    )
-    before = read.where(row.environment_id == older.c.environment_id, row.given < older.c.rev)
-    older = older.union_all(
-        select(older.c.environment_id, before.scalar_subquery()).where(older.c.rev.is_not(None))
-    )
-    seen_at = _last(row, older.c, OLDER, older.c.rev)
-    return select(older.c.environment_id, older.c.rev, seen_at).where(older.c.rev.is_not(None))
+    rows, (environment_id, key) = listed(dialect_name, **_STATES)
+
+    def newest(environment_id: Any, key: Any, *before: ColumnElement[bool]) -> Any:
+        is_its = (row.identity_id == bindparam("identity_id", type_=Id), row.environment_id == environment_id)
+        read = select(func.max(row.given)).where(*is_its, row.key == key, row.given.is_not(None), *before)
+        return read.scalar_subquery().label("rev")
+
+    one = [environment_id.label("environment_id"), key.label("key")]
+    first = select(*one, newest(environment_id, key)).select_from(rows).cte("older", recursive=True)
+    last = first.c
+    before = newest(last.environment_id, last.key, row.given < last.rev)
+    older = first.union_all(select(last.environment_id, last.key, before).where(last.rev.is_not(None)))
+    found = older.c
+    seen_at = _last(row, found, found.key, found.rev)
+    return select(found.environment_id, found.rev, seen_at).where(found.rev.is_not(None))
 
 
 _INSIDE = {name: _inside(name) for name in DIALECTS}
 _RELATED = {name: _related(name) for name in DIALECTS}
-_OLDER = _older()
+_OLDER = {name: _older(name) for name in DIALECTS}
