@@ -24,7 +24,7 @@ from sqlalchemy import (
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.kernel.authorization import ScopeType, administered
 from secretsvc.kernel.call import Call
-from secretsvc.secrets.models import revision, secret, secret_version
+from secretsvc.secrets.models import departed_version, revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
 
 
@@ -148,7 +148,7 @@ def _given(row: Any, identity_id: UUID, environment_id: Any) -> Select[Any]:
 
 def _related() -> list[ColumnElement[bool]]:
     """Whether what is in force was made of another version, or another of it."""
-    own, made = secret_version.alias("own"), secret_version.alias("made")
+    own = secret_version.alias("own")
     return [
         there(
             select(own.c.version).where(
@@ -157,10 +157,13 @@ def _related() -> list[ColumnElement[bool]]:
                 own.c.origin_secret_id.is_not(None),
             )
         ),
-        there(
-            select(made.c.version).where(
-                made.c.origin_secret_id == secret.c.id, made.c.origin_version == secret.c.version
+        *(
+            there(
+                select(made.c.version).where(
+                    made.c.origin_secret_id == secret.c.id, made.c.origin_version == secret.c.version
+                )
             )
+            for made in (secret_version.alias("made"), departed_version)
         ),
     ]
 
