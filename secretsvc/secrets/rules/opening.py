@@ -90,9 +90,7 @@ def open_differing(
             count += 1
             if key in left_alone:
                 continue
-            if own_envelope is not None and _holds(
-                own, own_envelope, own_kid, key, present[key].version, plaintext
-            ):
+            if own_envelope and _holds(own, own_envelope, own_kid, present[key], plaintext):
                 continue
             value = found.values[key] = plaintext.decode("utf-8")
             found.origins[key] = origin_of(taken.id, secret_id, version, origin)
@@ -106,11 +104,9 @@ def open_differing(
     return found
 
 
-def _holds(
-    cipher: EnvironmentCipher, envelope: bytes, kid: str, key: str, version: int, plaintext: bytes
-) -> bool:
+def _holds(cipher: EnvironmentCipher, envelope: bytes, kid: str, own: Known, plaintext: bytes) -> bool:
     try:
-        return cipher.open(envelope, kid, key, version) == plaintext
+        return cipher.open(envelope, kid, own.key, own.version) == plaintext
     except (DecryptFailed, UnknownKid):
         return False
 
