@@ -5,6 +5,7 @@ The dataclasses that use cases return describe the API's answers by their type h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
@@ -14,6 +15,8 @@ from secretsvc.kernel.grammar import NO_NUL, NOT_BLANK, SECRET_KEY, SECRET_KEY_L
 
 MAX_INTEGER = 2**53 - 1
 T = TypeVar("T")
+#: By `called`.
+NAMES: dict[type, str] = {}
 
 
 class Keywords:
@@ -21,6 +24,16 @@ class Keywords:
 
     def __init__(self, **said: object) -> None:
         self.said = said
+
+
+def called(name: str) -> Callable[[type[T]], type[T]]:
+    """A decorator of a class that clients know by another name than the use cases."""
+
+    def mark(kind: type[T]) -> type[T]:
+        NAMES[kind] = name
+        return kind
+
+    return mark
 
 
 def text(minimum: int, maximum: int) -> Keywords:

@@ -19,14 +19,30 @@ from secretsvc.kernel.grammar import NO_NUL, NOT_BLANK, SLUG, SLUG_LENGTH, is_sl
 from secretsvc.kernel.ids import read_id
 
 NUL = "\x00"
+MAX_INT32 = 2**31 - 1
 
 JsonSchema = dict[str, Any]
 NULL = {"type": "null"}
+#: Without a format, some languages take 32 bits.
+INTEGER_SCHEMA: JsonSchema = {"type": "integer", "format": "int64"}
 UUID_SCHEMA: JsonSchema = {
     "type": "string",
     "format": "uuid",
     "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
 }
+
+
+class Named(JsonSchema):
+    """A JSON Schema that has a name."""
+
+    def __init__(self, name: str, schema: JsonSchema) -> None:
+        super().__init__(schema)
+        self.name = name
+
+    @property
+    def reference(self) -> str:
+        """Where the description has it."""
+        return f"#/components/schemas/{self.name}"
 
 
 def described(what: object) -> JsonSchema:
@@ -48,7 +64,7 @@ def or_null(found: JsonSchema) -> JsonSchema:
     """As well as null."""
     if "anyOf" in found:
         return {"anyOf": [*(one for one in found["anyOf"] if one != NULL), NULL]}
-    if "type" not in found or "properties" in found:
+    if isinstance(found, Named) or "type" not in found or "properties" in found:
         return {"anyOf": [found, NULL]}
     if "enum" in found:
         found = found | {"enum": [*found["enum"], None]}
@@ -104,10 +120,9 @@ class Text(Type):
     def json_schema(self) -> JsonSchema:
         return {
             "type": "string",
-            "minLength": self.minimum,
             "maxLength": self.maximum,
             "pattern": NOT_BLANK if self.strip and self.minimum else NO_NUL,
-        }
+        } | ({"minLength": self.minimum} if self.minimum else {})
 
 
 class Slug(Type):
@@ -121,7 +136,8 @@ class Slug(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{SLUG.pattern}$", "minLength": 1, "maxLength": SLUG_LENGTH}
+        found = {"type": "string", "pattern": f"^{SLUG.pattern}$", "minLength": 1, "maxLength": SLUG_LENGTH}
+        return Named("Slug", found)
 
 
 class Identifier(Type):
@@ -136,7 +152,7 @@ class Identifier(Type):
         return found
 
     def json_schema(self) -> JsonSchema:
-        return dict(UUID_SCHEMA)
+        return Named("Id", UUID_SCHEMA)
 
 
 class Integer(Type):
@@ -160,7 +176,8 @@ class Integer(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+        found: JsonSchema = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+        return found | INTEGER_SCHEMA if self.maximum > MAX_INT32 else found
 
 
 class IntegerText(Integer):
@@ -206,8 +223,6 @@ class Choice(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        if len(self.choices) == 1 and not self.nullable:
-            return {"type": "string", "const": next(iter(self.choices))}
         return {"type": "string", "enum": list(self.choices)}
 
 

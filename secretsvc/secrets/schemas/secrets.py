@@ -18,6 +18,7 @@ from secretsvc.web.schema import (
     JsonSchema,
     ListOf,
     MapOf,
+    Named,
     Text,
     Type,
     optional,
@@ -41,12 +42,13 @@ class SecretKey(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        return {
+        found = {
             "type": "string",
             "pattern": f"^{SECRET_KEY.pattern}$",
             "minLength": 1,
             "maxLength": SECRET_KEY_LENGTH,
         }
+        return Named("SecretKey", found)
 
 
 class SecretValue(Type):
