@@ -22,15 +22,15 @@ from uuid import UUID
 
 from pyramid.exceptions import ConfigurationError
 
-from secretsvc.kernel.described import NAMES, Keywords
-from secretsvc.web.types import INTEGER_SCHEMA, UUID_SCHEMA, JsonSchema, Named, described, or_null
+from secretsvc.kernel.described import NAMES, Called, Keywords
+from secretsvc.web.types import ID, INTEGER_SCHEMA, JsonSchema, Named, described, or_null, saying
 
 _PLAIN: dict[object, JsonSchema] = {
     str: {"type": "string"},
     int: INTEGER_SCHEMA,
     float: {"type": "number"},
     bool: {"type": "boolean"},
-    UUID: UUID_SCHEMA,
+    UUID: ID,
     object: {},
 }
 
@@ -52,7 +52,8 @@ def _of(hint: object, bound: Mapping[object, object]) -> JsonSchema:
     if origin is Annotated:
         found = _of(arguments[0], bound)
         for one in arguments[1:]:
-            found |= one.said if isinstance(one, Keywords) else {}
+            found = saying(found, one.said) if isinstance(one, Keywords) else found
+            found = Named(one.name, found) if isinstance(one, Called) else found
         return found
     if origin is NotRequired:
         return _of(arguments[0], bound)
@@ -63,7 +64,7 @@ def _of(hint: object, bound: Mapping[object, object]) -> JsonSchema:
     if origin is Literal and all(isinstance(one, str) for one in arguments):
         return {"type": "string", "enum": [*arguments]}
     if isinstance(hint, type) and hint in _PLAIN:
-        return dict(_PLAIN[hint])
+        return saying(_PLAIN[hint], {})
     return _of_class(origin or hint, arguments, bound)
 
 
@@ -83,7 +84,7 @@ def _of_class(kind: object, arguments: tuple[object, ...], bound: Mapping[object
         found = _object(kind, dict(zip(getattr(kind, "__parameters__", ()), given, strict=True)))
         return Named(_name(kind, given), found)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return {"type": "string", "enum": [one.value for one in kind]}
+        return Named(kind.__name__, {"type": "string", "enum": [one.value for one in kind]})
     if isinstance(kind, type) and issubclass(kind, Mapping) and arguments:
         names, values = (_of(one, bound) for one in arguments)
         return {"type": "object", "propertyNames": names, "additionalProperties": values}
@@ -97,7 +98,7 @@ def _of_class(kind: object, arguments: tuple[object, ...], bound: Mapping[object
 
 def _name(kind: Any, given: Sequence[object]) -> str:
     """That of the class, after those of what it was given: `ProjectPage` of `Page[Project]`."""
-    own: str = NAMES.get(kind) or getattr(kind, "__name__", "")
+    own = NAMES[kind] if isinstance(kind, type) and kind in NAMES else str(getattr(kind, "__name__", ""))
     return "".join(_name(get_origin(one) or one, get_args(one)) for one in given) + own
 
 

@@ -109,10 +109,22 @@ ISSUE = Named(
         "required": ["path", "message"],
     },
 )
-REQUEST_ID = {
-    "required": True,
-    "description": "The client's own id where it was offered and well-formed, else a UUIDv7",
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+HEADERS = {
+    "ETag": {
+        "required": True,
+        "description": "The environment's revision, in quotes",
+        "schema": {"type": "string", "pattern": '^"[0-9]+"$'},
+    },
+    "Location": {
+        "required": True,
+        "description": "Where the new resource is, relative to the host",
+        "schema": {"type": "string"},
+    },
+    "RequestId": {
+        "required": True,
+        "description": "The client's own id where it was offered and well-formed, else a UUIDv7",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    },
 }
 IF_MATCH = {
     "name": "If-Match",

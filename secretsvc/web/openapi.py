@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -13,9 +13,9 @@ from pyramid.exceptions import ConfigurationError
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.answers import answer_schema
 from secretsvc.web.components import (
+    HEADERS,
     IF_MATCH,
     IF_NONE_MATCH,
-    REQUEST_ID,
     SECURITY,
     error_responses,
     path_parameter,
@@ -23,7 +23,7 @@ from secretsvc.web.components import (
 )
 from secretsvc.web.named import Glossary, hoisted, promised, told
 from secretsvc.web.request import ServiceRegistry
-from secretsvc.web.schema import Body, example_of, field_schema
+from secretsvc.web.schema import Body, example_of, field_schema, said_of
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
 from secretsvc.web.types import JsonSchema, described
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
@@ -32,12 +32,12 @@ EVERYWHERE = (400, 422, 500)
 AUTHENTICATED = (401, 403, 404, 413, 429, 503)
 
 ABOUT = (
-    "Secrets by project and environment: versioned, sealed, audited. Times are epoch milliseconds. Every answer"
-    " bears an `X-Request-Id`: the client's own where it is well-formed, else a UUIDv7."
+    "Secrets by project and environment: versioned, sealed, audited. Times are epoch milliseconds."
+    " Every answer bears an `X-Request-Id`: the client's own where it is well-formed, else a UUIDv7."
 )
 REQUIREMENTS = {
-    VISIBLE: "Requires that the project is visible: a grant on it, above it, or on one of its environments.",
-    ADMIN_SOMEWHERE: "Requires the role `admin` at any scope.",
+    VISIBLE: "Requires a grant on the project, above it, or on one of its environments.",
+    ADMIN_SOMEWHERE: "Requires `admin` at any scope.",
     PUBLIC: "Open to everybody.",
 }
 
@@ -98,18 +98,13 @@ def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> Jso
     """The whole description. Raises `ServerMisconfigured` where the assertion's names are malformed."""
     found = endpoints(registry)
     schemas: dict[str, JsonSchema] = {}
-    parameters: dict[str, JsonSchema] = {}
     paths: dict[str, JsonSchema] = defaultdict(dict)
-    asked = Counter(type(endpoint.operation.query) for endpoint in found)
     for endpoint in found:
-        method, operation = endpoint.operation.method.lower(), _operation(endpoint, glossary)
-        paths[endpoint.path][method] = operation
-        query = type(endpoint.operation.query)
-        shared = query.__name__ if asked[query] > 1 else None
-        if "parameters" in operation:
-            operation["parameters"] = [_shared(one, shared, parameters) for one in operation["parameters"]]
+        paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint, glossary)
+    operations = [one for methods in paths.values() for one in methods.values()]
+    parameters = _share_parameters(operations)
     codes = registry.error_codes
-    answered = {status for operations in paths.values() for one in operations.values() for status in one["responses"]}
+    answered = {status for one in operations for status in one["responses"]}
     responses = {status: one for status, one in error_responses(codes).items() if status in answered}
     whole = hoisted({"paths": paths, "parameters": parameters, "responses": responses}, schemas, glossary)
     return {
@@ -127,23 +122,29 @@ def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> Jso
         "components": {
             "schemas": dict(sorted(schemas.items())),
             "parameters": whole["parameters"],
-            "headers": {"RequestId": REQUEST_ID},
+            "headers": HEADERS,
             "responses": whole["responses"],
             "securitySchemes": security_schemes(registry.service_settings),
         },
     }
 
 
-def _shared(parameter: JsonSchema, query: str | None, known: dict[str, JsonSchema]) -> JsonSchema:
-    """A reference for a parameter that more than one operation has, which is put into `known`."""
-    if parameter["in"] == "query" and query is None:
-        return parameter
-    # Schemas and parameters share one namespace in clients: `project` is no `Project`.
-    place = query if parameter["in"] == "query" else parameter["in"]
-    name = f"{place}.{parameter['name']}"
-    # A package outside may have another of that name.
-    same = known.setdefault(name, parameter) == parameter
-    return {"$ref": f"#/components/parameters/{name}"} if same else parameter
+def _share_parameters(operations: list[JsonSchema]) -> dict[str, JsonSchema]:
+    """Those that more than one operation has, by their names; the operations get references to them."""
+    every = [one for operation in operations for one in operation.get("parameters", ())]
+    shared: dict[str, JsonSchema] = {}
+    for parameter in every:
+        # Schemas and parameters share one namespace in clients: `project` is no `Project`.
+        name = f"{parameter['in']}.{parameter['name']}"
+        if every.count(parameter) > 1:
+            shared.setdefault(name, parameter)
+    names = {name: {"$ref": f"#/components/parameters/{name}"} for name in shared}
+    for operation in operations:
+        for index, parameter in enumerate(operation.get("parameters", ())):
+            name = f"{parameter['in']}.{parameter['name']}"
+            if shared.get(name) == parameter:
+                operation["parameters"][index] = names[name]
+    return shared
 
 
 def check_described(registry: ServiceRegistry) -> None:
@@ -178,7 +179,7 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
     parameters = [path_parameter(node) for node in endpoint.parameters]
     parameters += [_query_parameter(node) for node in operation.query.children]
     asked = type(operation.query).__name__
-    parameters = [told(one, glossary, one["name"], asked) for one in parameters]
+    parameters = [told(one, glossary, f"{asked}.{one['name']}", one["name"]) for one in parameters]
     if operation.expects_revision:
         parameters.append(IF_MATCH)
     if operation.tagged:
@@ -196,16 +197,14 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
 def _requirement(endpoint: Endpoint) -> str:
     role = endpoint.operation.role
     if not isinstance(role, Role):
-        return REQUIREMENTS.get(role, "Open to every identity; what it shows or does depends on its grants.")
+        return REQUIREMENTS.get(role, "Open to every identity, as far as its grants reach.")
     scopes = [node.scope for node in endpoint.parameters if node.scope is not None]
     where = f"at the {scopes[-1]}" if scopes else "at global scope"
-    return f"Requires the role `{role}` {where}."
+    return f"Requires `{role}` {where}."
 
 
 def _query_parameter(node: SchemaNode) -> JsonSchema:
-    schema = field_schema(node)
-    own = {"description": schema.pop("description")} if "description" in schema else {}
-    found = {"name": node.name, "in": "query", "schema": schema} | own
+    found = {"name": node.name, "in": "query", "schema": field_schema(node)} | said_of(node)
     return found | {"required": True} if node.required else found
 
 
@@ -225,9 +224,9 @@ def _headed(response: JsonSchema, operation: Operation) -> JsonSchema:
     """A response with the headers that a client has a use for when nothing went wrong."""
     headers: JsonSchema = {}
     if operation.status == 201 and operation.located:
-        headers["Location"] = {"required": True, "schema": {"type": "string"}}
+        headers["Location"] = {"$ref": "#/components/headers/Location"}
     if operation.tagged:
-        headers["ETag"] = {"required": True, "schema": {"type": "string", "pattern": '^"[0-9]+"$'}}
+        headers["ETag"] = {"$ref": "#/components/headers/ETag"}
     return response | {"headers": headers} if headers else response
 
 

@@ -27,6 +27,7 @@ from secretsvc.web.types import (
     Text,
     Type,
     described,
+    saying,
 )
 
 __all__ = [
@@ -100,7 +101,7 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
         """Closed against unknown members, and named as its class."""
         found = {
             "type": "object",
-            "properties": {node.name: field_schema(node) for node in self.children},
+            "properties": {node.name: saying(field_schema(node), said_of(node)) for node in self.children},
             "required": [node.name for node in self.children if node.required],
             "additionalProperties": False,
         }
@@ -108,18 +109,21 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
 
 
 def field_schema(node: SchemaNode) -> JsonSchema:
-    """The JSON Schema of one field, with its default and what is said of it. Raises as `described`."""
+    """The JSON Schema of one field, with its default. Raises as `described`."""
     found = described(node if isinstance(node, Body) else node.typ)
-    if node.description:
-        found = {**found, "description": node.description}
     # What is left out is null is nothing that a client could send.
     if node.missing not in (colander.required, colander.drop, None):
-        found["default"] = node.missing
+        found = saying(found, {"default": node.missing})
     return found
 
 
+def said_of(node: SchemaNode) -> JsonSchema:
+    """The sentence that a field or parameter has of its own, if any."""
+    return {"description": node.description} if node.description else {}
+
+
 class Variants:
-    """An object that takes one of several schemas, by the value of one field; `name` is for the description."""
+    """An object that takes one of several schemas, by one field; `name` is for the description."""
 
     def __init__(self, field: str, schemas: Mapping[str, Body], name: str = "") -> None:
         self.field, self.schemas, self.name = field, schemas, name
@@ -214,7 +218,7 @@ class Name(Text):
 
 NAME = Name(minimum=1, maximum=256, strip=True)
 DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
-ROLE = Choice("reader", "writer", "admin")
+ROLE = Choice("reader", "writer", "admin", name="Role")
 
 
 class ListQuery(Body):

@@ -32,17 +32,27 @@ UUID_SCHEMA: JsonSchema = {
 }
 
 
-class Named(JsonSchema):
-    """A JSON Schema that has a name."""
+SCHEMAS = "#/components/schemas/"
 
-    def __init__(self, name: str, schema: JsonSchema) -> None:
+
+class Named(JsonSchema):
+    """A JSON Schema that has a name; `beside` is what is said at one place, beside the reference to it."""
+
+    def __init__(self, name: str, schema: JsonSchema, beside: JsonSchema | None = None) -> None:
         super().__init__(schema)
-        self.name = name
+        self.name, self.beside = name, beside or {}
 
     @property
     def reference(self) -> str:
         """Where the description has it."""
-        return f"#/components/schemas/{self.name}"
+        return SCHEMAS + self.name
+
+
+def saying(schema: JsonSchema, more: JsonSchema) -> JsonSchema:
+    """The schema with more keywords, at one place where it stands."""
+    if isinstance(schema, Named):
+        return Named(schema.name, schema, {**schema.beside, **more})
+    return schema | more
 
 
 def described(what: object) -> JsonSchema:
@@ -64,11 +74,14 @@ def or_null(found: JsonSchema) -> JsonSchema:
     """As well as null."""
     if "anyOf" in found:
         return {"anyOf": [*(one for one in found["anyOf"] if one != NULL), NULL]}
-    if isinstance(found, Named) or "type" not in found or "properties" in found:
+    if "type" not in found or "properties" in found or (isinstance(found, Named) and "enum" in found):
         return {"anyOf": [found, NULL]}
     if "enum" in found:
         found = found | {"enum": [*found["enum"], None]}
     return found | {"type": [found["type"], "null"]}
+
+
+ID = Named("Id", UUID_SCHEMA)
 
 
 class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its own
@@ -152,7 +165,7 @@ class Identifier(Type):
         return found
 
     def json_schema(self) -> JsonSchema:
-        return Named("Id", UUID_SCHEMA)
+        return ID
 
 
 class Integer(Type):
@@ -204,11 +217,12 @@ class Boolean(Type):
 
 
 class Choice(Type):
-    """One of a few words."""
+    """One of a few words; `name` is for the description."""
 
-    def __init__(self, *choices: str, nullable: bool = False) -> None:
+    def __init__(self, *choices: str, nullable: bool = False, name: str = "") -> None:
         super().__init__(nullable=nullable)
         self.choices: Collection[str] = choices
+        self.name = name
 
     @classmethod
     def of(cls, choices: Collection[str]) -> Choice:
@@ -223,7 +237,8 @@ class Choice(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        return {"type": "string", "enum": list(self.choices)}
+        found: JsonSchema = {"type": "string", "enum": list(self.choices)}
+        return Named(self.name, found) if self.name else found
 
 
 class Anything(Type):

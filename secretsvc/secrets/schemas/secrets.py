@@ -65,6 +65,17 @@ class SecretValue(Type):
         return {"type": "string"}
 
 
+class Revision(Integer):
+    """A revision of an environment."""
+
+    def json_schema(self) -> JsonSchema:
+        return Named("RevisionNumber", super().json_schema())
+
+
+class RevisionText(IntegerText, Revision):
+    """The same in a query string."""
+
+
 class Subdomain(Type):
     """The name of a Kubernetes object: a DNS subdomain (RFC 1123)."""
 
@@ -84,9 +95,9 @@ class Subdomain(Type):
         }
 
 
-MODE = Choice("merge", "replace")
+MODE = Choice("merge", "replace", name="Mode")
 REASON = Text(maximum=512, nullable=True)
-READ_REASON = Choice("reveal", "copy", "export", "run")
+READ_REASON = Choice("reveal", "copy", "export", "run", name="ReadReason")
 VALUES = MapOf(SecretKey(), SecretValue())
 DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 
@@ -94,7 +105,7 @@ DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 class StateQuery(Body):
     """`GET …/secrets`."""
 
-    rev = optional(IntegerText())
+    rev = optional(RevisionText())
 
 
 class RevealQuery(Body):
@@ -113,7 +124,7 @@ class ExportQuery(Body):
         self.children.insert(0, optional(Choice.of(formats), name="format", missing="json"))
 
     reason = optional(READ_REASON, missing="export")
-    rev = optional(IntegerText())
+    rev = optional(RevisionText())
     name = optional(Subdomain())
 
 
@@ -124,7 +135,7 @@ class BatchBody(Body):
     set = optional(VALUES)
     descriptions = optional(DESCRIPTIONS)
     delete = optional(ListOf(SecretKey()))
-    expected_rev = optional(Integer(), missing=None)
+    expected_rev = optional(Revision(), missing=None)
     reason = optional(REASON)
 
 
@@ -138,7 +149,7 @@ class ImportBody(Body):
     content = required(SecretValue(), example="API_KEY=s3cr3t")
     mode = required(MODE)
     dry_run = optional(Boolean(), missing=False)
-    expected_rev = optional(Integer(), missing=None)
+    expected_rev = optional(Revision(), missing=None)
     reason = optional(REASON)
 
 
