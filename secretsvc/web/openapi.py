@@ -28,6 +28,7 @@ from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
 from secretsvc.web.types import JsonSchema, described
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
 
+JSON = "application/json"
 EVERYWHERE = (400, 422, 500)
 AUTHENTICATED = (401, 403, 404, 413, 429, 503)
 
@@ -188,7 +189,7 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
         found["parameters"] = parameters
     if operation.body is not None:
         content = {"schema": described(operation.body), "example": example_of(operation.body)}
-        found["requestBody"] = {"required": True, "content": {"application/json": content}}
+        found["requestBody"] = {"required": True, "content": {JSON: content}}
     if operation.role is PUBLIC:
         found["security"] = []
     return found
@@ -233,7 +234,9 @@ def _headed(response: JsonSchema, operation: Operation) -> JsonSchema:
 def _success(operation: Operation) -> JsonSchema:
     found = _headed({"description": HTTPStatus(operation.status).phrase}, operation)
     if operation.response is not None:
-        found["content"] = {media: {"schema": _body(operation, media)} for media in operation.media}
+        # Generators that take but one type take the first.
+        media = sorted(operation.media, key=lambda one: one != JSON)
+        found["content"] = {one: {"schema": _body(operation, one)} for one in media}
     if operation.links:
         found["links"] = {
             name: {
@@ -246,4 +249,4 @@ def _success(operation: Operation) -> JsonSchema:
 
 
 def _body(operation: Operation, media: str) -> JsonSchema:
-    return promised(answer_schema(operation.response)) if media == "application/json" else {"type": "string"}
+    return promised(answer_schema(operation.response)) if media == JSON else {"type": "string"}

@@ -219,6 +219,17 @@ def test_there_is_one_schema_of_errors(document):
         assert response["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
 
 
+def test_json_comes_first_of_several_types_of_an_answer(document):
+    several = 0
+    for name, operation in operations(document):
+        for response in operation["responses"].values():
+            media = [*response.get("content", {})]
+            if "application/json" in media:
+                assert media[0] == "application/json", name
+                several += len(media) > 1
+    assert several == 3
+
+
 def test_no_operation_is_options(document):
     assert {name.split(" ")[0] for name, _ in operations(document)} == {"GET", "POST", "PATCH", "DELETE"}
 

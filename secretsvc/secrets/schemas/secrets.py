@@ -97,7 +97,7 @@ class Subdomain(Type):
 
 MODE = Choice("merge", "replace", name="Mode")
 REASON = Text(maximum=512, nullable=True)
-READ_REASON = Choice("reveal", "copy", "export", "run", name="ReadReason")
+READ_REASON = Choice("reveal", "copy", "export", "run")
 VALUES = MapOf(SecretKey(), SecretValue())
 DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 
