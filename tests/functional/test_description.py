@@ -66,9 +66,13 @@ def schemas(document):
 
 
 def operations(document):
+    """Each with the parameters of its path."""
     for path, methods in document["paths"].items():
+        of_path = methods.get("parameters", [])
         for method, operation in methods.items():
-            yield f"{method.upper()} {path}", operation
+            if method != "parameters":
+                parameters = [*of_path, *operation.get("parameters", ())]
+                yield f"{method.upper()} {path}", operation | {"parameters": parameters}
 
 
 def parts(value):
@@ -147,7 +151,7 @@ def test_every_field_has_a_sentence_of_its_own_or_of_its_type(document, schemas)
 def test_every_parameter_has_a_sentence(document):
     found = 0
     for name, operation in operations(document):
-        for part in operation.get("parameters", ()):
+        for part in operation["parameters"]:
             parameter = resolved(document, part)
             assert parameter.get("description"), f"{name}: {parameter['name']}"
             found += 1
