@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -99,11 +99,11 @@ def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> Jso
     """The whole description. Raises `ServerMisconfigured` where the assertion's names are malformed."""
     found = endpoints(registry)
     schemas: dict[str, JsonSchema] = {}
-    operations = [_operation(endpoint, glossary) for endpoint in found]
-    paths = {endpoint.path: _path(endpoint, glossary) for endpoint in found}
-    for endpoint, operation in zip(found, operations, strict=True):
-        paths[endpoint.path][endpoint.operation.method.lower()] = operation
-    parameters = _share_parameters([*paths.values(), *operations])
+    paths: dict[str, JsonSchema] = defaultdict(dict)
+    for endpoint in found:
+        paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint, glossary)
+    operations = [one for methods in paths.values() for one in methods.values()]
+    parameters = _share_parameters(operations)
     codes = registry.error_codes
     answered = {status for one in operations for status in one["responses"]}
     responses = {status: one for status, one in error_responses(codes).items() if status in answered}
@@ -130,15 +130,9 @@ def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> Jso
     }
 
 
-def _path(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
-    """What the operations of one path have in common."""
-    names = [path_parameter(node) for node in endpoint.parameters]
-    return {"parameters": [told(one, glossary, one["name"]) for one in names]} if names else {}
-
-
-def _share_parameters(holders: list[JsonSchema]) -> dict[str, JsonSchema]:
-    """Those that stand at more than one place, by their names; the paths and operations get references."""
-    every = [one for holder in holders for one in holder.get("parameters", ())]
+def _share_parameters(operations: list[JsonSchema]) -> dict[str, JsonSchema]:
+    """Those that more than one operation has, by their names; the operations get references to them."""
+    every = [one for operation in operations for one in operation.get("parameters", ())]
     shared: dict[str, JsonSchema] = {}
     for parameter in every:
         # Schemas and parameters share one namespace in clients: `project` is no `Project`.
@@ -146,11 +140,11 @@ def _share_parameters(holders: list[JsonSchema]) -> dict[str, JsonSchema]:
         if every.count(parameter) > 1:
             shared.setdefault(name, parameter)
     names = {name: {"$ref": f"#/components/parameters/{name}"} for name in shared}
-    for holder in holders:
-        for index, parameter in enumerate(holder.get("parameters", ())):
+    for operation in operations:
+        for index, parameter in enumerate(operation.get("parameters", ())):
             name = f"{parameter['in']}.{parameter['name']}"
             if shared.get(name) == parameter:
-                holder["parameters"][index] = names[name]
+                operation["parameters"][index] = names[name]
     return shared
 
 
@@ -183,7 +177,8 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
         "tags": [endpoint.package],
         "responses": _responses(operation),
     }
-    parameters = [_query_parameter(node) for node in operation.query.children]
+    parameters = [path_parameter(node) for node in endpoint.parameters]
+    parameters += [_query_parameter(node) for node in operation.query.children]
     asked = type(operation.query).__name__
     parameters = [told(one, glossary, f"{asked}.{one['name']}", one["name"]) for one in parameters]
     if operation.expects_revision:

@@ -329,7 +329,7 @@ def test_a_newline_in_any_path_parameter_is_refused_by_the_name_of_the_parameter
     described = send("GET", f"{API}/openapi.json").json["paths"]
     met = set()
     for path, methods in described.items():
-        for method, name in product(methods.keys() - {"parameters"}, PARAMETERS):
+        for method, name in product(methods, PARAMETERS):
             if f"{{{name}}}" not in path:
                 continue
             odd = PARAMETERS | {name: "%0A".join(PARAMETERS[name])}

@@ -81,8 +81,7 @@ def document(service):
 def operations(document):
     for path, found in document["paths"].items():
         for method, operation in found.items():
-            if method != "parameters":
-                yield f"{method.upper()} {path}", operation
+            yield f"{method.upper()} {path}", operation
 
 
 NOBODY = "0" * 8 + "-0000-0000-0000-" + "0" * 12
