@@ -6,6 +6,7 @@ The application is called in process, over the WSGI interface, with an environ m
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import json
 import logging
@@ -66,6 +67,9 @@ def service_over(made: Any, **settings: str) -> Iterator[Service]:
         service = Service(
             made.create(), TestIssuer(Path(directory)), **{"LAST_SEEN_RESOLUTION": "3600000", **settings}
         )
+        # As the server does.
+        gc.collect()
+        gc.freeze()
         try:
             yield service
         finally:

@@ -62,6 +62,13 @@ class Model:
     def grant(self, who: int, at: int, role: int) -> None:
         self.roles[who, at] = role
 
+    def replace(self, _who: int, at: int) -> None:
+        """By root: another environment instead, under the same slug, where all hold what they first held."""
+        self.places[at] = Place()
+        self.roles |= {(who, at): role for who, role in FIRST_ROLES.items()}
+        for where in self.where.values():
+            where -= {one for one in where if one[0] == at}
+
     def reveal(self, who: int, at: int, key: str, version: int | None) -> bool:
         place = self.places[at]
         value = place.value(key, version if version is not None else place.present.get(key, 0))
@@ -189,6 +196,7 @@ verbs = st.one_of(
     _asked("rename", few, few),
     _asked("restore", revs),
     _asked("grant", st.sampled_from([0, READER, WRITER, WRITER])),
+    _asked("replace"),
 )
 #: Steps: who, where, the verb, and what is asked.
 steps = st.tuples(people, places, verbs)

@@ -16,8 +16,8 @@ from secretsvc.db.base import Base, Id, KeyText, Millis, partial_index, table_of
 class AuditRecord(Base):
     """One mutation, read of a value, or denial. `detail` is JSON text of names and numbers.
 
-    `key` is set where values were given: the secret's, `WHOLE` or `OLDER`. `given` tells what was: a version
-    of that key, or a revision of the environment.
+    `key` is set where values were given: the secret's, or one of `WHOLE`, `OLDER`, `COPIED`. `given` tells
+    what was: a version of that key, or a revision of the environment.
     """
 
     __tablename__ = "audit_record"
@@ -105,9 +105,9 @@ audit_key = table_of(AuditKey)
 denial_tally = table_of(DenialTally)
 
 #: Instead of a key, which is never empty and has letters, digits and `_`: every value of an environment as
-#: it was at the time, and as it had been at an older revision. Of one identity the revisions of the former
-#: never fall, so that the newest is the last.
-WHOLE, OLDER = "", "@"
+#: it was at the time, as it had been at an older revision, and as a copy took it. Of one identity the
+#: revisions of the first never fall, so that the newest is the last.
+WHOLE, OLDER, COPIED = "", "@", "+"
 #: Of a denial at global scope.
 EVERYWHERE = UUID(int=0)
 #: Of no scope: see `DenialTally`.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import JSON, ColumnElement, FromClause, bindparam, column, func
+from sqlalchemy import JSON, ColumnElement, FromClause, Text, bindparam, cast, column, func
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeEngine
 
@@ -17,15 +18,29 @@ def listed(dialect_name: str, **types: type[TypeEngine[Any]]) -> tuple[FromClaus
         return rows, [
             func.json_extract(rows.c.value, f"$[{at}]", type_=one) for at, one in enumerate(types.values())
         ]
-    arrays = [bindparam(name, type_=postgresql.ARRAY(one)) for name, one in types.items()]
+    arrays = [cast(bindparam(name, type_=Text), postgresql.ARRAY(one)) for name, one in types.items()]
     made = func.unnest(*arrays).table_valued(*(column(name, one) for name, one in types.items()))
     made = made.render_derived("listed")
     return made, [made.c[name] for name in types]
 
 
 def as_listed(dialect_name: str, rows: Iterable[Sequence[object]], *names: str) -> dict[str, object]:
-    """The parameters for rows of so many numbers or texts."""
-    rows = [*map(list, rows)]
+    """The parameters for rows of so many ids, numbers or texts, or None."""
     if dialect_name == "sqlite":
-        return {"listed": rows}
-    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+        return {"listed": [[one.hex if isinstance(one, UUID) else one for one in row] for row in rows]}
+    columns = [*zip(*rows, strict=True)] or [()] * len(names)
+    return {name: _array(values) for name, values in zip(names, columns, strict=True)}
+
+
+def _array(values: Iterable[object]) -> str:
+    """As PostgreSQL reads one; psycopg takes six times as long to write a list."""
+    return f"{{{','.join(map(_element, values))}}}"
+
+
+def _element(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if not isinstance(value, str):
+        return str(value)
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -136,7 +136,7 @@ def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> list[Exposed]:
     older = OlderStates(call, identity_id, environments)
     items = []
     for one, each in zip(newest, same, strict=True):
-        here = _seen_at(older, [other for other in each if other.secret_id == one.secret_id])
+        here = _seen_at(older, [other for other in each if other.of_key == one.of_key])
         seen_at = _seen_at(older, each)
         if seen_at is not None and (here is not None or one.is_current):
             place, _ = chosen.windows[one.secret_id]

@@ -80,6 +80,30 @@ class SecretVersion(Base):
     origin_version: Mapped[int | None] = mapped_column(BigInteger)
 
 
+class DepartedVersion(Base):
+    """What is left of a version whose environment was deleted, while its value was elsewhere, too.
+
+    A trigger writes it when the environment goes: records of the log tell who met the value there (contract
+    5.11). It was in force from `rev` until before `next_rev`. The origin is always given: the version itself
+    where it was the first. There are no foreign keys, and no envelopes.
+    """
+
+    __tablename__ = "departed_version"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    origin_secret_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    origin_version: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    environment_id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    secret_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    key: Mapped[str] = mapped_column(KeyText)
+    rev: Mapped[int] = mapped_column(BigInteger)
+    next_rev: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[int] = mapped_column(Millis)
+    created_by: Mapped[UUID | None] = mapped_column(Id)
+    origin_environment_id: Mapped[UUID] = mapped_column(Id)
+
+
 class Revision(Base):
     """What a write made of an environment; `changes` are its versions.
 
@@ -124,5 +148,6 @@ class MasterKey(Base):
 
 secret = table_of(Secret)
 secret_version = table_of(SecretVersion)
+departed_version = table_of(DepartedVersion)
 revision = table_of(Revision)
 master_key = table_of(MasterKey)

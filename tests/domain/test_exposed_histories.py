@@ -40,6 +40,8 @@ class Theatre:
         self.clock.now += 1
         if verb == "grant":
             return self._grant(who, at, *asked)
+        if verb == "replace":
+            return self._replace(at)
         vault = Vault(self.people[who], f"/projects/{self.slug}/environments/e{at}")
         return getattr(self, f"_{verb}")(vault, *asked).status_int < 400
 
@@ -51,6 +53,15 @@ class Theatre:
             place = {"scope_type": "environment", "project": self.slug, "environment": f"e{at}"}
             body = {**place, "role": ROLES[role], "identity_id": self.ids[who]}
             self.grants[who, at] = self.root.post("/grants", body, 201).json["id"]
+        return True
+
+    def _replace(self, at: int) -> bool:
+        path = f"/projects/{self.slug}/environments"
+        self.root.delete(f"{path}/e{at}")
+        self.root.post(path, {"slug": f"e{at}", "name": "E"}, 201)
+        for who, role in FIRST_ROLES.items():
+            self.grants.pop((who, at), None)
+            self._grant(who, at, role)
         return True
 
     def _reveal(self, vault: Vault, key: str, version: int | None) -> Any:
@@ -94,7 +105,7 @@ class Theatre:
 
 
 @settings(
-    max_examples=25,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -10,6 +10,7 @@ from shapes import log, paths
 from vault import CANONICAL as PROD
 from vault import Vault
 
+from secretsvc.audit.models import audit_key
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 
@@ -85,6 +86,26 @@ def test_writes_reads_exports_and_copies_of_a_key_are_found_and_nothing_else(ser
     kept = [row["detail"] for row in due(admin, service)]
     assert any("copied_to" in detail for detail in kept)
     assert any(detail.get("described") == ["A"] for detail in kept)
+
+
+def test_a_copy_of_all_keys_is_one_entry_and_found_for_those_that_it_took(service, places):
+    prod, _ = places
+    prod.batch(delete=["C"])
+    before = len(service.rows(audit_key))
+    prod.set(NEW="1")
+    admin = service.user()
+    admin.post("/projects/shop/environments", {"slug": "copy", "name": "C"}, 201)
+    Vault(admin, "/projects/shop/environments/copy").post(
+        "copy", {"from": {"project": "shop", "environment": "prod"}}
+    )
+    assert len(service.rows(audit_key)) == before
+    prod.set(LATER="1")
+    for key in ("A", "NEW", "C", "LATER", "NEVER"):
+        path = f"/audit?project=shop&environment=prod&key={key}&action=secret.export&limit=500"
+        found = admin.get(path).json["items"]
+        assert found == [one for one in due(admin, service, key) if one["action"] == "secret.export"], key
+    copies = [one["detail"] for one in due(admin, service, "NEW") if "copied_to" in (one["detail"] or {})]
+    assert [sorted(one["keys"]) for one in copies] == [sorted(prod.values().keys() - {"LATER"})]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
@@ -211,7 +232,7 @@ def test_a_page_reads_the_records_that_it_shows_and_few_more(service, crowded, k
     [statement] = statements
     if service.engine.name == "sqlite":
         steps = steps_of(service.engine, statement, "of_key")
-        assert len(steps) == (1 if "reveal" in query else 3)
+        assert len(steps) == (1 if "reveal" in query else 4)
         assert all("ix_audit_record_key (environment_id=? AND key>? AND key<?)" in step for step in steps), (
             steps
         )

@@ -16,7 +16,7 @@ import pytest
 from server import running
 
 from secretsvc.server.channel import RESET
-from secretsvc.server.factory import Server
+from secretsvc.server.factory import Server, make_server
 from secretsvc.server.limits import Limits
 from secretsvc.web.admitted import ON_SENT
 
@@ -486,3 +486,11 @@ def test_a_stop_that_meets_the_end_of_the_loop_wakes_nothing_that_is_closed(appl
     server.stop(drain=0)
     loop.join(SOON)
     assert not loop.is_alive()
+
+
+def test_what_is_there_before_the_first_request_is_not_collected_again(application, monkeypatch):
+    order = []
+    monkeypatch.setattr("gc.freeze", lambda: order.append("freeze"))
+    monkeypatch.setattr(Server, "run", lambda server: order.append("run"))
+    make_server({}, listen="127.0.0.1:0")(application)
+    assert order == ["freeze", "run"]

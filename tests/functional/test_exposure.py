@@ -10,6 +10,7 @@ from vault import Vault
 
 from secretsvc.exposure import domain
 from secretsvc.kernel.ids import new_id
+from secretsvc.secrets.models import departed_version
 
 ADA = "ada@example.com"
 EVE = "eve@example.com"
@@ -295,6 +296,43 @@ def test_a_deleted_environment_is_left_out_and_its_namesake_is_another(service, 
     admin.post("/projects/shop/environments", {"slug": "dev", "name": "Dev"}, 201)
     dev.set(A="2")
     assert exposed(service) == [("prod", "A", 1, True)]
+
+
+@pytest.mark.parametrize("way", ["secrets/A", "secrets:export", "secrets:export?rev=1", "written"])
+def test_what_was_met_in_a_deleted_environment_is_known_where_it_was_copied(service, places, way):
+    prod, dev = places
+    (mine(service, dev) if way == "written" else dev).set(A="1")
+    if way != "written":
+        mine(service, dev).get(way)
+    at = last_record(service)
+    prod.post("copy", {"from": {"project": "shop", "environment": "dev"}})
+    service.user().delete(dev.base)
+    assert exposed(service) == [("prod", "A", 1, True)]
+    assert page(service)["items"][0]["seen_at"] == at
+    prod.rename("A", "MOVED")
+    assert exposed(service) == [("prod", "MOVED", 1, True)]
+    prod.set(MOVED="2")
+    assert exposed(service) == []
+
+
+def test_what_went_back_to_where_it_came_from_is_known_there(service, places):
+    """Where the first version is, nothing names the one that was met."""
+    prod, dev = places
+    prod.set(A="1")
+    dev.post("copy", {"from": {"project": "shop", "environment": "prod"}})
+    mine(service, dev).values()
+    service.user().delete(dev.base)
+    assert exposed(service) == [("prod", "A", 1, True)]
+
+
+def test_nothing_is_kept_of_a_deleted_environment_whose_values_are_nowhere_else(service, places):
+    prod, dev = places
+    prod.set(B="1")
+    dev.set(A="1")
+    dev.set(A="2")
+    dev.rollback("A", 1)
+    service.user().delete(dev.base)
+    assert service.rows(departed_version) == []
 
 
 def test_ids_that_are_used_again_mix_up_no_values(service, places):

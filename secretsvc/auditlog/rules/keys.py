@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, and_, literal, select, tuple_
 
-from secretsvc.audit.models import OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id, KeyText
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.reads import EXPORT, REVEAL
@@ -17,6 +17,8 @@ from secretsvc.secrets.rules.reads import EXPORT, REVEAL
 Ids = ColumnElement[UUID]
 #: A comparison of ids with one of them, by a function of `operator`.
 Bound = tuple[Callable[[Any, Any], ColumnElement[bool]], UUID]
+
+_OF_KEY = audit_record.alias("of_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,15 @@ class Wanted:
 def ids_of_key(environment_id: UUID, key: str, wanted: Wanted) -> list[Select[UUID]]:
     """The ids of records by the kind of these; of the kinds that can have the action that is asked for.
 
-    Reveals of the key and exports of the environment name it themselves, copies in a table beside them, and
-    writes by the versions that they made.
+    Reveals of the key and exports of the environment name it themselves, copies of some keys in a table
+    beside them, copies of all by the revision that they took, and writes by the versions that they made.
     """
     action = wanted.action
     named = [key] if action in (None, REVEAL) else []
     named += [WHOLE, OLDER] if action in (None, EXPORT) else []
     found = [_named(environment_id, one, wanted) for one in named]
+    if action in (None, EXPORT):
+        found.append(_named(environment_id, COPIED, wanted, _was_there(environment_id, key)))
     if action != REVEAL:
         several = select(audit_key.c.record_id.label("id"))
         several = several.where(audit_key.c.environment_id == environment_id, audit_key.c.key == key)
@@ -64,15 +68,28 @@ def _written(environment_id: UUID, key: str) -> Select[UUID]:
     )
 
 
-def _named(environment_id: UUID, key: str, wanted: Wanted) -> Select[UUID]:
+def _was_there(environment_id: UUID, key: str) -> ColumnElement[bool]:
+    """Whether the key had a value at the revision that a record gave."""
+    in_force = (
+        select(secret_version.c.kid)
+        .join_from(secret, secret_version, secret_version.c.secret_id == secret.c.id)
+        .where(secret.c.environment_id == environment_id, secret.c.key == key)
+        .where(secret_version.c.rev <= _OF_KEY.c.given)
+        .order_by(secret_version.c.rev.desc(), secret_version.c.version.desc())
+        .limit(1)
+    )
+    return in_force.correlate(_OF_KEY).scalar_subquery().is_not(None)
+
+
+def _named(environment_id: UUID, key: str, wanted: Wanted, *conditions: ColumnElement[bool]) -> Select[UUID]:
     """Of the records that name it themselves.
 
     By a range of one key and an order that begins with it: where that were the same for all rows, PostgreSQL
     would read the log from its end for a key that it takes for frequent.
     """
-    row = audit_record.alias("of_key").c
+    row = _OF_KEY.c
     both, one = tuple_(row.key, row.id), literal(key, KeyText)
-    ids = select(row.id).where(row.environment_id == environment_id, row.key.is_not(None))
+    ids = select(row.id).where(row.environment_id == environment_id, row.key.is_not(None), *conditions)
     ids = ids.where(row.key >= one, row.key <= one)
     ids = ids.where(*(compare(both, tuple_(one, literal(value, Id))) for compare, value in wanted.bounds))
     return _cut(ids.order_by(wanted.order(row.key)), row.id, wanted)

@@ -6,39 +6,43 @@ An export gave the version that was in force at its revision: one that is not ne
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    CompoundSelect,
     FromClause,
     Select,
     Subquery,
+    Text,
     and_,
     bindparam,
     func,
     literal_column,
     or_,
     select,
+    true,
     union_all,
 )
-from sqlalchemy.types import TypeEngine
 
-from secretsvc.audit.models import OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
 from secretsvc.exposure.rules.places import there
 from secretsvc.kernel.call import Call
-from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules.lineage import ORIGIN, origin_of, versions_of
+from secretsvc.secrets.models import departed_version, secret, secret_version
+from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
 from secretsvc.secrets.rules.planning import Origin
-from secretsvc.tables.projects import environment
+from secretsvc.secrets.rules.rows import versions_beside
 
 _WINDOW = {"secret_id": BigInteger, "after": BigInteger, "until": BigInteger}
 _ROOT = {"secret_id": BigInteger, "version": BigInteger}
+_STATES = {"environment_id": Id, "key": Text}
+_OF_VERSION = ("secret_id", "version", "rev", "created_at", "created_by", *(one.name for one in ORIGIN))
 _NEVER = 2**62
 
 
@@ -68,6 +72,11 @@ class Version(NamedTuple):
     seen_at: int | None
     repeated: bool = False
     related: bool = False
+
+    @property
+    def of_key(self) -> tuple[UUID, int]:
+        """The same for all versions of a key: a secret's id is free once its environment is gone."""
+        return self.environment_id, self.secret_id
 
 
 def versions_in(call: Call, identity_id: UUID, windows: Collection[Window]) -> list[Version]:
@@ -123,14 +132,16 @@ def latest(times: Iterable[int | None]) -> int | None:
 
 
 class OlderStates:
-    """When an identity last read older states of environments, by their revisions; one statement."""
+    """When an identity last read or copied states of environments, by their revisions; one statement."""
 
     def __init__(self, call: Call, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
         self._read: dict[UUID, list[tuple[int, int]]] = defaultdict(list)
         if not environment_ids:
             return
-        parameters = {"identity_id": identity_id, "environment_ids": sorted(environment_ids)}
-        for environment_id, rev, seen_at in call.connection.execute(_OLDER, parameters):
+        dialect_name = call.connection.dialect.name
+        rows = [(one, key) for one in environment_ids for key in (OLDER, COPIED)]
+        parameters = {"identity_id": identity_id, **as_listed(dialect_name, rows, *_STATES)}
+        for environment_id, rev, seen_at in call.connection.execute(_OLDER[dialect_name], parameters):
             self._read[environment_id].append((rev, seen_at))
 
     def gave_at(self, one: Version) -> int | None:
@@ -139,32 +150,38 @@ class OlderStates:
         return latest(seen_at for rev, seen_at in read if one.rev <= rev < one.next_rev)
 
 
-def _found(dialect_name: str, types: Mapping[str, type[TypeEngine[Any]]], *conditions: Any) -> Subquery:
-    """The versions that meet one of the conditions on listed rows, each with what is there after it."""
-    parts = []
-    for condition in conditions:
-        rows, columns = listed(dialect_name, **types)
-        version, on = versions_of(dialect_name, rows, condition(columns))
-        parts.append(
-            select(*_columns(version))
-            .select_from(rows)
-            .join(version, on)
-            .join(secret, secret.c.id == version.c.secret_id)
-            .where(version.c.kid.is_not(None))
-        )
-    found = union_all(*parts) if len(parts) > 1 else parts[0]
-    # Fenced, so that what is looked up for a row is not looked up for each of its uses.
+def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool]) -> Select[Any]:
+    """The versions that a condition on listed rows picks, each with what is there after it."""
+    version, on = versions_beside(dialect_name, condition, rows)
+    return (
+        select(*_columns(version))
+        .select_from(rows)
+        .join(version, on)
+        .join(secret, secret.c.id == version.c.secret_id)
+        .where(version.c.kid.is_not(None))
+    )
+
+
+def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Select[Any]:
+    """As `_there`, of those whose environment is gone: none of them is current."""
+    gone = departed_version.c
+    version = [gone[name] for name in _OF_VERSION]
+    secret = [gone.environment_id, gone.key, literal_column("0").label("newest"), true().label("deleted")]
+    return select(*version, *secret, gone.next_rev).select_from(rows).join(departed_version, condition)
+
+
+def _fenced(found: Select[Any] | CompoundSelect[Any]) -> Subquery:
+    """So that what is looked up for a row is not looked up for each of its uses."""
     return found.offset(literal_column("0")).subquery("version")
 
 
 def _columns(version: FromClause) -> list[ColumnElement[Any]]:
-    names = ("secret_id", "version", "rev", "created_at", "created_by", *(one.name for one in ORIGIN))
     later = secret_version.alias("later")
     next_rev = select(func.min(later.c.rev)).where(
         later.c.secret_id == version.c.secret_id, later.c.rev > version.c.rev
     )
     return [
-        *(version.c[name] for name in names),
+        *(version.c[name] for name in _OF_VERSION),
         secret.c.environment_id,
         secret.c.key,
         secret.c.version.label("newest"),
@@ -214,61 +231,58 @@ def _exported(one: Any) -> Any:
 
 
 def _inside(dialect_name: str) -> Select[Any]:
-    found = _found(
-        dialect_name,
-        _WINDOW,
-        lambda window: and_(
-            secret_version.c.secret_id == window[0],
-            secret_version.c.version > window[1],
-            secret_version.c.version <= window[2],
-        ),
-    )
+    rows, (secret_id, after, until) = listed(dialect_name, **_WINDOW)
+    number = secret_version.c.version
+    is_inside = and_(secret_version.c.secret_id == secret_id, number > after, number <= until)
+    found = _fenced(_there(dialect_name, rows, is_inside))
     one, other = found.c, secret_version.alias("other").c
-    made = select(other.version).where(
-        other.origin_secret_id == func.coalesce(one.origin_secret_id, one.secret_id),
-        other.origin_version == func.coalesce(one.origin_version, one.version),
-    )
+    root = func.coalesce(one.origin_secret_id, one.secret_id), func.coalesce(one.origin_version, one.version)
+    made = select(other.version).where(_is_made_of(other, root))
+    departed = select(departed_version.c.version).where(_is_made_of(departed_version.c, root))
     repeated = made.where(
         other.origin_environment_id == func.coalesce(one.origin_environment_id, one.environment_id),
         other.secret_id == one.secret_id,
         other.version > one.version,
     )
-    related = or_(one.origin_secret_id.is_not(None), there(made))
+    related = or_(one.origin_secret_id.is_not(None), there(made), there(departed))
     return select(*one, *_met(found), there(repeated).label("repeated"), related.label("related"))
 
 
 def _related(dialect_name: str) -> Select[Any]:
-    found = _found(
-        dialect_name,
-        _ROOT,
-        lambda root: and_(secret_version.c.secret_id == root[0], secret_version.c.version == root[1]),
-        lambda root: and_(
-            secret_version.c.origin_secret_id == root[0], secret_version.c.origin_version == root[1]
-        ),
-    )
+    parts: list[Select[Any]] = []
+    rows, root = listed(dialect_name, **_ROOT)
+    is_root = and_(secret_version.c.secret_id == root[0], secret_version.c.version == root[1])
+    for condition in (is_root, _is_made_of(secret_version.c, root)):
+        parts.append(_there(dialect_name, rows, condition))
+    parts.append(_departed(rows, _is_made_of(departed_version.c, root)))
+    found = _fenced(union_all(*parts))
     return select(*found.c, *_met(found))
 
 
-def _older() -> Select[Any]:
+def _is_made_of(version: Any, root: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
+    return and_(version.origin_secret_id == root[0], version.origin_version == root[1])
+
+
+def _older(dialect_name: str) -> Select[Any]:
     """Hops from revision to revision: the same one may have been read very often."""
     row = audit_record.c
-    read = select(func.max(row.given)).where(
-        row.identity_id == bindparam("identity_id", type_=Id), row.key == OLDER
-    )
-    newest = read.where(row.environment_id == environment.c.id, row.given.is_not(None)).scalar_subquery()
-    older = (
-        select(environment.c.id.label("environment_id"), newest.label("rev"))
-        .where(environment.c.id.in_(bindparam("environment_ids", expanding=True)))
-        .cte("older", recursive=True)
-    )
-    before = read.where(row.environment_id == older.c.environment_id, row.given < older.c.rev)
-    older = older.union_all(
-        select(older.c.environment_id, before.scalar_subquery()).where(older.c.rev.is_not(None))
-    )
-    seen_at = _last(row, older.c, OLDER, older.c.rev)
-    return select(older.c.environment_id, older.c.rev, seen_at).where(older.c.rev.is_not(None))
+    rows, (environment_id, key) = listed(dialect_name, **_STATES)
+
+    def newest(environment_id: Any, key: Any, *before: ColumnElement[bool]) -> Any:
+        is_its = (row.identity_id == bindparam("identity_id", type_=Id), row.environment_id == environment_id)
+        read = select(func.max(row.given)).where(*is_its, row.key == key, row.given.is_not(None), *before)
+        return read.scalar_subquery().label("rev")
+
+    one = [environment_id.label("environment_id"), key.label("key")]
+    first = select(*one, newest(environment_id, key)).select_from(rows).cte("older", recursive=True)
+    last = first.c
+    before = newest(last.environment_id, last.key, row.given < last.rev)
+    older = first.union_all(select(last.environment_id, last.key, before).where(last.rev.is_not(None)))
+    found = older.c
+    seen_at = _last(row, found, found.key, found.rev)
+    return select(found.environment_id, found.rev, seen_at).where(found.rev.is_not(None))
 
 
 _INSIDE = {name: _inside(name) for name in DIALECTS}
 _RELATED = {name: _related(name) for name in DIALECTS}
-_OLDER = _older()
+_OLDER = {name: _older(name) for name in DIALECTS}

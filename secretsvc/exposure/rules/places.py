@@ -21,10 +21,10 @@ from sqlalchemy import (
     union_all,
 )
 
-from secretsvc.audit.models import OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.kernel.authorization import ScopeType, administered
 from secretsvc.kernel.call import Call
-from secretsvc.secrets.models import revision, secret, secret_version
+from secretsvc.secrets.models import departed_version, revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
 
 
@@ -110,13 +110,22 @@ def _touched(identity_id: UUID) -> list[ColumnElement[bool]]:
             )
         ),
         there(select(audit_key.c.created_at).where(audit_key.c.environment_id == environment.c.id)),
+        there(_copied_whole()),
     ]
+
+
+def _copied_whole() -> Select[Any]:
+    """By a range and an order: PostgreSQL might read the whole log for a key that it takes for frequent."""
+    row = audit_record.c
+    found = select(row.key).where(row.environment_id == environment.c.id, row.key.is_not(None))
+    return found.where(row.key >= COPIED, row.key <= COPIED).order_by(row.key)
 
 
 def _is_whole(identity_id: UUID) -> ColumnElement[bool]:
     row = audit_record.c
     exported = _given(row, identity_id, environment.c.id)
-    return or_(there(_wrote(identity_id)), *(there(exported.where(row.key == one)) for one in (WHOLE, OLDER)))
+    of_all = [there(exported.where(row.key == one)) for one in (WHOLE, OLDER, COPIED)]
+    return or_(there(_wrote(identity_id)), *of_all)
 
 
 def _wrote(identity_id: UUID) -> Select[Any]:
@@ -139,7 +148,7 @@ def _given(row: Any, identity_id: UUID, environment_id: Any) -> Select[Any]:
 
 def _related() -> list[ColumnElement[bool]]:
     """Whether what is in force was made of another version, or another of it."""
-    own, made = secret_version.alias("own"), secret_version.alias("made")
+    own = secret_version.alias("own")
     return [
         there(
             select(own.c.version).where(
@@ -148,10 +157,13 @@ def _related() -> list[ColumnElement[bool]]:
                 own.c.origin_secret_id.is_not(None),
             )
         ),
-        there(
-            select(made.c.version).where(
-                made.c.origin_secret_id == secret.c.id, made.c.origin_version == secret.c.version
+        *(
+            there(
+                select(made.c.version).where(
+                    made.c.origin_secret_id == secret.c.id, made.c.origin_version == secret.c.version
+                )
             )
+            for made in (secret_version.alias("made"), departed_version)
         ),
     ]
 

@@ -161,7 +161,8 @@ class _Copy:
             "rev": written.rev,
         }
         taken = self.taken
-        record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target)
+        whole = self.keys is None and len(given) == len(taken.entries)
+        record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target, whole=whole)
 
 
 def _selected(found: Contents, keys: Sequence[str]) -> Contents:

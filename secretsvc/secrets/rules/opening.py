@@ -11,28 +11,13 @@ from contextlib import AbstractContextManager, suppress
 from hashlib import blake2b
 from secrets import token_bytes
 from sys import getsizeof
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    ColumnElement,
-    FromClause,
-    Select,
-    Text,
-    and_,
-    bindparam,
-    cast,
-    column,
-    func,
-    literal_column,
-    select,
-    true,
-)
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, and_, select
 
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
@@ -40,9 +25,18 @@ from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.contents import Contents, Entry
 from secretsvc.secrets.rules.known import Known
-from secretsvc.secrets.rules.rows import length_of, read_all
+from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
+from secretsvc.secrets.rules.planning import Origin
+from secretsvc.secrets.rules.rows import length_of, read_all, versions_beside
 
 _EMPTY = getsizeof("")
+
+
+class Differing(NamedTuple):
+    """Values by key, and the origin of each."""
+
+    values: dict[str, str]
+    origins: dict[str, Origin]
 
 
 class Marks:
@@ -74,31 +68,32 @@ def open_differing(
     environment_id: UUID,
     present: Mapping[str, Known],
     left_alone: Collection[str],
-) -> dict[str, str]:
-    """Opens all of `taken`; the values by key, admitted before, that an environment lacks or has another of.
+) -> Differing:
+    """Opens all of `taken`; finds the values, admitted before, that an environment lacks or has another of.
 
     `present` is what it has; what is `left_alone` is not compared. What cannot be opened there is another
     value. Raises `DecryptFailed`, `UnknownKid` for any of `taken`, and `Unavailable`.
     """
-    cipher, own = call.ring.within(taken.id), call.ring.within(environment_id)
+    found = Differing({}, {})
     entries = taken.entries.values()
+    if not entries:
+        return found
+    cipher, own = call.ring.within(taken.id), call.ring.within(environment_id)
     admitted = sum(one.size for one in entries if one.key not in left_alone)
     call.admit(admitted)
     count, size = 0, 0
-    values: dict[str, str] = {}
     by_id = {one.id: one for one in entries}
     with _pairs(call, entries, {key: present[key] for key in present.keys() - left_alone}) as rows:
-        for secret_id, envelope, kid, own_envelope, own_kid in rows:
+        for secret_id, envelope, kid, own_envelope, own_kid, *origin in rows:
             _, key, version, _, _ = by_id[secret_id]
             plaintext = cipher.open(envelope, kid, key, version)
             count += 1
             if key in left_alone:
                 continue
-            if own_envelope is not None and _holds(
-                own, own_envelope, own_kid, key, present[key].version, plaintext
-            ):
+            if own_envelope and _holds(own, own_envelope, own_kid, present[key], plaintext):
                 continue
-            value = values[key] = plaintext.decode("utf-8")
+            value = found.values[key] = plaintext.decode("utf-8")
+            found.origins[key] = origin_of(taken.id, secret_id, version, origin)
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
             size += getsizeof(value) - _EMPTY
             if size > admitted:
@@ -106,14 +101,12 @@ def open_differing(
                 admitted = size
     if count < len(entries):
         raise DecryptFailed()
-    return values
+    return found
 
 
-def _holds(
-    cipher: EnvironmentCipher, envelope: bytes, kid: str, key: str, version: int, plaintext: bytes
-) -> bool:
+def _holds(cipher: EnvironmentCipher, envelope: bytes, kid: str, own: Known, plaintext: bytes) -> bool:
     try:
-        return cipher.open(envelope, kid, key, version) == plaintext
+        return cipher.open(envelope, kid, own.key, own.version) == plaintext
     except (DecryptFailed, UnknownKid):
         return False
 
@@ -123,90 +116,55 @@ def _envelopes(call: Call, wanted: Collection[Entry]) -> AbstractContextManager[
 
     They come in any order. As with `secrets_inside` nothing may be executed meanwhile.
     """
-    columns: list[Sequence[int | None]] = [[one.id for one in wanted], [one.version for one in wanted]]
-    return read_all(call, _ENVELOPES, _parameters(call, columns), sum(one.size for one in wanted))
+    rows = [(one.id, one.version) for one in wanted]
+    parameters = as_listed(call.connection.dialect.name, rows, *_WANTED)
+    return read_all(call, _ENVELOPES, parameters, sum(one.size for one in wanted))
 
 
 def _pairs(
     call: Call, wanted: Collection[Entry], present: Mapping[str, Known]
 ) -> AbstractContextManager[Iterator[Sequence[Any]]]:
-    """As `_envelopes`, each with the envelope and kid of what is `present` under its key.
+    """As `_envelopes`, each with the envelope and kid of what is `present` under its key, and its origin.
 
-    These are None where there is none of that length: equal values have envelopes of one length, so that
-    others are not even read.
+    The former are None where there is none of that length: equal values have envelopes of one length, so
+    that others are not even read.
     """
-    beside = [present.get(one.key) for one in wanted]
-    columns: list[Sequence[int | None]] = [
-        [one.id for one in wanted],
-        [one.version for one in wanted],
-        [None if one is None else one.id for one in beside],
-        [None if one is None else one.version for one in beside],
-    ]
-    size = sum(one.size if other is None else 2 * one.size for one, other in zip(wanted, beside, strict=True))
-    return read_all(call, _PAIRS, _parameters(call, columns), size)
+    rows: list[tuple[int | None, ...]] = []
+    size = 0
+    for one in wanted:
+        own = present.get(one.key)
+        rows.append((one.id, one.version, own and own.id, own and own.version))
+        size += one.size if own is None else 2 * one.size
+    return read_all(call, _PAIRS, as_listed(call.connection.dialect.name, rows, *_BESIDE), size)
 
 
-def _parameters(call: Call, columns: Sequence[Sequence[int | None]]) -> dict[str, object]:
-    if call.connection.dialect.name == "sqlite":
-        return {"wanted": [*zip(*columns, strict=True)]}
-    # psycopg takes six times as long to write a list.
-    return {name: _array(values) for name, values in zip(_NAMES, columns, strict=False)}
-
-
-def _array(values: Sequence[int | None]) -> str:
-    return f"{{{','.join(['NULL' if one is None else str(one) for one in values])}}}"
-
-
-def _wanted(dialect_name: str, width: int) -> tuple[FromClause, Sequence[ColumnElement[int]]]:
-    """A table of the parameters, and its columns: of rows in JSON on SQLite, of arrays on PostgreSQL."""
-    if dialect_name == "sqlite":
-        rows = func.json_each(bindparam("wanted", type_=JSON)).table_valued("value")
-        return rows, [func.json_extract(rows.c.value, f"$[{at}]", type_=BigInteger) for at in range(width)]
-    names = _NAMES[:width]
-    arrays = [cast(bindparam(name, type_=Text), postgresql.ARRAY(BigInteger)) for name in names]
-    made = func.unnest(*arrays).table_valued(*(column(name, BigInteger) for name in names))
-    made = made.render_derived("wanted")
-    return made, [made.c[name] for name in names]
-
-
-def _looked_up(
-    dialect_name: str,
-    name: str,
-    number: Sequence[ColumnElement[int]],
-    *beside: FromClause,
-    length: ColumnElement[int] | None = None,
-) -> tuple[FromClause, ColumnElement[bool]]:
-    """What to join for the version of a secret's id and number, perhaps only of a length, and on what.
-
-    As `versions_beside` has it: PostgreSQL might read all histories instead of looking these up.
-    """
-    version = secret_version.alias(name)
-    on = and_(version.c.secret_id == number[0], version.c.version == number[1])
-    if length is not None:
-        on = and_(on, length_of(version.c.envelope, dialect_name) == length)
-    if dialect_name == "sqlite":
-        return version, on
-    found = select(version).where(on).correlate(*beside).offset(literal_column("0"))
-    return found.lateral(f"found_{name}"), true()
+def _is(version: FromClause, number: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
+    """Whether it is the version of a secret's id and number."""
+    return and_(version.c.secret_id == number[0], version.c.version == number[1])
 
 
 def _each(dialect_name: str) -> Select[Any]:
-    wanted, numbers = _wanted(dialect_name, 2)
-    version, on = _looked_up(dialect_name, "taken", numbers, wanted)
+    wanted, numbers = listed(dialect_name, **_WANTED)
+    version, on = versions_beside(dialect_name, _is(secret_version, numbers), wanted)
     columns = version.c.secret_id, version.c.envelope, version.c.kid
     return select(*columns).select_from(wanted).join(version, on)
 
 
 def _each_pair(dialect_name: str) -> Select[Any]:
-    wanted, numbers = _wanted(dialect_name, 4)
-    taken, on = _looked_up(dialect_name, "taken", numbers[:2], wanted)
-    length = length_of(taken.c.envelope, dialect_name)
-    own, on_own = _looked_up(dialect_name, "own", numbers[2:], wanted, taken, length=length)
+    wanted, numbers = listed(dialect_name, **_BESIDE)
+    taken, on = versions_beside(dialect_name, _is(secret_version, numbers[:2]), wanted)
+    beside = secret_version.alias("own")
+    lengths = [length_of(one.c.envelope, dialect_name) for one in (beside, taken)]
+    is_own = and_(_is(beside, numbers[2:]), lengths[0] == lengths[1])
+    own, on_own = versions_beside(dialect_name, is_own, wanted, taken, version=beside)
+    columns = taken.c.secret_id, taken.c.envelope, taken.c.kid
     own_columns = own.c.envelope.label("own_envelope"), own.c.kid.label("own_kid")
-    columns = taken.c.secret_id, taken.c.envelope, taken.c.kid, *own_columns
-    return select(*columns).select_from(wanted).join(taken, on).outerjoin(own, on_own)
+    origin = [taken.c[one.name] for one in ORIGIN]
+    found = select(*columns, *own_columns, *origin).select_from(wanted)
+    return found.join(taken, on).outerjoin(own, on_own)
 
 
-_NAMES = ("ids", "versions", "own_ids", "own_versions")
+_WANTED = {"secret_id": BigInteger, "version": BigInteger}
+_BESIDE = {**_WANTED, "own_id": BigInteger, "own_version": BigInteger}
 _ENVELOPES = {name: Prepared(_each(name)) for name in DIALECTS}
 _PAIRS = {name: Prepared(_each_pair(name)) for name in DIALECTS}

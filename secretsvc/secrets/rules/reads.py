@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from secretsvc.audit.models import OLDER, WHOLE
+from secretsvc.audit.models import COPIED, OLDER, WHOLE
 from secretsvc.audit.rules.recording import record, record_keys
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import new_id
@@ -47,10 +47,18 @@ def record_copied(
     rev: int,
     given: Mapping[str, int],
     target: Mapping[str, object],
+    *,
+    whole: bool,
 ) -> None:
-    """These keys, with their versions of a revision, were read by a copy to the target (contract 5.4)."""
+    """These keys, with their versions of a revision, were read by a copy to the target (contract 5.4).
+
+    With `whole` they are all that there were.
+    """
     record_id = new_id()
-    record_keys(call, environment_id, record_id, given)
     detail = {"rev": rev, "count": len(given), "copied_to": target, "keys": [*given]}
-    where: dict[str, Any] = {"project_id": project_id, "environment_id": environment_id}
-    record(call, EXPORT, **where, reason="copy", detail=detail, record_id=record_id)
+    what: dict[str, Any] = {"project_id": project_id, "environment_id": environment_id}
+    if whole:
+        what |= {"key": COPIED, "given": rev}
+    else:
+        record_keys(call, environment_id, record_id, given)
+    record(call, EXPORT, **what, reason="copy", detail=detail, record_id=record_id)

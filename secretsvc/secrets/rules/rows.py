@@ -21,6 +21,7 @@ from sqlalchemy import (
     select,
     true,
 )
+from sqlalchemy.sql.selectable import NamedFromClause
 
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
@@ -180,17 +181,20 @@ def read_all(
 
 
 def versions_beside(
-    dialect_name: str, condition: ColumnElement[bool]
+    dialect_name: str,
+    condition: ColumnElement[bool],
+    *rows: FromClause,
+    version: NamedFromClause = secret_version,
 ) -> tuple[FromClause, ColumnElement[bool]]:
-    """What to join to `secret` for the versions that a condition picks, and on what (decision 0006).
+    """What to join to `rows`, or else `secret`, for the versions that a condition picks, and on what.
 
     PostgreSQL would read the history of all environments to join that of one, wherever it takes an index for
-    slower; what has an offset it must look up for each secret. SQLite looks up by itself.
+    slower; what has an offset it must look up for each row (decision 0006). SQLite looks up by itself.
     """
     if dialect_name == "sqlite":
-        return secret_version, condition
-    found = select(secret_version).where(condition).correlate(secret).offset(literal_column("0"))
-    return found.lateral("found"), true()
+        return version, condition
+    found = select(version).where(condition).correlate(*rows or (secret,)).offset(literal_column("0"))
+    return found.lateral(f"found_{version.name}"), true()
 
 
 IS_CURRENT = and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version)

@@ -11,7 +11,6 @@ from secretsvc.projects.rules import Environment
 from secretsvc.secrets.rules.bounds import check_capacity, check_values
 from secretsvc.secrets.rules.contents import Contents
 from secretsvc.secrets.rules.known import Known
-from secretsvc.secrets.rules.lineage import origins_of
 from secretsvc.secrets.rules.opening import open_differing
 from secretsvc.secrets.rules.planning import Plan
 
@@ -34,13 +33,12 @@ def bring(
     """
     present = undeleted_of(known, taken)
     left_alone = present.keys() if existing == SKIP else same_versions(environment, present, taken)
-    values = open_differing(call, taken, environment.id, present, left_alone) if taken.entries else {}
+    values, origins = open_differing(call, taken, environment.id, present, left_alone)
     overwritten = sorted(values.keys() & present.keys())
     if existing == REFUSE and overwritten:
         count = len(overwritten)
         raise Conflict(f"It would overwrite values that differ: that of {overwritten[0]}, one of {count}.")
     check_values(call, values)
-    origins = origins_of(call, taken.id, {key: taken.entries[key] for key in values})
     return Plan(values, descriptions=descriptions_of(environment, known, taken, values), origins=origins)
 
 
