@@ -99,7 +99,14 @@ def _of_class(kind: object, arguments: tuple[object, ...], bound: Mapping[object
 def _name(kind: Any, given: Sequence[object]) -> str:
     """That of the class, after those of what it was given: `ProjectPage` of `Page[Project]`."""
     own = NAMES[kind] if isinstance(kind, type) and kind in NAMES else str(getattr(kind, "__name__", ""))
-    return "".join(_name(get_origin(one) or one, get_args(one)) for one in given) + own
+    return "".join(_name_of(one) for one in given) + own
+
+
+def _name_of(hint: object) -> str:
+    arguments = get_args(hint)
+    if get_origin(hint) is Annotated:
+        return next((one.name for one in arguments if isinstance(one, Called)), _name_of(arguments[0]))
+    return _name(get_origin(hint) or hint, arguments)
 
 
 def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:

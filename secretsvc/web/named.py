@@ -48,13 +48,13 @@ def promised(answer: Any) -> Any:
         return [promised(part) for part in answer]
     if not isinstance(answer, dict):
         return answer
-    found = {name: promised(part) for name, part in answer.items() if name not in BOUNDS}
     if isinstance(answer, Named) and "properties" not in answer:
         # A common grammar, which does not change.
         return answer
+    found = {name: promised(part) for name, part in answer.items() if name not in BOUNDS}
     if "properties" in answer:
         found["properties"] = {name: promised(part) for name, part in answer["properties"].items()}
-    return Named(answer.name, found) if isinstance(answer, Named) else found
+    return Named(answer.name, found, answer.beside) if isinstance(answer, Named) else found
 
 
 def _unless_told(field: str, part: JsonSchema, found: Mapping[str, JsonSchema]) -> list[str]:

@@ -11,6 +11,7 @@ from secretsvc.meta import api
 from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.web.answers import answer_schema
 from secretsvc.web.named import hoisted, promised, told
+from secretsvc.web.openapi import endpoints
 from secretsvc.web.types import Named
 
 pytestmark = pytest.mark.engine_neutral
@@ -159,6 +160,24 @@ def test_every_word_of_the_glossary_is_used(document, make_service):
     described = [part.get("description") for part in parts([document, with_tokens])]
     said = {one for one in described if isinstance(one, str)}
     assert [word for word, sentence in GLOSSARY.items() if sentence not in said] == []
+
+
+def test_a_word_of_the_glossary_without_a_schema_stands_in_several(document, make_service):
+    """Or it would be said of a field of a package outside, which means something else by it."""
+    service = make_service(SERVICE_TOKENS="on")
+    places = defaultdict(set)
+    with_tokens = service.nobody().get("/openapi.json").json
+    for name, schema in with_tokens["components"]["schemas"].items():
+        for field in schema.get("properties", {}):
+            places[field].add(name)
+    for endpoint in endpoints(service.app.registry):
+        for node in endpoint.operation.query.children:
+            places[node.name].add(type(endpoint.operation.query).__name__)
+        for node in endpoint.parameters:
+            places[node.parameter] |= {"path", endpoint.path}
+    words = [word for word in GLOSSARY if word[0].islower()]
+    assert len(words) > 30
+    assert [word for word in words if len(places[word]) < 2] == []
 
 
 def test_a_choice_of_schemas_tells_by_which_field_to_choose(document, schemas):

@@ -124,6 +124,8 @@ def test_a_dataclass_is_an_object_of_what_the_renderer_writes_of_it():
         (Window, "Pane"),
         (Items[Door], "DoorItems"),
         (Items[Items[Window]], "PaneItemsItems"),
+        (Items[Slug], "SlugItems"),
+        (Items[Annotated[str, Keywords(maxLength=4)]], "strItems"),
     ],
 )
 def test_a_schema_has_the_name_of_its_class_or_the_one_that_it_is_called_by(hint, name):
