@@ -11,6 +11,7 @@ from colander import SchemaNode
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.web import idempotency
 from secretsvc.web.answers import answer_schema
 from secretsvc.web.components import (
     HEADERS,
@@ -185,6 +186,8 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
         parameters.append(IF_MATCH)
     if operation.tagged:
         parameters.append(IF_NONE_MATCH)
+    if operation.idempotent:
+        parameters.append(idempotency.DESCRIBED)
     if parameters:
         found["parameters"] = parameters
     if operation.body is not None:
