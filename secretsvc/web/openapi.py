@@ -35,7 +35,7 @@ AUTHENTICATED = (401, 403, 404, 413, 429, 503)
 
 ABOUT = (
     "Secrets by project and environment: versioned, sealed, audited. Times are epoch milliseconds."
-    " Every answer bears an `X-Request-Id`: the client's own where it is well-formed, else a UUIDv7."
+    " Every answer bears an `X-Request-Id`."
 )
 REQUIREMENTS = {
     VISIBLE: "Requires a grant on the project, above it, or on one of its environments.",

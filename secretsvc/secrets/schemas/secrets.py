@@ -69,7 +69,7 @@ class Revision(Integer):
     """A revision of an environment."""
 
     def json_schema(self) -> JsonSchema:
-        return Named("RevisionNumber", super().json_schema())
+        return Named("Rev", super().json_schema())
 
 
 class RevisionText(IntegerText, Revision):
