@@ -77,7 +77,7 @@ func main() {
 	found["compareSecrets"] = differences
 
 	keys, dry := []SecretKey{"DB_URL"}, true
-	copied := must(client.CopySecretsWithResponse(ctx, "shop", "dev", CopyBody{
+	copied := must(client.CopySecretsWithResponse(ctx, "shop", "dev", nil, CopyBody{
 		From: CopySource{Project: "shop", Environment: "prod"}, Keys: &keys, DryRun: &dry,
 	})).JSON200
 	copies := []any{copied.DryRun}

@@ -40,7 +40,7 @@ class Driver {
     Map<String, String> values =
         Map.of("API_KEY", "it's \"quoted\"", "DB_URL", "postgres://db", "TOKEN", "t");
     WriteResult written =
-        secrets.batchSecrets("shop", "prod", new BatchBody().mode(Mode.MERGE).set(values), "\"0\"");
+        secrets.batchSecrets("shop", "prod", new BatchBody().mode(Mode.MERGE).set(values), "\"0\"", null);
     List<Object> changes = new ArrayList<>(List.of(written.getRev()));
     for (WriteChange one : written.getChanges()) {
       changes.add(one.getKey() + " " + one.getKind() + " " + one.getVersion());
@@ -70,7 +70,7 @@ class Driver {
 
     CopySource source = new CopySource().project("shop").environment("prod");
     WriteResult copied =
-        secrets.copySecrets("shop", "dev", new CopyBody().from(source).addKeysItem("DB_URL").dryRun(true));
+        secrets.copySecrets("shop", "dev", new CopyBody().from(source).addKeysItem("DB_URL").dryRun(true), null);
     List<Object> copies = new ArrayList<>(List.of(copied.getDryRun()));
     copied.getChanges().forEach(one -> copies.add(one.getKey() + " " + one.getKind()));
     found.put("copySecrets", copies);
