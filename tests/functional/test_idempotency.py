@@ -229,7 +229,7 @@ def test_keys_are_described(service):
         for path in document["paths"].values()
         for operation in path.values()
         for one in operation.get("parameters", ())
-        if one.get("name") == "Idempotency-Key"
+        if one == {"$ref": "#/components/parameters/header.Idempotency-Key"}
     }
     assert described == {f"{verb}Secrets" for verb in ("batch", "import", "copy", "restore")} | {
         "renameSecret",

@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict
 from pyramid.response import Response
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Count, Ordinal, SecretKey
+from secretsvc.kernel.described import Count, Ordinal, SecretKey, called
 from secretsvc.kernel.errors import Issue
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reading, writing
@@ -27,6 +27,7 @@ from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Body, Values
 
 
+@called("WriteChange")
 class ChangeTold(TypedDict):
     """What a write did to one key, or what a dry run would do: that has no version."""
 

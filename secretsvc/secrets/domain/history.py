@@ -12,7 +12,7 @@ from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word
+from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reading import Listing, Value
 from secretsvc.secrets.models import revision, secret
@@ -48,6 +48,7 @@ class Revisions:
     next_cursor: Cursor | None
 
 
+@called("DeletedKey")
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """A deleted key; `version` is the last one with a value, `deleted_by` an identity id or "system"."""
