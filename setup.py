@@ -9,7 +9,7 @@ SHIPPED = ("alembic/**/*.py", "alembic/*.mako", "production.ini", "development.i
 
 
 class BuildWithShipped(build_py):
-    """An editable installation has no copies: it reads the files where they are (secretsvc/deployment/shipped.py)."""
+    """Copies them. An editable installation finds them where they are (secretsvc/deployment/shipped.py)."""
 
     def run(self):
         super().run()

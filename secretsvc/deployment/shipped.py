@@ -1,4 +1,4 @@
-"""What an installation has of the source's top level: migrations, sample inis, exact versions (`setup.py`)."""
+"""What `setup.py` ships of the source's top level: migrations, sample inis, exact versions."""
 
 from __future__ import annotations
 
