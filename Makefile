@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-all test-plain fuzz bench bench-compare screenshots check format pins clean
+.PHONY: help run demo test test-all test-plain fuzz bench bench-compare screenshots check format pins dist clean
 
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -90,8 +90,16 @@ PINNED := setup.cfg constraints/later.in
 PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
+# What a build before this one has left would go into the wheel.
+dist: $(VENV)/run.done ## make the wheel, and the list to install it by, with exact versions and hashes
+	@rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@cd dist && { cat ../constraints/run.txt; echo "--find-links ."; \
+		ls *.whl | sed -E 's/^([^-]+)-([^-]+)-.*/\1==\2 \\/'; sha256sum *.whl | sed -E 's/ .*//; s/^/    --hash=sha256:/'; \
+		} > requirements.txt
+
 clean: ## remove what make made, but not the development database
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build dist *.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

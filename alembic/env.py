@@ -2,7 +2,6 @@
 
 from contextlib import ExitStack
 from logging.config import fileConfig
-from pathlib import Path
 
 from alembic.util.exc import CommandError
 from pyramid.exceptions import ConfigurationError
@@ -10,8 +9,10 @@ from pyramid.paster import get_appsettings
 
 import secretsvc
 from alembic import context
+from secretsvc.db.alone import migrating_alone
 from secretsvc.db.base import Base
 from secretsvc.db.engine import Mode, for_mode, make_engine
+from secretsvc.db.migrations import add_branches
 
 config = context.config
 
@@ -28,12 +29,12 @@ def application():
 def run(registry):
     """Applies the migrations in one transaction, so that a failed one leaves nothing behind."""
     models, script = registry.models, context.script
-    # Before Alembic reads its first script: the branches of plugins lie in their own packages.
-    ours = script.version_locations or [str(Path(script.dir, "versions"))]
-    script.version_locations = [*ours, *(branch.location for branch in models.branches)]
+    add_branches(script, models.branches)
     engine = make_engine(config.attributes.get("url") or registry.service_settings.database_url)
     with ExitStack() as stack:
         stack.callback(engine.dispose)
+        # Before Alembic looks at where the schema is: what another is doing to it must be over.
+        stack.enter_context(migrating_alone(engine))
         connection = stack.enter_context(engine.connect())
         writer = for_mode(connection, Mode.WRITE)
         if writer.dialect.name == "postgresql":

@@ -8,15 +8,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
 
 import click
+from alembic.util.exc import CommandError
 from pyramid.exceptions import ConfigurationError
 from pyramid.paster import get_appsettings, setup_logging
 from pyramid.registry import Registry
+from sqlalchemy.exc import SQLAlchemyError
 
 import secretsvc
 from secretsvc.authentication.explaining import explain
 from secretsvc.db.engine import read_transaction, write_transaction
+from secretsvc.deployment import migrating
+from secretsvc.deployment.checks.every import check_deployment
+from secretsvc.deployment.checks.findings import Level
+from secretsvc.deployment.first import write_first_files
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
 from secretsvc.kernel.call import Call
@@ -25,6 +33,7 @@ from secretsvc.kernel.crypto import generate_master_key
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.settings import Settings
 from secretsvc.keyring import domain
+from secretsvc.web.failures import cause_of, place_of
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
 
@@ -126,6 +135,76 @@ def adopt(ini: str) -> None:
     click.echo(f"Master key {done.kid} is {again}. The newest before it: {done.before or 'none'}.")
 
 
+@main.command()
+@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+def init(directory: Path) -> None:
+    """Write a first production.ini and a master key into DIR, and tell what comes next.
+
+    Nothing is overwritten. Run it as the user that the service runs as: the files are that user's alone.
+
+    \b
+    Example:
+      secretsvc-server init /etc/secretsvc
+    """
+    with _failing_plainly():
+        ini, key = write_first_files(directory)
+    name = quote(str(ini))
+    click.echo(f"Wrote {ini} and {key}.")
+    click.echo("Keep a copy of the key where no backup of the database is: without it no value can be read.")
+    click.echo("Name the database and the access proxy in the ini file, or in the environment. Then:")
+    click.echo(f"  secretsvc-server migrate {name}\n  secretsvc-server check {name}\n  pserve {name}")
+
+
+@main.command()
+@INI
+@click.option("--down-to", metavar="REVISION", help="Undo the migrations after this one; base undoes all.")
+@click.option("--lose-data", is_flag=True, help="Undo them, with the data that is then lost.")
+def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
+    """Bring the schema up to date, that of plugins too. Several at once wait for each other.
+
+    It needs a role that owns the tables. --down-to alone tells what would be lost, and changes nothing.
+
+    \b
+    Example:
+      secretsvc-server migrate production.ini
+      secretsvc-server migrate production.ini --down-to 0007 --lose-data
+    """
+    if lose_data and down_to is None:
+        raise click.UsageError("--lose-data goes with --down-to.")
+    setup_logging(ini)
+    with _failing_plainly():
+        if down_to is None:
+            click.echo(f"The schema is at {', '.join(migrating.upgrade(ini))}.")
+            return
+        undone = migrating.undone_by(ini, down_to)
+        for one in undone:
+            click.echo(f"Undoing {one.revision} loses {one.lost}.")
+        if undone and not lose_data:
+            raise click.ClickException("nothing was changed. After a backup, say so by --lose-data.")
+        migrating.downgrade(ini, down_to)
+    click.echo(f"{len(undone)} migrations were undone.")
+
+
+@main.command()
+@INI
+def check(ini: str) -> None:
+    """Look at all that can be wrong before the service serves, one line each. Exit 1 if anything fails.
+
+    Names and settings, files, the master key, the sources of the issuers' keys, the database. It changes
+    nothing and prints no secret. Run it as the service's user, with its environment.
+
+    \b
+    Example:
+      secretsvc-server check production.ini
+    """
+    failed = False
+    with _failing_plainly():
+        for found in check_deployment(ini):
+            click.echo(found.line)
+            failed = failed or found.level is Level.FAIL
+    sys.exit(1 if failed else 0)
+
+
 @main.command("explain-token")
 @INI
 def explain_token(ini: str) -> None:
@@ -178,3 +257,11 @@ def _failing_plainly() -> Iterator[None]:
         yield
     except SecretsvcError as error:
         raise click.ClickException(f"{error.code}: {error.message}") from None
+    except (CommandError, ConfigurationError) as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise click.ClickException(told) from None
+    except SQLAlchemyError as error:
+        # The text of a database's error may hold the values of its statement.
+        raise click.ClickException(f"{cause_of(error)}, at {place_of(error)}") from None

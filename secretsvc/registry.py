@@ -82,10 +82,11 @@ def report(registry: ServiceRegistry) -> None:
     with suppress(ServerMisconfigured):
         registry.load_ring()
     with suppress(ServerMisconfigured):
-        _warn_of_what_cannot_be_exported(registry.service_settings)
+        warn_of_what_cannot_be_exported(registry.service_settings)
 
 
-def _warn_of_what_cannot_be_exported(settings: Settings) -> None:
+def warn_of_what_cannot_be_exported(settings: Settings) -> None:
+    """Logs where the limits of an environment are beyond those of exports. Raises `ServerMisconfigured`."""
     full = settings.env_max_secrets * (settings.secret_max_bytes + SHORTEST)
     if full > settings.plaintext_max_bytes // SHARES:
         log.warning(

@@ -83,6 +83,10 @@ class SqliteDatabases:
         with closing(sqlite3.connect(self.template)) as template, closing(_unsafely(url)) as lent:
             template.backup(lent)
 
+    def create_empty(self) -> str:
+        """A database without a schema."""
+        return f"sqlite:///{self.directory / f'{next(_numbers)}.sqlite'}"
+
     def create(self) -> str:
         path = self.directory / f"{next(_numbers)}.sqlite"
         shutil.copy(self.template, path)
@@ -142,6 +146,12 @@ class PostgresqlDatabases:
             connection.execute("SET LOCAL session_replication_role = replica; SET LOCAL lock_timeout = '2s'")
             connection.execute("; ".join(f'DELETE FROM "{table}"' for table in registered_tables()))  # noqa: S608 - names of our own tables
         return True
+
+    def create_empty(self) -> str:
+        """A database without a schema."""
+        name = f"secretsvc_{os.getpid()}_{next(_numbers)}"
+        self._execute("CREATE DATABASE {}", name)
+        return self._url(name)
 
     def create(self) -> str:
         name = f"secretsvc_{os.getpid()}_{next(_numbers)}"

@@ -55,6 +55,15 @@ class Operator:
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
         """Starts a subcommand; settings are environment variables."""
         code = "from secretsvc.commands import main; main(prog_name='secretsvc-server')"
+        return self._start(code, *arguments, **settings)
+
+    def start_alembic(self, *arguments: str) -> subprocess.Popen[str]:
+        """Starts Alembic, over the migrations of the source."""
+        if not (self.directory / "alembic").exists():
+            (self.directory / "alembic").symlink_to(ROOT / "alembic")
+        return self._start("from alembic.config import main; main()", "-c", "production.ini", *arguments)
+
+    def _start(self, code: str, *arguments: str, **settings: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", code, *arguments],
             cwd=self.directory,

@@ -5,6 +5,7 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
+lost = "everything: projects, secrets with all their versions, identities, groups, grants and the audit log"
 
 POSTGRESQL_APPEND_ONLY = (
     """

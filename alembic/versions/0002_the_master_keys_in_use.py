@@ -10,6 +10,7 @@ from secretsvc.kernel.ids import new_id
 
 revision = "0002"
 down_revision = "0001"
+lost = "which master keys are in use"
 
 RECORD = sa.table(
     "audit_record",

@@ -5,6 +5,7 @@ from alembic import op
 
 revision = "0003"
 down_revision = "0002"
+lost = "the count of denials that no record tells of"
 
 EVERYWHERE = "00000000-0000-0000-0000-000000000000"
 

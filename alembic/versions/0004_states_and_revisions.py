@@ -5,6 +5,7 @@ from alembic import op
 
 revision = "0004"
 down_revision = "0003"
+lost = "the action and the reason of each revision, and which environments are protected"
 
 # Of each revision that wrote a version: all that one write made have its time and its author.
 FROM_VERSIONS = """

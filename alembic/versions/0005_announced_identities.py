@@ -5,6 +5,7 @@ from alembic import op
 
 revision = "0005"
 down_revision = "0004"
+lost = "which identities were announced and never came: they count as seen when they were announced"
 
 
 def upgrade():

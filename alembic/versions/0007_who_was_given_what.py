@@ -11,6 +11,7 @@ from alembic import op
 
 revision = "0007"
 down_revision = "0006"
+lost = "which keys a copy took, and where copied, renamed and rolled back values came from"
 
 KEY = sa.String(length=256).with_variant(sa.String(length=256, collation="C"), "postgresql")
 #: The indexes over the rows whose first column here is set.

@@ -8,6 +8,7 @@ from alembic import op
 
 revision = "0008"
 down_revision = "0007"
+lost = "who met the values of environments that were deleted"
 
 KEY = sa.String(length=256).with_variant(sa.String(length=256, collation="C"), "postgresql")
 # An environment takes its history along. What is elsewhere by a copy is a value that was met here, too.

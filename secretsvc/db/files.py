@@ -15,6 +15,8 @@ PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 #: What lies beside a database by SQLite's own rules; a new one of these gets the mode of the database.
 BESIDE = ("-wal", "-shm", "-journal")
 LOCK = "-lock"
+#: What keeps a second migration waiting.
+MIGRATING = "-migrating"
 
 _OTHERS = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
 _making = threading.Lock()
@@ -68,7 +70,7 @@ def open_to_others(url: str) -> Iterator[tuple[str, int]]:
     if path is None:
         return
     real = os.path.realpath(path)
-    for name in (real, *(f"{real}{suffix}" for suffix in BESIDE), f"{path}{LOCK}"):
+    for name in (real, *(f"{real}{suffix}" for suffix in BESIDE), f"{path}{LOCK}", f"{path}{MIGRATING}"):
         try:
             mode = stat.S_IMODE(os.stat(name).st_mode)
         except OSError:

@@ -1,11 +1,12 @@
-"""Reading the migrations of a package at the start. Alembic takes an eighth of a second to import."""
+"""Reading the migrations of packages. Alembic takes an eighth of a second to import."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from alembic.script import ScriptDirectory
 from alembic.util import coerce_resource_to_filename, load_python_file, to_tuple
 
 from secretsvc.db.registered import Migrations
@@ -32,6 +33,15 @@ def read_migrations(location: str) -> Migrations:
     _check(location, revisions, before)
     needs = frozenset(one for module in modules for one in to_tuple(getattr(module, "depends_on", None), ()))
     return Migrations(location, label[0], min(revisions - before), revisions, needs)
+
+
+def add_branches(script: ScriptDirectory, branches: Iterable[Migrations]) -> None:
+    """Has Alembic find the branches of packages, which lie in their own folders, beside ours.
+
+    It must not have read a script before.
+    """
+    ours = script.version_locations or [str(Path(script.dir, "versions"))]
+    script.version_locations = [*ours, *(branch.location for branch in branches)]
 
 
 def _check(location: str, revisions: frozenset[str], before: set[str]) -> None:

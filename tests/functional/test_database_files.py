@@ -59,7 +59,7 @@ def test_what_is_made_for_a_database_is_its_owners_alone_whatever_the_umask(path
 @pytest.mark.usefixtures("_umask")
 def test_so_is_what_a_migration_makes(path: Path) -> None:
     migrate(f"sqlite:///{path}")
-    assert modes(path) == {"": 0o600, "-lock": 0o600}
+    assert modes(path) == {"": 0o600, "-lock": 0o600, "-migrating": 0o600}
 
 
 def test_what_was_there_stays_as_it_was(path: Path) -> None:

@@ -1,0 +1,136 @@
+"""The database: whether it answers, has the schema and its triggers, and keeps what it commits; the clock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from secretsvc.db.engine import Mode, for_mode
+from secretsvc.db.files import file_of
+from secretsvc.db.schema import TRIGGERS
+from secretsvc.deployment.checks.findings import Finding, fail, ok
+from secretsvc.deployment.checks.rights import check_rights
+from secretsvc.deployment.migrating import heads
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.server.readiness import key_may_seal
+from secretsvc.web.failures import cause_of
+from secretsvc.web.request import ServiceRegistry
+
+#: What tokens may be off by unless ACCESS_LEEWAY says otherwise.
+CLOCK_SECONDS = 30
+_TRIGGERS = {
+    "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": """
+        SELECT tgname, relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+        WHERE tgenabled IN ('O', 'A') AND pg_table_is_visible(tgrelid)
+    """,
+}
+_NEWEST = text("SELECT created_at FROM audit_record ORDER BY id DESC LIMIT 1")
+
+
+def check_database(registry: ServiceRegistry) -> Iterator[Finding]:
+    """All that can be asked of the database; of one that is not there, that."""
+    try:
+        url = make_url(registry.service_settings.database_url)
+    except ServerMisconfigured:
+        yield fail("database", "it was not asked: mend DATABASE_URL first")
+        return
+    path = file_of(url) if url.get_backend_name() == "sqlite" else None
+    # SQLite would make an empty one.
+    if path is not None and not os.path.exists(path):
+        yield fail("database", f"{path} is not there: make it by secretsvc-server migrate")
+        return
+    try:
+        with registry.database.engine.connect() as connection:
+            yield from _checks(registry, for_mode(connection, Mode.AUTOCOMMIT))
+    except SQLAlchemyError as error:
+        yield fail("database", f"{cause_of(error)}: mend DATABASE_URL or the database")
+
+
+def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Finding]:
+    connection.execute(text("SELECT 1"))
+    yield ok("database", f"{connection.dialect.name} answers")
+    yield from check_durability(connection)
+    found = heads(connection)
+    if not registry.models.is_served(found):
+        at = ", ".join(found) or "none"
+        yield fail("schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate")
+        return
+    yield ok("schema", f"at {', '.join(found)}, which this release serves")
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        lambda: check_triggers(connection),
+        lambda: check_rights(connection, registry.models.names),
+        lambda: check_clock(connection),
+        lambda: check_adoption(registry),
+    )
+    for check in checks:
+        yield from check()
+
+
+def check_triggers(connection: Connection) -> Iterator[Finding]:
+    """Those that keep the audit log append-only, and what is left of deleted environments."""
+    name = connection.dialect.name
+    there = {(row[0], row[1]) for row in connection.execute(text(_TRIGGERS[name]))}
+    missing = sorted(f"{trigger} on {table}" for trigger, table in TRIGGERS[name] - there)
+    if missing:
+        yield fail("triggers", f"missing or disabled: {', '.join(missing)}: restore a copy that has them")
+    else:
+        yield ok("triggers", "the audit log refuses to be changed")
+
+
+def check_durability(connection: Connection) -> Iterator[Finding]:
+    """Whether what was committed survives a power cut: a value is sent once its record does."""
+    if connection.dialect.name == "sqlite":
+        found = {
+            name: str(connection.execute(text(f"PRAGMA {name}")).scalar_one())
+            for name in ("journal_mode", "synchronous")
+        }
+        bad = found != {"journal_mode": "wal", "synchronous": "2"}
+        advice = "put the file on a local file system that has shared memory"
+    else:
+        names = ("fsync", "full_page_writes", "synchronous_commit")
+        found = {
+            name: str(connection.execute(text("SELECT current_setting(:name)"), {"name": name}).scalar_one())
+            for name in names
+        }
+        bad = "off" in found.values()
+        advice = "switch it on in the server's configuration, and for this role and database"
+    told = ", ".join(f"{name} = {value}" for name, value in found.items())
+    yield fail("durability", f"{told}: {advice}") if bad else ok("durability", told)
+
+
+def check_clock(connection: Connection) -> Iterator[Finding]:
+    """This machine's against the database's, and against the newest record."""
+    before = now_ms()
+    newest = connection.execute(_NEWEST).scalar()
+    if newest is not None and newest > before + CLOCK_SECONDS * 1000:
+        behind = (newest - before) // 1000
+        yield fail("clock", f"the newest record is {behind} s ahead of this machine: synchronise its clock")
+        return
+    if connection.dialect.name == "sqlite":
+        yield ok("clock", "it is not behind the newest record")
+        return
+    theirs = connection.execute(text("SELECT extract(epoch FROM clock_timestamp()) * 1000")).scalar_one()
+    apart = abs(float(theirs) - (before + now_ms()) / 2) / 1000
+    if apart > CLOCK_SECONDS:
+        yield fail("clock", f"{apart:.0f} s apart from the database's: synchronise both")
+    else:
+        yield ok("clock", f"{apart:.1f} s apart from the database's")
+
+
+def check_adoption(registry: ServiceRegistry) -> Iterator[Finding]:
+    """Whether the active master key may seal into this database, or would by its first value."""
+    try:
+        kid = registry.load_ring().active_kid
+    except ServerMisconfigured:
+        return
+    if key_may_seal(registry):
+        yield ok("adoption", f"master key {kid} may seal into this database")
+    else:
+        advice = "start with the right key, or see docs/operations/key-rotation.md"
+        yield fail("adoption", f"master key {kid} is not in use in this database: {advice}")

@@ -1,0 +1,80 @@
+"""What a check found: one line each, none of which holds a secret."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import NamedTuple
+
+
+class Level(Enum):
+    """`FAIL` is what must be mended before the service serves, or serves safely."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Finding(NamedTuple):
+    """`name` is the check's, `text` a sentence, which for what is amiss says what to do."""
+
+    level: Level
+    name: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """As it is printed."""
+        return f"{self.level.value:<5} {self.name:<10} {self.text}"
+
+
+def ok(name: str, text: str) -> Finding:
+    """All is well."""
+    return Finding(Level.OK, name, text)
+
+
+def warn(name: str, text: str) -> Finding:
+    """It will do, and should be looked at."""
+    return Finding(Level.WARN, name, text)
+
+
+def fail(name: str, text: str) -> Finding:
+    """It will not do."""
+    return Finding(Level.FAIL, name, text)
+
+
+class Complaints(logging.Handler):
+    """What the service logs meanwhile; it names settings and files, and quotes no value."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps it."""
+        self.records.append(record)
+
+    def findings(self, name: str, what_to_do: str) -> list[Finding]:
+        """Errors are failures, everything else is a warning."""
+        return [
+            Finding(
+                Level.FAIL if record.levelno >= logging.ERROR else Level.WARN,
+                name,
+                f"{record.getMessage()}: {what_to_do}",
+            )
+            for record in self.records
+        ]
+
+
+@contextmanager
+def complaints() -> Iterator[Complaints]:
+    """Collects them, in the place of the log."""
+    logger, handler = logging.getLogger("secretsvc"), Complaints()
+    propagates, handlers = logger.propagate, logger.handlers
+    logger.propagate, logger.handlers = False, [handler]
+    try:
+        yield handler
+    finally:
+        logger.propagate, logger.handlers = propagates, handlers

@@ -1,0 +1,68 @@
+"""The schema up to date, or back, by the migrations that came with the package and those of plugins."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.script.revision import RevisionError
+from alembic.util.exc import CommandError
+from pyramid.paster import get_appsettings
+from sqlalchemy import Connection
+
+import secretsvc
+from alembic import command
+from secretsvc.db.engine import read_transaction
+from secretsvc.db.migrations import add_branches
+from secretsvc.deployment.shipped import shipped
+
+
+class Undone(NamedTuple):
+    """A migration that a downgrade would undo, and what is lost by that."""
+
+    revision: str
+    lost: str
+
+
+def upgrade(ini: str) -> tuple[str, ...]:
+    """Applies what is due; where the schema is then: our revision and those of plugins.
+
+    Waits while another migrates. Raises `alembic.util.CommandError` and what the database raises.
+    """
+    command.upgrade(_config(ini), "heads")
+    database = secretsvc.assemble(get_appsettings(ini)).registry.database
+    with read_transaction(database.engine) as connection:
+        return heads(connection)
+
+
+def undone_by(ini: str, revision: str) -> list[Undone]:
+    """What a downgrade to a revision, `base` for none, would undo, in its order. Raises as `upgrade`."""
+    registry = secretsvc.assemble(get_appsettings(ini)).registry
+    script = ScriptDirectory.from_config(_config(ini))
+    add_branches(script, registry.models.branches)
+    with read_transaction(registry.database.engine) as connection:
+        found = heads(connection)
+    try:
+        steps = [*script.iterate_revisions(found, revision, select_for_downgrade=True)]
+    except RevisionError as error:
+        raise CommandError(str(error)) from error
+    return [Undone(step.revision, getattr(step.module, "lost", "what it brought")) for step in steps]
+
+
+def downgrade(ini: str, revision: str) -> None:
+    """Undoes the migrations after a revision, with the data that they brought. Raises as `upgrade`."""
+    command.downgrade(_config(ini), revision)
+
+
+def heads(connection: Connection) -> tuple[str, ...]:
+    """Where a schema is; nothing of an empty database."""
+    return tuple(sorted(MigrationContext.configure(connection).get_current_heads()))
+
+
+def _config(ini: str) -> Config:
+    config = Config(ini)
+    # An ini file of a source tree names a folder there, and another may name none.
+    config.set_main_option("script_location", str(shipped("alembic")).replace("%", "%%"))
+    return config

@@ -1,0 +1,311 @@
+"""`secretsvc-server check`: one line for each check, exit 1 where one fails, and no secret in any."""
+
+from __future__ import annotations
+
+import secrets as random
+
+import psycopg
+import pytest
+from databases import ENGINES
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg import sql
+from rotation import NEXT_KEY, Forks, Operator, fill
+from service import MASTER_KEY, arrange
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+
+from secretsvc.audit.models import audit_record
+from secretsvc.db.engine import make_engine, read_once, write_transaction
+from secretsvc.db.schema import TRIGGERS
+from secretsvc.deployment.checks.database import _TRIGGERS
+from secretsvc.deployment.checks.names import is_one_edit
+from secretsvc.kernel.clock import now_ms
+
+CHECKS = ["names", "settings", "files", "key", "key source", "database", "durability", "schema", "triggers"]
+CHECKS += ["rights", "clock", "adoption"]
+SESAME = "open-sesame"
+
+
+@pytest.fixture(scope="module")
+def forks():
+    with Forks() as forks:
+        yield forks
+
+
+@pytest.fixture
+def operator(tmp_path, database_url):
+    operator = Operator(tmp_path / "operator", database_url)
+    (operator.directory / "production.ini").chmod(0o600)
+    return operator
+
+
+@pytest.fixture
+def check(forks, operator, issuer):
+    """Runs it; the exit code, and the level and the text of each check's findings."""
+
+    def check(**settings):
+        given = {"MASTER_KEY": MASTER_KEY, **issuer.environment(), **settings}
+        done = forks.run(operator, "check", "production.ini", **given)
+        for secret in (MASTER_KEY, NEXT_KEY, SESAME):
+            assert secret not in done.stdout + done.stderr
+        assert done.stderr == ""
+        found = {}
+        for line in done.stdout.splitlines():
+            found.setdefault(line[6:16].strip(), []).append((line[:5].strip(), line[17:]))
+        return done.returncode, found
+
+    return check
+
+
+def levels(found):
+    """The worst of each check."""
+    order = ["ok", "warn", "fail"]
+    return {name: max((level for level, _ in lines), key=order.index) for name, lines in found.items()}
+
+
+def execute(url, *statements):
+    engine = make_engine(url)
+    with write_transaction(engine) as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+@pytest.fixture
+def role(postgresql_databases):
+    """A role of PostgreSQL that may connect and nothing else, with its password."""
+    name = f"role_{random.token_hex(4)}"
+    server = postgresql_databases.server
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'open-sesame'").format(sql.Identifier(name))
+        )
+    return name
+
+
+def as_role(url, role):
+    return make_url(url).set(username=role, password=SESAME).render_as_string(hide_password=False)
+
+
+def grant(url, role, *statements):
+    execute(url, *(statement.replace("ROLE", role) for statement in statements))
+
+
+def test_of_a_good_deployment_nothing_fails_but_what_the_tests_have_switched_off(check, service):
+    fill(arrange(service))
+    code, found = check()
+    assert list(found) == CHECKS
+    bad = {name: level for name, level in levels(found).items() if level != "ok"}
+    # The server of the tests writes nothing to its disk, and its one role owns everything.
+    if service.engine.name == "postgresql":
+        assert bad == {"durability": "fail", "rights": "warn"}
+        assert found["durability"][0][1].startswith("fsync = off, full_page_writes = on")
+    else:
+        assert (code, bad) == (0, {})
+
+
+def test_an_unknown_key_of_the_ini_fails_and_the_nearest_is_named(check, operator):
+    ini = operator.directory / "production.ini"
+    more = "secretsvc.ratelimit = 1/minute\nsecretsvc.workload.x.issuer = y\n"
+    ini.write_text(ini.read_text().replace("[server:main]", f"{more}\n[server:main]"))
+    code, found = check()
+    assert code == 1
+    assert found["names"][0] == (
+        "fail",
+        "the ini's secretsvc.ratelimit is no setting: did you mean secretsvc.rate_limit?",
+    )
+    assert [level for level, _ in found["names"]] == ["fail", "fail"]
+
+
+@pytest.mark.engine_neutral
+def test_a_variable_one_edit_from_a_known_one_is_told(check):
+    _, found = check(RATELIMIT="1/minute", WORKLOAD_ISSUERS="ci", WORKLOAD_CI_AUDIENC="x", UNRELATED="y")
+    assert found["names"] == [
+        ("warn", "the variable RATELIMIT is no setting: if RATE_LIMIT is meant, rename it"),
+        (
+            "warn",
+            "the variable WORKLOAD_CI_AUDIENC is no setting: if WORKLOAD_CI_AUDIENCE is meant, rename it",
+        ),
+    ]
+
+
+@pytest.mark.engine_neutral
+def test_settings_that_are_missing_or_malformed_are_named_without_their_values(check):
+    code, found = check(ACCESS_LEEWAY=SESAME, WORKLOAD_ISSUERS="ci")
+    told = [line.partition(":")[0] for _, line in found["settings"]]
+    assert told[0] == "setting ACCESS_LEEWAY is malformed"
+    assert "setting WORKLOAD_CI_REQUIRE is missing" in told
+    assert code == 1
+
+
+@pytest.mark.engine_neutral
+def test_files_that_others_may_read_or_write_are_told(check, operator, tmp_path):
+    key = tmp_path / "key"
+    key.write_text(MASTER_KEY)
+    key.chmod(0o640)
+    (operator.directory / "production.ini").chmod(0o666)
+    _, found = check(KEY_PROVIDER="file", MASTER_KEY_FILE=str(key))
+    assert found["files"] == [
+        ("fail", "group or others may write to production.ini (mode 0622): chmod go-w it"),
+        ("warn", f"group or others may read {key} (mode 0640): chmod 600 it"),
+    ]
+    assert levels(found)["key"] == "ok"
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize("key", ["c2hvcnQ=", ""])
+def test_a_key_that_is_none_fails(check, key):
+    code, found = check(MASTER_KEY=key)
+    assert (code, levels(found)["key"]) == (1, "fail")
+    assert "MASTER_KEY is malformed" in found["key"][0][1]
+    assert "adoption" not in found
+
+
+def test_a_key_that_is_not_in_use_fails(check, service):
+    fill(arrange(service))
+    code, found = check(MASTER_KEY=NEXT_KEY)
+    assert (code, levels(found)["key"], levels(found)["adoption"]) == (1, "ok", "fail")
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/keys", "file:/nowhere/jwks.json"])
+def test_a_key_source_that_gives_no_keys_fails(check, url):
+    code, found = check(ACCESS_JWKS_URL=url)
+    assert (code, levels(found)["key source"]) == (1, "fail")
+    assert "the access proxy's keys could not be fetched" in found["key source"][0][1]
+
+
+@pytest.mark.engine_neutral
+def test_a_database_that_does_not_answer_is_said_in_constant_words(check):
+    code, found = check(DATABASE_URL=f"postgresql://nobody:{SESAME}@127.0.0.1:1/none")
+    assert (code, list(found)[-1]) == (1, "database")
+    assert found["database"] == [
+        ("fail", "OperationalError: connection refused: mend DATABASE_URL or the database")
+    ]
+
+
+@pytest.mark.engine_neutral
+def test_a_database_that_is_not_there_is_not_made(check, tmp_path):
+    code, found = check(DATABASE_URL=f"sqlite:///{tmp_path}/none.sqlite")
+    assert (code, levels(found)["database"]) == (1, "fail")
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_a_schema_that_is_not_served_fails(check, databases, database_url):
+    empty = databases.create_empty()
+    execute(empty, "SELECT 1")
+    code, found = check(DATABASE_URL=empty)
+    assert (code, found["schema"][0][1].partition(",")[0]) == (1, "it is at none")
+    databases.drop(empty)
+    execute(database_url, "UPDATE alembic_version SET version_num = '0099'")
+    code, found = check()
+    assert (code, found["schema"][0][1].partition(",")[0]) == (1, "it is at 0099")
+    assert "triggers" not in found
+
+
+def test_a_trigger_that_is_missing_fails(check, service, database_url):
+    if service.engine.name == "sqlite":
+        execute(database_url, "DROP TRIGGER audit_record_no_update")
+        missing = "audit_record_no_update"
+    else:
+        execute(database_url, "ALTER TABLE audit_record DISABLE TRIGGER audit_record_no_change")
+        missing = "audit_record_no_change"
+    code, found = check()
+    told = f"missing or disabled: {missing} on audit_record: restore a copy that has them"
+    assert (code, found["triggers"]) == (1, [("fail", told)])
+
+
+def test_the_triggers_that_are_looked_for_are_all_that_the_migrations_make(database_url):
+    engine = make_engine(database_url)
+    with read_once(engine) as connection:
+        statement = _TRIGGERS[engine.name].replace("pg_table_is_visible(tgrelid)", "NOT tgisinternal")
+        assert {(row[0], row[1]) for row in connection.execute(text(statement))} == TRIGGERS[engine.name]
+    engine.dispose()
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_a_role_without_its_rights_fails_and_with_them_does_not(check, database_url, role):
+    url = as_role(database_url, role)
+    documented = (
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ROLE",
+        "REVOKE UPDATE, DELETE ON audit_record, audit_key FROM ROLE",
+    )
+    grant(database_url, role, *documented)
+    code, found = check(DATABASE_URL=url)
+    assert (code, found["rights"]) == (
+        1,
+        [("fail", "the role lacks USAGE on secret_id_seq: GRANT them to it")],
+    )
+    grant(database_url, role, "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ROLE")
+    _, found = check(DATABASE_URL=url)
+    assert levels(found)["rights"] == "ok"
+    grant(database_url, role, 'REVOKE INSERT, DELETE ON "grant" FROM ROLE')
+    _, found = check(DATABASE_URL=url)
+    assert found["rights"] == [("fail", "the role lacks DELETE, INSERT on grant: GRANT them to it")]
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_a_role_with_the_rights_that_the_check_asks_for_can_write_and_read(make_service, database_url, role):
+    grant(
+        database_url,
+        role,
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ROLE",
+        "REVOKE UPDATE, DELETE ON audit_record, audit_key FROM ROLE",
+        "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ROLE",
+    )
+    fill(arrange(make_service(DATABASE_URL=as_role(database_url, role))))
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_a_database_that_is_read_only_fails(check, database_url):
+    name = make_url(database_url).database
+    execute(database_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    code, found = check()
+    assert (code, levels(found)["rights"]) == (1, "fail")
+    assert "read-only" in found["rights"][0][1]
+    with psycopg.connect(database_url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        connection.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(sql.Identifier(name)))
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_a_database_that_commits_later_than_it_says_fails(check, database_url):
+    name = make_url(database_url).database
+    execute(database_url, f"ALTER DATABASE {name} SET synchronous_commit = off")
+    _, found = check()
+    assert "synchronous_commit = off" in found["durability"][0][1]
+    execute(database_url, f"ALTER DATABASE {name} RESET ALL")
+
+
+def test_a_clock_that_is_behind_the_newest_record_fails(check, service, database_url):
+    fill(arrange(service))
+    later = now_ms() + 3_600_000
+    newest = service.audit("secret.batch")[-1]
+    row = {name: newest[name] for name in newest} | {"created_at": later}
+    row["id"] = type(row["id"])("ffffffff-ffff-7fff-bfff-ffffffffffff")
+    service.execute(audit_record.insert().values(row))
+    code, found = check()
+    assert (code, levels(found)["clock"]) == (1, "fail")
+    assert "s ahead of this machine" in found["clock"][0][1]
+
+
+@given(word=st.text("AB_", min_size=2, max_size=8), at=st.integers(0, 7), letter=st.sampled_from("ABC"))
+def test_one_edit_is_a_letter_more_less_other_or_two_swapped(word, at, letter):
+    at %= len(word)
+    edited = {
+        word[:at] + letter + word[at:],
+        word[:at] + word[at + 1 :],
+        word[:at] + letter + word[at + 1 :],
+        word[:at] + word[at : at + 2][::-1] + word[at + 2 :],
+    }
+    for other in edited - {word}:
+        assert is_one_edit(word, other)
+        assert is_one_edit(other, word)
+    assert not is_one_edit(word, word)
+    assert not is_one_edit(word, f"{word}CC")
+    assert not is_one_edit(word, f"C{word}C")
+
+
+def test_every_engine_has_its_triggers_named():
+    assert set(TRIGGERS) == set(ENGINES)

@@ -1,0 +1,144 @@
+"""`secretsvc-server migrate`: one at a time, without a file of the source, and back only with its price."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from databases import ROOT
+from rotation import Forks, Operator, fill
+from service import MASTER_KEY, arrange
+from sqlalchemy import inspect, text
+
+from secretsvc.db.alone import migrating_alone
+from secretsvc.db.engine import make_engine, read_once
+from secretsvc.db.files import open_to_others
+from secretsvc.db.schema import REVISION
+
+VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
+BELOW = f"{int(REVISION) - 2:04}"
+
+
+@pytest.fixture(scope="module")
+def forks():
+    with Forks() as forks:
+        yield forks
+
+
+@pytest.fixture
+def empty_url(databases):
+    url = databases.create_empty()
+    yield url
+    databases.drop(url)
+
+
+@pytest.fixture
+def run(forks, tmp_path):
+    """Runs the script over a database, from a folder that holds an ini file and nothing else."""
+
+    def run(url, *arguments):
+        operator = Operator(tmp_path / "operator", url)
+        assert [path.name for path in operator.directory.glob("*.*")] == ["production.ini"]
+        return forks.run(operator, *arguments, MASTER_KEY=MASTER_KEY)
+
+    return run
+
+
+@pytest.fixture
+def engine(empty_url):
+    engine = make_engine(empty_url)
+    yield engine
+    engine.dispose()
+
+
+def revision(url):
+    """Where a schema is."""
+    engine = make_engine(url)
+    with read_once(engine) as connection:
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    engine.dispose()
+    return found
+
+
+def test_an_empty_database_is_migrated_from_a_folder_with_an_ini_alone(run, empty_url):
+    done = run(empty_url, "migrate", "production.ini")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"The schema is at {REVISION}.\n", "")
+    assert revision(empty_url) == [REVISION]
+    assert run(empty_url, "migrate", "production.ini").stdout == done.stdout
+    assert not [*open_to_others(empty_url)]
+
+
+def test_the_way_down_says_what_is_lost_and_is_not_gone_without_the_flag(run, service, database_url):
+    fill(arrange(service))
+    done = run(database_url, "migrate", "production.ini", "--down-to", BELOW)
+    assert done.returncode == 1
+    assert [line.split(" loses ")[0] for line in done.stdout.splitlines()] == [
+        f"Undoing {int(REVISION) - step:04}" for step in (0, 1)
+    ]
+    assert "who met the values of environments that were deleted" in done.stdout
+    assert "nothing was changed" in done.stderr
+    assert revision(database_url) == [REVISION]
+
+
+def test_the_way_down_is_gone_with_the_flag_and_up_again(run, database_url):
+    down = ("migrate", "production.ini", "--down-to", BELOW)
+    done = run(database_url, *down, "--lose-data")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "2 migrations were undone.")
+    assert revision(database_url) == [BELOW]
+    again = run(database_url, *down)
+    assert (again.returncode, again.stdout) == (0, "0 migrations were undone.\n")
+    assert run(database_url, "migrate", "production.ini").returncode == 0
+    assert revision(database_url) == [REVISION]
+
+
+@pytest.mark.parametrize("target", ["0099", "nothing"])
+def test_a_revision_that_is_not_there_is_said_in_one_line(run, database_url, target):
+    done = run(database_url, "migrate", "production.ini", "--down-to", target, "--lose-data")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert target in done.stderr
+    assert revision(database_url) == [REVISION]
+
+
+@pytest.mark.engine_neutral
+def test_the_flag_by_itself_is_wrong_use(run, empty_url):
+    assert run(empty_url, "migrate", "production.ini", "--lose-data").returncode == 2
+
+
+@pytest.mark.engine_neutral
+def test_a_database_that_is_not_there_is_said_in_one_line_without_its_password(run):
+    done = run("postgresql://nobody:sesame@127.0.0.1:1/none", "migrate", "production.ini")
+    assert done.returncode == 1
+    assert re.fullmatch(r"Error: OperationalError: connection refused, at \S+\n", done.stderr)
+
+
+def test_a_second_migration_waits_for_the_end_of_the_first(engine, empty_url, caplog):
+    other = make_engine(empty_url)
+    entered = threading.Event()
+
+    def second():
+        with migrating_alone(other):
+            entered.set()
+
+    with migrating_alone(engine):
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        assert not entered.wait(0.5)
+    assert entered.wait(10)
+    waiting.join()
+    other.dispose()
+    assert caplog.text.count("another migration of this database is under way") == 1
+
+
+def test_a_migration_that_failed_lets_the_next_one_in(engine):
+    with pytest.raises(ZeroDivisionError), migrating_alone(engine):
+        _ = 1 / 0
+    with migrating_alone(engine):
+        assert "alembic_version" not in inspect(engine).get_table_names()
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize("path", VERSIONS, ids=lambda path: Path(path).stem)
+def test_each_migration_says_what_its_downgrade_loses(path):
+    assert re.search(r'^lost = "[^"]+[^".]"$', path.read_text("utf-8"), re.MULTILINE)

@@ -1,0 +1,84 @@
+"""The wheel holds what an installation needs beside the code: migrations, samples, exact versions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from processes import ROOT
+from wheels import copy_source, make_dist, wheel_in
+
+from secretsvc.deployment.shipped import shipped
+
+SHIPPED = sorted(
+    str(path.relative_to(ROOT))
+    for pattern in ("alembic/**/*.py", "alembic/*.mako", "*.ini", "constraints/run.txt")
+    for path in ROOT.glob(pattern)
+)
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    """What a wheel would install, by its path."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if "dist-info/" not in name}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return copy_source(tmp_path_factory.mktemp("wheel") / "source")
+
+
+@pytest.fixture(scope="module")
+def dist(source):
+    return make_dist(source)
+
+
+def test_the_wheel_holds_the_migrations_the_samples_and_the_exact_versions(dist):
+    found = contents(wheel_in(dist))
+    inside = {name.removeprefix("secretsvc/shipped/") for name in found if "/shipped/" in name}
+    assert sorted(inside) == SHIPPED
+    assert {"alembic/env.py", "alembic/versions/0001_the_first_schema.py", "production.ini"} <= inside
+    for name in SHIPPED:
+        assert found[f"secretsvc/shipped/{name}"] == (ROOT / name).read_bytes()
+
+
+def test_the_wheel_holds_every_file_of_the_package(dist):
+    package = [path for path in (ROOT / "secretsvc").rglob("*") if path.is_file()]
+    files = {str(path.relative_to(ROOT)) for path in package if "__pycache__" not in path.parts}
+    assert {name for name in files if not name.endswith(".md")} <= set(contents(wheel_in(dist)))
+
+
+def test_the_wheel_of_a_source_distribution_is_the_same(source, dist, tmp_path):
+    build = "from setuptools import build_meta as build; build.build_{}(r'{}')"
+    made = tmp_path / "made"
+    options = {"check": True, "capture_output": True}
+    subprocess.run([sys.executable, "-c", build.format("sdist", made)], cwd=source, **options)
+    shutil.unpack_archive(next(made.glob("*.tar.gz")), tmp_path, filter="data")
+    (unpacked,) = tmp_path.glob("secretsvc-*")
+    subprocess.run([sys.executable, "-c", build.format("wheel", made)], cwd=unpacked, **options)
+    assert contents(wheel_in(made)) == contents(wheel_in(dist))
+
+
+def test_what_an_earlier_build_left_does_not_go_into_the_wheel(source, dist):
+    left = source / "build" / "lib" / "secretsvc" / "left.py"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.touch()
+    assert "secretsvc/left.py" not in contents(wheel_in(make_dist(source)))
+
+
+def test_the_list_to_install_by_has_every_pin_and_the_hash_of_the_wheel(dist):
+    text = (dist / "requirements.txt").read_text("utf-8")
+    assert text.startswith((ROOT / "constraints" / "run.txt").read_text("utf-8"))
+    digest = hashlib.sha256(wheel_in(dist).read_bytes()).hexdigest()
+    assert re.search(rf"^secretsvc==[\d.]+ \\\n    --hash=sha256:{digest}$", text, re.MULTILINE)
+
+
+def test_a_source_tree_is_served_from_its_own_top_level():
+    assert shipped("alembic") == ROOT / "alembic"
+    assert not (ROOT / "secretsvc" / "shipped").exists()
