@@ -5,6 +5,7 @@ from alembic import op
 
 revision = "0009"
 down_revision = "0008"
+lost = "the first successes of writes that are sent again within 24 hours"
 
 
 def upgrade():
