@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,3 +87,45 @@ def at() -> Callable[[Any], dict[str, str]]:
         }
 
     return variables
+
+
+@pytest.fixture(scope="session")
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """An access proxy's signing keys."""
+    from tokens import TestIssuer
+
+    return TestIssuer(tmp_path_factory.mktemp("issuer"))
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from databases import SqliteDatabases
+
+    return SqliteDatabases(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture
+def service(databases: Any, issuer: Any, home: Path) -> Iterator[Any]:
+    """The real service, with the project `shop` and its environments `prod` and `dev`."""
+    from service import Service, arrange
+
+    url = databases.lend()
+    made = Service(url, issuer)
+    arrange(made, "shop", "prod", "dev")
+    yield made
+    made.close()
+    databases.take_back(url)
+
+
+@pytest.fixture
+def real(service: Any, issuer: Any, at: Any) -> Iterator[Any]:
+    """Variables for the real service over HTTP, as the administrator or as somebody else."""
+    from server import served
+    from service import ADMIN
+
+    with served(service.app) as port:
+
+        def variables(who: str = ADMIN, **more: str) -> dict[str, str]:
+            return at(f"http://127.0.0.1:{port}", **{"SECRETSVC_TOKEN": issuer.sign(who), **more})
+
+        yield variables

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from secretsvc_client.api import Json, Service, as_object, environment_path, number
+from secretsvc_client.api import Service, as_object, environment_path, number
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, Invalid, Refused, WrongUse
 from secretsvc_client.grammar import checked_key, is_key, printable
@@ -119,36 +119,40 @@ class Selection:
         return cls(environment_path(call.settings), only, args.prefix or "", file, media)
 
     def fetch(self, service: Service) -> State:
-        """The present state; raises the `Failure` of whatever is not whole."""
+        """The secrets that were asked for; raises the `Failure` of whatever is not whole."""
+        return self.narrowed(self.fetch_all(service))
+
+    def fetch_all(self, service: Service) -> State:
+        """The present state, with what was not asked for too."""
         state = self.fetch_unless(service, None)
         if state is None:
             raise Failure("the service answered that nothing changed, which it was not asked")
         return state
 
     def fetch_unless(self, service: Service, rev: int | None) -> State | None:
-        """The present state, or None where that is the revision known already."""
+        """As `fetch_all`, or None where that is the revision known already."""
         known = {"If-None-Match": f'"{rev}"'} if rev is not None else {}
         query = {"reason": "run", "format": self.media}
         answer = service.answer("GET", f"{self.path}/secrets:export", query, headers=known)
-        return None if answer.status == 304 else self.state_of(answer)
+        return None if answer.status == 304 else self._state_of(answer)
 
-    def state_of(self, answer: Answer) -> State:
-        """The secrets of an answer, those that were asked for and all of them."""
+    def _state_of(self, answer: Answer) -> State:
         if self.media != "json":
             tag = answer.headers.get("etag", "").strip('"')
             if not (tag.isascii() and tag.isdigit()):
                 raise Failure("the answer lacks its revision")
             return State(int(tag), {}, answer.body)
         found = as_object(answer)
-        secrets: Json | None = found.get("secrets")
+        secrets = found.get("secrets")
         if not isinstance(secrets, dict):
             raise Failure(
                 "the answer lacks secrets, which the client needs", "Is there another program at that URL?"
             )
-        return State(number(found, "rev"), self.chosen(secrets))
+        return State(number(found, "rev"), secrets)
 
-    def chosen(self, secrets: Json) -> dict[str, str]:
+    def narrowed(self, state: State) -> State:
         """Those that were asked for; raises where one is missing, or cannot be carried."""
+        secrets = state.secrets
         missing = [key for key in self.only if key not in secrets]
         if missing:
             raise Refused(f"there is no {', '.join(missing)}", "`secretsvc list` shows what there is.")
@@ -161,7 +165,7 @@ class Selection:
             raise Refused("no key begins with what --prefix says", "`secretsvc list` shows what there is.")
         for key, value in chosen.items():
             _check(key, value, is_file=self.file is not None)
-        return chosen
+        return State(state.rev, chosen, state.content)
 
     def environment(self, state: State) -> dict[bytes, bytes]:
         """The environment of the command; writes the file where the secrets go into one."""
