@@ -107,9 +107,7 @@ def merge(base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str,
 
 def conflict_note(keys: list[str], theirs: Mapping[str, str]) -> str:
     """Comments that say what the others made of the keys."""
-    lines = [
-        "# CONFLICT: others wrote these meanwhile. Below stands yours; save it to write it."
-    ]
+    lines = ["# CONFLICT: others wrote these meanwhile. Below stands yours; save it to write it."]
     for key in keys:
         there = f"is {json.dumps(theirs[key])} there" if key in theirs else "was removed there"
         lines.append(f"# {key} {there}")

@@ -85,6 +85,8 @@ class Hostile:
             plain.settimeout(SECONDS)
             connection = self._tls.wrap_socket(plain, server_side=True) if self._tls else plain
             request = _request(connection)
+            if not request.strip():
+                return
             self.requests.append(request)
             for part in self._script_for(request):
                 if isinstance(part, bytes):
