@@ -6,10 +6,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from secretsvc_client import VERSION, output
 from secretsvc_client.api import Service
@@ -56,8 +55,7 @@ PLAIN = {
 }
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """What a command has: its arguments, what follows `--`, and the settings."""
 
     args: argparse.Namespace

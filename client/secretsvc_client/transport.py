@@ -9,8 +9,7 @@ import io
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
@@ -28,8 +27,7 @@ _PIECE = 262_144
 _NO_BODY = {204, 304}
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """A server: `path` is what stands before `/api/v1`, without a final slash."""
 
     scheme: str
@@ -48,8 +46,7 @@ class Origin:
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """Header names are in lower case."""
 
     status: int

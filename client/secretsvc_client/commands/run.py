@@ -7,14 +7,13 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from secretsvc_client.api import Service, as_object, environment_path, number
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, Invalid, Refused, WrongUse
 from secretsvc_client.grammar import checked_key, is_key, printable
-from secretsvc_client.private import replace_file
 from secretsvc_client.transport import Answer
 
 EXAMPLES = {
@@ -33,8 +32,7 @@ FORMATS = {".json": "json", ".env": "env", ".sh": "shell", ".docker": "docker", 
 _OURS = ("SECRETSVC_TOKEN", "SECRETSVC_FALLBACK_KEY")
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The secrets of an environment at a revision; `content` is a file that the service made."""
 
     rev: int
@@ -93,8 +91,7 @@ def program_of(call: Call) -> str:
     return program
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Which secrets the command gets, and whether by its environment or by a file."""
 
     path: str
@@ -179,6 +176,8 @@ class Selection:
             import json
 
             content = json.dumps(dict(state.secrets), ensure_ascii=False, indent=1).encode() + b"\n"
+        from secretsvc_client.private import replace_file
+
         replace_file(self.file, content)
         return made
 

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 from secretsvc_client import output
@@ -120,7 +119,7 @@ def _proxy_of(message: str) -> str:
 
 
 def _with(call: Call, url: str) -> Settings:
-    return replace(call.settings, url=url)
+    return call.settings._replace(url=url)
 
 
 def _credential(call: Call) -> Json:
@@ -175,7 +174,7 @@ def use(call: Call) -> int:
     """Writes `.secretsvc.toml` here, once the environment was seen."""
     project = checked_slug(call.args.slug, "project")
     environment = checked_slug(call.args.environment_slug, "environment")
-    settings = replace(call.settings, project=project, environment=environment)
+    settings = call.settings._replace(project=project, environment=environment)
     Service(settings, os.environ).get(environment_path(settings))
     path = Path.cwd() / FOLDER_FILE
     path.write_text(f'project = "{project}"\nenvironment = "{environment}"\n', encoding="utf-8")
