@@ -170,7 +170,7 @@ def test_what_goes_wrong_with_a_value_in_hand_does_not_tell_it(client, home, nam
         "get": ["get", "A"],
         "export": ["export", "--output", "/dev/full/x"],
         "run": ["run", "--format", "/proc/no/x.json", "--", "true"],
-        "edit": ["edit", "--reason", CANARY * 100],
+        "edit": ["edit", "--reason", ARGUMENT * 100],
         "import": ["import", "-", "--format", "json"],
         "set": ["set", "TOO_LARGE"],
     }
