@@ -17,8 +17,9 @@ from urllib.parse import urlencode, urlsplit
 from secretsvc_client import VERSION, credentials
 from secretsvc_client.errors import Failure, failure_of
 from secretsvc_client.grammar import REQUEST_ID, printable, segment
+from secretsvc_client.origins import Origin, origin_of
 from secretsvc_client.settings import Settings
-from secretsvc_client.transport import Answer, Origin, exchange, origin_of
+from secretsvc_client.transport import Answer, exchange
 
 API = "/api/v1"
 Json = dict[str, Any]

@@ -91,6 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(given)
         sys.stdout.flush()
         return code
+    except SystemExit as ended:
+        # The parser's own, after it has shown the help.
+        return int(ended.code or 0)
     except Failure as failure:
         output.report(failure, is_json="--json" in _own(given))
         return failure.exit_code

@@ -19,9 +19,9 @@ from secretsvc_client import output
 from secretsvc_client.api import Json, Service
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
 from secretsvc_client.grammar import printable
+from secretsvc_client.origins import origin_of
 from secretsvc_client.private import replace_file
 from secretsvc_client.settings import Settings
-from secretsvc_client.transport import origin_of
 
 if TYPE_CHECKING:
     from secretsvc_client.commands.run import Selection, State

@@ -10,10 +10,10 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
-from urllib.parse import urlsplit
 
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
 from secretsvc_client.grammar import printable
+from secretsvc_client.origins import Origin, is_loopback
 
 if TYPE_CHECKING:
     import ssl
@@ -27,63 +27,12 @@ _PIECE = 262_144
 _NO_BODY = {204, 304}
 
 
-class Origin(NamedTuple):
-    """A server: `path` is what stands before `/api/v1`, without a final slash."""
-
-    scheme: str
-    host: str
-    port: int
-    path: str
-
-    @property
-    def authority(self) -> str:
-        """As the `Host` header names it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        usual = 443 if self.scheme == "https" else 80
-        return host if self.port == usual else f"{host}:{self.port}"
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{self.authority}{self.path}"
-
-
 class Answer(NamedTuple):
     """Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-def origin_of(url: str) -> Origin:
-    """The server that a URL names; raises `WrongUse` without repeating what may hold a password."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        raise WrongUse("the URL of the service cannot be read") from None
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-        raise WrongUse("the URL of the service is not of the form https://secrets.example.com")
-    if parts.username is not None or not url.isascii() or not url.isprintable() or " " in url:
-        raise WrongUse("the URL of the service holds a user, or characters that no URL has")
-    if parts.scheme == "http" and not (host == "localhost" or is_loopback(host)):
-        raise WrongUse(
-            f"{printable(host)} is asked over http", "Only https, but to this machine itself (127.0.0.1)."
-        )
-    if port == 0:
-        raise WrongUse("the URL of the service names port 0")
-    return Origin(
-        parts.scheme, host, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
-    )
-
-
-def is_loopback(address: str) -> bool:
-    """Whether it is an address, not a name, of this machine itself."""
-    if address == "::1":
-        return True
-    try:
-        return socket.inet_aton(address)[0] == 127 and address.count(".") == 3
-    except OSError:
-        return False
 
 
 class Deadline:
@@ -121,14 +70,35 @@ def exchange(
     Raises `Unreachable` where none came or half of one, `Refused` for a certificate that does not fit, and
     `Failure` for what is no answer of HTTP, has no end that can be told, or is too large.
     """
-    from http.client import HTTPConnection, HTTPException, IncompleteRead, RemoteDisconnected
+    from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 
-    deadline = Deadline(seconds)
-    connected = None
     try:
-        connected = _connected(origin, deadline)
-        connection = HTTPConnection(origin.host, origin.port)
+        return _exchanged(origin, method, target, headers, body, Deadline(seconds))
+    except (RemoteDisconnected, IncompleteRead):
+        raise _cut() from None
+    except HTTPException as error:
+        raise Failure(
+            f"what answers is no server of HTTP ({type(error).__name__})", "Look at the URL."
+        ) from None
+    except (TimeoutError, socket.timeout):
+        raise too_slow(seconds) from None
+    except OSError as error:
+        raise _unreachable(origin, error) from None
+
+
+def _exchanged(
+    origin: Origin,
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    deadline: Deadline,
+) -> Answer:
+    from http.client import HTTPConnection
+
+    with _connected(origin, deadline) as connected:
         timed = _Timed(connected, deadline)
+        connection = HTTPConnection(origin.host, origin.port)
         connection.sock = cast("socket.socket", timed)
         connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in {"Host": origin.authority, "Connection": "close", **headers}.items():
@@ -141,19 +111,6 @@ def exchange(
         if timed.reader.line == b"":
             raise _cut()
         return _read(response, method)
-    except (RemoteDisconnected, IncompleteRead):
-        raise _cut() from None
-    except HTTPException as error:
-        raise Failure(
-            f"what answers is no server of HTTP ({type(error).__name__})", "Look at the URL."
-        ) from None
-    except (TimeoutError, socket.timeout):
-        raise too_slow(seconds) from None
-    except OSError as error:
-        raise _unreachable(origin, error) from None
-    finally:
-        if connected is not None:
-            connected.close()
 
 
 def _read(response: HTTPResponse, method: str) -> Answer:

@@ -13,9 +13,9 @@ from secretsvc_client.api import Json, Service, environment_path, text
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, WrongUse
 from secretsvc_client.grammar import checked_slug, printable
+from secretsvc_client.origins import origin_of
 from secretsvc_client.private import replace_file
 from secretsvc_client.settings import FOLDER_FILE, Settings, read_user_file, user_file
-from secretsvc_client.transport import origin_of
 
 EXAMPLES = {
     "login": [
