@@ -48,7 +48,7 @@ test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --neutral-once \
 		tests/unit tests/laws tests/domain tests/functional client/tests/quick
 
-test-all: $(VENV)/dev.done ## run the whole suite, with real processes, attacks, browsers and the fuzz
+test-all: $(VENV)/dev.done client/dist/secretsvc.pyz ## run the whole suite, with real processes, attacks, browsers and the fuzz
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-plain: $(VENV)/dev.done ## run the tests of the database without its fast path (secretsvc/db/fast)

@@ -165,7 +165,7 @@ def text(found: Json, name: str) -> str:
 
 def refusal(answer: Answer, origin: Origin, request_id: str) -> Failure:
     """What an answer that is no success means."""
-    if 300 <= answer.status < 400:
+    if answer.status in (301, 302, 303, 307, 308):
         target = urlsplit(answer.headers.get("location", "")).netloc.rpartition("@")[2]
         failure = Failure(
             f"{origin.authority} answers with a redirect{f' to {printable(target)}' if target else ''},"
@@ -200,6 +200,9 @@ def _of_envelope(answer: Answer) -> Failure:
     hint = envelope.get("hint")
     failure = failure_of(answer.status)(f"{answer.status} {message}")
     failure.hint = printable(hint)[:500] if isinstance(hint, str) else _NEXT.get(answer.status)
+    seconds = answer.headers.get("retry-after", "")
+    if seconds.isascii() and seconds.isdigit() and len(seconds) < 6:
+        failure.hint = f"Ask again in {seconds} s."
     code, request_id = envelope.get("code"), envelope.get("request_id")
     failure.code = printable(code)[:64] if isinstance(code, str) else None
     if isinstance(request_id, str) and REQUEST_ID.fullmatch(request_id):

@@ -73,11 +73,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises `WrongUse`."""
-        told = (
-            message
-            if message.startswith(("the following arguments", "one of the arguments"))
-            else "wrong arguments"
-        )
+        told = "wrong arguments"
+        if message.startswith("the following arguments"):
+            told = message
+        elif message.startswith("argument "):
+            told = f"{message.partition(':')[0]} is malformed"
         raise WrongUse(told, f"See `{self.prog} --help`.")
 
 
@@ -144,7 +144,7 @@ def _run(given: list[str]) -> int:
         cut = own.index("--")
         own, rest = own[:cut], own[cut + 1 :]
     args = parser_of(name).parse_args(own)
-    settings = load(vars(args), os.environ, Path.cwd())
+    settings = load(vars(args), os.environ, Path(os.curdir))
     commands: Any = import_module(f"secretsvc_client.commands.{COMMANDS[name][0]}")
     code: int = commands.RUN[name](Call(args, rest, settings))
     return code

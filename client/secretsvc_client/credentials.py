@@ -52,10 +52,15 @@ def headers_of(settings: CredentialSettings, environ: Mapping[str, str], fetch: 
     return {}
 
 
-def _bearer(token: str, header: str | None) -> dict[str, str]:
-    token = token.strip()
-    if not token or len(token) > LONGEST or not token.isascii() or not token.isprintable():
+def _checked(value: str) -> str:
+    value = value.strip()
+    if not value or len(value) > LONGEST or not value.isascii() or not value.isprintable():
         raise WrongUse("the credential is empty, or holds characters that no header takes")
+    return value
+
+
+def _bearer(token: str, header: str | None) -> dict[str, str]:
+    token = _checked(token)
     if header is None or header.lower() == "authorization":
         return {"Authorization": f"Bearer {token}"}
     return {_header_name(header): token}
@@ -105,7 +110,7 @@ def _printed(settings: CredentialSettings, environ: Mapping[str, str]) -> dict[s
     filled = [line.rstrip("\r") for line in lines if line.strip()]
     matches = [_LINE.fullmatch(line) for line in filled]
     if filled and all(matches):
-        return {_header_name(match[1]): _bearer(match[2], "X")["X"] for match in matches if match is not None}
+        return {_header_name(match[1]): _checked(match[2]) for match in matches if match is not None}
     if len(filled) != 1:
         raise Failure(f"{program} printed neither headers nor one token")
     return _bearer(filled[0], settings.header)

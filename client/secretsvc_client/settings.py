@@ -147,18 +147,22 @@ def read_folder_file(folder: Path, home: Path | None) -> dict[str, str]:
 
 def _nearest(folder: Path, home: Path | None) -> Path | None:
     """The file in the folder or above it, up to home, another mount, or a folder of another user."""
-    here = folder.resolve()
-    stop = home.resolve() if home else None
-    device = here.stat().st_dev
-    for one in (here, *here.parents):
-        state = one.stat()
-        if state.st_dev != device or not _is_ours(state):
-            return None
-        path = one / FOLDER_FILE
-        if path.is_file():
-            return path if _is_ours(path.stat()) else None
-        if one == stop:
-            return None
+    try:
+        here = folder.resolve()
+        stop = home.resolve() if home else None
+        device = here.stat().st_dev
+        for one in (here, *here.parents):
+            state = one.stat()
+            if state.st_dev != device or not _is_ours(state):
+                return None
+            path = one / FOLDER_FILE
+            if path.is_file():
+                return path if _is_ours(path.stat()) else None
+            if one == stop:
+                return None
+    except OSError:
+        # What may not be looked at is not ours.
+        return None
     return None
 
 

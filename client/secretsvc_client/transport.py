@@ -110,13 +110,13 @@ def _exchanged(
         # A header that ends early looks like a whole one to `http.client`.
         if timed.reader.line == b"":
             raise _cut()
-        return _read(response, method)
+        return _read(response)
 
 
-def _read(response: HTTPResponse, method: str) -> Answer:
+def _read(response: HTTPResponse) -> Answer:
     """The whole answer; whether it is whole, its length or its chunks tell."""
     headers = {name.lower(): value for name, value in response.getheaders()}
-    if response.status in _NO_BODY or method == "HEAD":
+    if response.status in _NO_BODY:
         return Answer(response.status, headers, b"")
     if response.length is None and not response.chunked:
         raise Failure("the answer has no length, so that nobody can tell whether it is whole")

@@ -57,7 +57,7 @@ def read_value(file: str | None) -> str:
 
     Of stdin without `--file -` one final line end is left out, which `echo` adds and nobody means.
     """
-    if file is None and sys.stdin.isatty():
+    if file is None and is_asked():
         value = getpass.getpass("value (not shown): ")
         if value != getpass.getpass("once more: "):
             raise WrongUse("the two are not the same: nothing is written")
@@ -68,6 +68,11 @@ def read_value(file: str | None) -> str:
     except UnicodeDecodeError:
         raise Invalid("the value is no UTF-8", "Store it in base64.") from None
     return value[:-1] if file is None and value.endswith("\n") else value
+
+
+def is_asked() -> bool:
+    """Whether somebody sits there."""
+    return sys.stdin.isatty()
 
 
 def read_file(file: str) -> bytes:

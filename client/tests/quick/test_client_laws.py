@@ -65,6 +65,12 @@ def test_wrong_arguments_are_wrong_use(ask, arguments):
     assert done.err.count("\n") == 1
 
 
+def test_a_malformed_argument_is_named_and_its_text_is_not(ask):
+    done = ask("list", "--rev", "canary", SECRETSVC_URL="http://127.0.0.1:1")
+    assert "argument --rev is malformed" in done.err
+    assert "canary" not in done.err
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [("secretsvc who", {"whoami"}), ("secretsvc run --wat", {"--watch"}), ("secretsvc --json cop", {"copy"})],

@@ -82,6 +82,12 @@ def test_an_error_says_what_to_do_next_and_the_request_id(ask, at):
     assert (told["exit_code"], told["code"], told["request_id"]) == (4, "FORBIDDEN", "server-1")
 
 
+def test_where_the_service_says_when_it_says_so(ask, at):
+    answer = refused(429, "RATE_LIMITED").replace(b"\r\n\r\n", b"\r\nRetry-After: 7\r\n\r\n", 1)
+    with Hostile(answer) as server:
+        assert "Ask again in 7 s." in ask("list", **at(server)).err
+
+
 def test_where_no_answer_came_the_request_id_is_the_one_that_was_sent(ask, at):
     with Hostile(b"") as server:
         done = ask("list", **at(server))

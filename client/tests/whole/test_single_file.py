@@ -66,6 +66,21 @@ def test_it_reads_toml_on_every_python_from_3_9_on(file, start, home, version):
     assert server.paths[0].startswith("/api/v1/projects/folder/environments/here/")
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_module_loads_on_every_python_from_3_9_on(file, version):
+    interpreter = python(version)
+    if interpreter is None:
+        pytest.skip(f"there is no Python {version}")
+    code = (
+        "from secretsvc_client import cli, watching, fallback, editing, private;"
+        "print(len([cli.parser_of(name).format_help() for name in cli.COMMANDS]))"
+    )
+    command = [interpreter, "-W", "error", "-c", code]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(file)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert int(done.stdout or 0) > 20, done.stderr
+
+
 @pytest.mark.parametrize("kept", [False, True], ids=["plain", "with a fallback that is not there"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_service_that_fails_starts_nothing(start, home, case, kept):
