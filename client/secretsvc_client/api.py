@@ -48,16 +48,16 @@ class Service:
     def pages(self, path: str, query: Query, limit: int | None) -> Iterator[Json]:
         """The items of a list, page by page, so many at most."""
         cursor, given = None, 0
-        for _ in range(10_000):
+        while True:
             page = self.get(path, {**query, "cursor": cursor})
-            for item in items_of(page):
-                if limit is not None and given >= limit:
-                    return
-                given += 1
-                yield item
-            cursor = page.get("next_cursor")
-            if not isinstance(cursor, str) or limit == given:
+            items, following = items_of(page), page.get("next_cursor")
+            yield from items if limit is None else items[: limit - given]
+            given += len(items)
+            if not isinstance(following, str) or (limit is not None and given >= limit):
                 return
+            if following == cursor or not items:
+                raise Failure("the service does not come to the end of its list")
+            cursor = following
 
     def answer(
         self,

@@ -39,6 +39,13 @@ def test_a_token_file_is_read_anew_each_time(ask, at, home):
     assert sent(server, "Authorization") == ["Bearer first", "Bearer second", "Bearer second"]
 
 
+def test_the_file_of_a_flag_wins_over_the_environments_token(ask, at, home):
+    (home / "token").write_text("of-the-file")
+    with Hostile(secrets({})) as server:
+        ask("run", "--token-file", str(home / "token"), "--", "true", **at(server))
+    assert sent(server, "Authorization") == ["Bearer of-the-file"]
+
+
 @pytest.mark.parametrize("token", ["a\r\nX: y", "a\x00b", "ä", " ", "a" * 70_000], ids=range(5))
 def test_a_token_that_no_header_takes_is_wrong_use_and_not_shown(ask, at, home, token):
     (home / "token").write_text(token)

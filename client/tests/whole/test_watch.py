@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hostile import Hostile, refused, secrets, told
 
 import secretsvc_client
+from secretsvc_client.watching import Watcher
 
 SECONDS = 15.0
 SAY = "import os, time, sys; print(os.environ['A'], flush=True); time.sleep({})"
@@ -102,6 +104,34 @@ def test_a_new_revision_restarts_the_command_with_the_new_values(watching, chang
     changing.rev, changing.value = 2, "second"
     assert process.stdout.readline() == "second\n"
     assert process.poll() is None
+
+
+def test_a_file_is_written_anew_before_the_command_is_restarted(watching, changing, home):
+    watching.flags = ["--format", str(home / "shop.json")]
+    show = "import json, sys, time; print(json.load(open(sys.argv[1]))['A'], flush=True); time.sleep(60)"
+    process = watching(sys.executable, "-c", show, str(home / "shop.json"))
+    assert process.stdout.readline() == "first\n"
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+
+
+def test_clients_that_started_together_do_not_ask_together(monkeypatch):
+    class Enough(BaseException):
+        pass
+
+    def sleep(seconds):
+        waited.append(seconds)
+        if len(waited) == 50:
+            raise Enough
+
+    waited = []
+    monkeypatch.setattr(time, "sleep", sleep)
+    watcher = Watcher(SimpleNamespace(get=lambda _path: {}), SimpleNamespace(path=""), None, 10.0)
+    with pytest.raises(Enough):
+        watcher.run()
+    assert len(set(waited)) > 40
+    assert 8 <= min(waited) < 9.5
+    assert 10.5 < max(waited) <= 12
 
 
 def test_an_environment_made_anew_restarts_the_command_at_the_same_revision(watching, changing):
