@@ -50,6 +50,7 @@ def test_the_url_of_a_flag_wins_over_that_of_the_environment(ask, at):
     "text",
     [
         'url = "http://127.0.0.1:1"\nproject = "shop"',
+        'url = "shop"',
         'project = "shop"\ntoken = "x"',
         'project = "shop"\n[credential]\ncommand = ["touch", "owned"]',
         "project = 1",
@@ -58,7 +59,7 @@ def test_the_url_of_a_flag_wins_over_that_of_the_environment(ask, at):
         "not toml",
         'project = "\\u001b[2J"',
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_a_folder_that_says_more_than_project_and_environment_is_wrong_use(ask, at, home, text):
     (home / "work" / ".secretsvc.toml").write_text(text)
