@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +25,9 @@ class Done:
     err: str
     started: tuple[str, list[str], dict[bytes, bytes]] | None = None
     raw: bytes = field(default=b"", repr=False)
+
+
+_SIGNALS = {"SIGPIPE": 0, "SIGXFSZ": 0, "SIG_DFL": 0, "signal": lambda *_: None}
 
 
 class _Started(BaseException):
@@ -61,6 +65,8 @@ def ask(home: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Ask:
             for name, value in variables.items():
                 patch.setenv(name, value)
             patch.setattr(os, "execve", execve)
+            # What `run` gives back to the command, this process still needs.
+            patch.setattr("secretsvc_client.commands.run.signal", SimpleNamespace(**_SIGNALS))
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
             try:
                 code = main(arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -202,11 +203,14 @@ def replaced(program: str, arguments: list[str], environment: dict[bytes, bytes]
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        if os.name == "nt":
+        if sys.platform == "win32":
             import subprocess
 
             texts = {name.decode(): value.decode() for name, value in environment.items()}
             return subprocess.run([program, *arguments[1:]], env=texts, check=False).returncode
+        # Python ignores these, and what is ignored stays so in the program that follows.
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(ignored, signal.SIG_DFL)
         os.execve(program, arguments, environment)
     except OSError as error:
         raise _not_started(program, error) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import zipfile
@@ -11,7 +12,7 @@ import zipfile
 import pytest
 from built import VERSIONS, python, single_file
 from failing import CASES, GOOD, PATIENCE
-from hostile import Hostile, secrets
+from hostile import Hostile, secrets, told
 
 SECONDS = 30.0
 #: The Python of this environment, without what is installed into it.
@@ -123,6 +124,14 @@ def test_the_single_file_without_cryptography_refuses_the_fallback_by_name(file,
         )
     assert (done.returncode, server.requests) == (2, [])
     assert "--fallback needs the package cryptography" in done.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("--watch",)], ids=["replaced", "watched"])
+def test_the_command_ignores_no_signal_that_python_ignores(start, flags):
+    answers = [told(200, {"id": "one"}), GOOD] if flags else [GOOD]
+    with Hostile(*answers) as server:
+        done = start("run", *flags, "--", "sed", "-n", "s/^SigIgn:.//p", "/proc/self/status", server=server)
+    assert int(done.stdout, 16) & (1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1) == 0
 
 
 def test_the_exit_code_is_the_commands_own(start):
