@@ -121,8 +121,11 @@ def _begin(connection: Connection) -> None:
     if statement:
         # By the driver: what SQLAlchemy does for a statement takes longer than beginning.
         driver: Any = connection.connection.dbapi_connection
-        with waiting():
-            driver.execute(statement)
+        try:
+            with waiting():
+                driver.execute(statement)
+        except connection.dialect.loaded_dbapi.Error as error:
+            connection._handle_dbapi_exception(error, None, None, None, None)
 
 
 def _undo(dbapi_connection: Any, _record: Any, _state: Any) -> None:

@@ -18,10 +18,10 @@ UNKNOWN_OUTCOME = (
 )
 #: SQLSTATEs of a server that cannot be had: no connection, too many of them, read-only, shutting down,
 #: starting up, and a lock that was not free in time.
-_AWAY = frozenset({"25006", "53300", "55P03", "57P01", "57P02", "57P03"})
-_CONNECTION = "08"
+_READ_ONLY, _CONNECTION = "25006", "08"
+_AWAY = frozenset({_READ_ONLY, "53300", "55P03", "57P01", "57P02", "57P03"})
 #: Those of a connection that never gets well, though it answers.
-_ENDING = frozenset({"25006", "57P01", "57P02", "57P03"})
+_ENDING = frozenset({_READ_ONLY, "57P01", "57P02", "57P03"})
 _SQLITE_AWAY = ("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_LOCKED", "SQLITE_READONLY")
 
 
@@ -43,20 +43,27 @@ def committing(*, writes: bool) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if writes and error.connection_invalidated:
+        state = _sqlstate(error.orig)
+        is_lost = error.connection_invalidated or state.startswith(_CONNECTION)
+        if writes and is_lost and state != _READ_ONLY:
             raise Internal(hint=UNKNOWN_OUTCOME) from error
         raise
 
 
 def end_what_stays_ill(context: ExceptionContext) -> None:
     """Listener: lets the pool go of connections that were made while the server only read, or as it went."""
-    if getattr(context.original_exception, "sqlstate", None) in _ENDING:
+    if _sqlstate(context.original_exception) in _ENDING:
         context.is_disconnect = True
 
 
+def _sqlstate(error: BaseException | None) -> str:
+    """Empty where there is none: SQLite has none, nor has a connection that is gone."""
+    return getattr(error, "sqlstate", None) or ""
+
+
 def _is_away(error: DBAPIError) -> bool:
-    state: str | None = getattr(error.orig, "sqlstate", None)
-    if state is not None:
+    state = _sqlstate(error.orig)
+    if state:
         return state in _AWAY or state.startswith(_CONNECTION)
     name: str | None = getattr(error.orig, "sqlite_errorname", None)
     if name is not None:

@@ -16,8 +16,9 @@ from vault import Vault
 
 from secretsvc.db import engine as engines
 from secretsvc.db.engine import make_engine
-from secretsvc.db.failures import answer_to
+from secretsvc.db.failures import answer_to, committing
 from secretsvc.db.session import Session
+from secretsvc.kernel.errors import Internal
 
 AWAY = "The database is not available at the moment."
 POSTGRESQL_ONLY = "SQLite has no server"
@@ -172,6 +173,74 @@ def test_a_server_that_only_reads_for_a_while_is_forgotten_when_it_writes_again(
             other.execute("SET default_transaction_read_only = off")
             other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
     prod.set(A="1")
+
+
+def test_a_reveal_on_a_server_that_only_reads_is_a_503_as_nothing_was_done(service):
+    if service.engine.name == "sqlite":
+        pytest.skip(POSTGRESQL_ONLY)
+    prod = Vault(arrange(service, "shop", "prod"))
+    prod.set(A="1")
+    name = service.engine.url.database
+    with closing(psycopg.connect(_plain(service), autocommit=True)) as other:
+        other.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        service.engine.dispose()
+        try:
+            answer = prod.client.get(f"{prod.base}/secrets/A", 503)
+        finally:
+            other.execute("SET default_transaction_read_only = off")
+            other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+    assert answer.status_int == 503, answer.json
+
+
+@pytest.mark.parametrize("what", ["project", "batch", "grant"])
+def test_a_file_that_another_program_writes_to_for_too_long_is_a_503(make_service, monkeypatch, what):
+    pragmas = [one for one in engines.SQLITE_PRAGMAS if "busy" not in one]
+    monkeypatch.setattr(engines, "SQLITE_PRAGMAS", [*pragmas, "PRAGMA busy_timeout=100"])
+    service = make_service()
+    if service.engine.name != "sqlite":
+        pytest.skip("PostgreSQL has no file of ours")
+    admin = arrange(service, "shop", "prod")
+    service.engine.dispose()
+    prod = Vault(admin)
+    with closing(sqlite3.connect(service.engine.url.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        if what == "project":
+            answer = admin.post("/projects", {"slug": "other", "name": "Other"}, 503)
+        elif what == "batch":
+            answer = prod.batch(503, set={"A": "1"})
+        else:
+            answer = admin.patch("/projects/shop", {"name": "X"}, 503)
+        other.execute("ROLLBACK")
+    assert answer.json["code"] == "UNAVAILABLE"
+
+
+def test_a_connection_that_is_lost_before_begin_is_a_503(service, monkeypatch):
+    if service.engine.name == "sqlite":
+        pytest.skip(POSTGRESQL_ONLY)
+    admin = arrange(service, "shop", "prod")
+    connect = Session.connection
+
+    def lose(session, mode):
+        connection = connect(session, mode)
+        if mode is engines.Mode.WRITE and not connection.in_transaction():
+            driver = connection.connection.dbapi_connection
+            with closing(psycopg.connect(_plain(service), autocommit=True)) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", (driver.info.backend_pid,))
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "connection", lose)
+        answer = admin.request("POST", "/projects", {"slug": "o", "name": "O"})
+    assert answer.status_int == 503, answer.json
+
+
+@pytest.mark.engine_neutral
+def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
+    """SQLSTATE 08007, from a pooler or a cluster whose connection to us lives on."""
+    unknown = OperationalError("COMMIT", {}, psycopg.errors.TransactionResolutionUnknown())
+    with pytest.raises((Internal, OperationalError)) as caught, committing(writes=True):
+        raise unknown
+    assert answer_to(caught.value) is None
 
 
 @pytest.mark.parametrize(

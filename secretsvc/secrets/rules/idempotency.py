@@ -22,12 +22,13 @@ KEPT_MS = 24 * 60 * 60 * 1000
 #: So many that are older go with each that comes.
 SWEPT = 100
 OTHER_INPUT = "This Idempotency-Key was used for other input."
+UNCERTAIN = "Whether this Idempotency-Key was used for other input cannot be told: its master key is gone."
 
 
 def first_success(call: Call, environment_id: UUID, action: str) -> tuple[int, list[Change]] | None:
     """The revision and the changes of the write that was asked for before; None for the first.
 
-    Raises `Conflict` where the same key came with other input.
+    Raises `Conflict` where the same key came with other input, or nobody can tell.
     """
     once = call.once
     if once is None:
@@ -38,7 +39,7 @@ def first_success(call: Call, environment_id: UUID, action: str) -> tuple[int, l
     ).first()
     if row is None:
         return None
-    if not _is_equal(call, once, row.kid, row.digest):
+    if not hmac.compare_digest(_digest(call, once, row.kid), row.digest):
         raise Conflict(OTHER_INPUT)
     once.replayed = True
     changes, _ = changes_of_revisions(call, environment_id, [row.rev] if row.made else [])
@@ -83,13 +84,9 @@ def _sweep(connection: Connection, until: int) -> None:
     connection.execute(delete(kept).where(tuple_(*names).in_(old.with_for_update(skip_locked=True))))
 
 
-def _is_equal(call: Call, once: Once, kid: str, digest: bytes) -> bool:
-    """Whether the input is that of the digest; of a master key that is gone nobody can tell."""
-    try:
-        return hmac.compare_digest(_digest(call, once, kid), digest)
-    except UnknownKid:
-        return False
-
-
 def _digest(call: Call, once: Once, kid: str) -> bytes:
-    return hmac.new(call.ring.subkey(b"idempotency", kid=kid), once.asked, hashlib.sha256).digest()
+    try:
+        key = call.ring.subkey(b"idempotency", kid=kid)
+    except UnknownKid:
+        raise Conflict(UNCERTAIN) from None
+    return hmac.new(key, once.asked, hashlib.sha256).digest()
