@@ -9,13 +9,14 @@ BIN := $(VENV)/bin
 OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIENCE ACCESS_JWKS_URL \
 	ACCESS_ALGORITHMS ACCESS_LEEWAY ACCESS_JWKS_COOLDOWN ACCESS_HEADER ACCESS_COOKIE EDGE_CACHE_HEADER \
 	SERVICE_TOKENS WORKLOAD_ISSUERS PUBLIC_ORIGIN SECRET_MAX_BYTES ENV_MAX_SECRETS PLAINTEXT_MAX_BYTES BODY_MAX_BYTES RATE_LIMIT \
-	RATE_LIMIT_STORAGE DENIAL_LIMIT LAST_SEEN_RESOLUTION TRUSTED_PROXIES OPERATIONS_LISTEN DRAIN_SECONDS
+	RATE_LIMIT_STORAGE DENIAL_LIMIT LAST_SEEN_RESOLUTION TRUSTED_PROXIES OPERATIONS_LISTEN DRAIN_SECONDS \
+	DATABASE_POOL_SIZE DATABASE_TIMEOUT
 # The suite starts many processes: without compiled modules each of them compiles all of them anew.
 unexport PYTHONDONTWRITEBYTECODE
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-all test-plain fuzz bench bench-compare screenshots check format pins dist clean
+.PHONY: help run demo client test test-all test-plain fuzz bench bench-compare screenshots check format pins dist clean
 
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -29,15 +30,26 @@ demo: $(VENV)/run.done .dev/master-key ## fill the development database with a b
 	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade heads
 	@MASTER_KEY="$$(cat .dev/master-key)" $(DEVELOPMENT) $(BIN)/python -W ignore -m demo development.ini
 
+client: client/dist/secretsvc.pyz ## make the command-line client, one file for Python 3.9 or later
+
+client/dist/secretsvc.pyz: $(shell find client/secretsvc_client -name '*.py') client/build_file.py client/build/carried.done
+	@$(BIN)/python client/build_file.py $@ client client/build/carried
+	@echo "$@ is made: put it where your shell looks for programs, as secretsvc"
+
+client/build/carried.done: client/tomli.txt | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --require-hashes --only-binary :all: --upgrade \
+		--python-version 3.9 --implementation py --abi none --platform any --target client/build/carried -r client/tomli.txt
+	@touch $@
+
 # What takes long or wants a browser and balancers, real processes under load and the fuzz, is in `test-all`.
 # One worker more than there are cores: some tests wait for clocks and processes.
 WORKERS := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --neutral-once \
-		tests/unit tests/laws tests/domain tests/functional
+		tests/unit tests/laws tests/domain tests/functional client/tests/quick
 
-test-all: $(VENV)/dev.done ## run the whole suite, with real processes, attacks, browsers and the fuzz
+test-all: $(VENV)/dev.done client/dist/secretsvc.pyz ## run the whole suite, with real processes, attacks, browsers and the fuzz
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-plain: $(VENV)/dev.done ## run the tests of the database without its fast path (secretsvc/db/fast)
@@ -74,7 +86,7 @@ check: $(VENV)/dev.done ## format, lint, types, laws, duplicates
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -q tests/laws
-	$(BIN)/pylint --jobs=1 secretsvc
+	$(BIN)/pylint --jobs=1 secretsvc client/secretsvc_client
 
 format: $(VENV)/dev.done ## format the code
 	$(BIN)/ruff check --fix .
@@ -98,7 +110,7 @@ dist: $(VENV)/run.done ## make the wheel, and the list to install it by, with ex
 		} > requirements.txt
 
 clean: ## remove what make made, but not the development database
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) build dist client/build client/dist *.egg-info client/*.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

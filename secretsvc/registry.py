@@ -12,6 +12,7 @@ from functools import cache
 from chameleon.config import CACHE_DIRECTORY
 from pyramid.config import Configurator
 
+from secretsvc.db.failures import answer_to
 from secretsvc.db.files import open_to_others
 from secretsvc.db.session import Database
 from secretsvc.kernel.budget import SHARES, PlaintextBudget
@@ -48,6 +49,7 @@ def includeme(config: Configurator) -> None:
     settings = Settings.own(registry.settings)
     registry.service_settings = settings
     registry.database = Database(settings)
+    registry.database_failure = answer_to
     registry.key_providers = {}
     registry.refusals = Refusals()
     registry.plaintext_budget = PlaintextBudget(lambda: settings.plaintext_max_bytes)

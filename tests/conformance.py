@@ -1,4 +1,7 @@
-"""Every answer that a test sees is held against the API's own description."""
+"""Every answer that a test sees is held against the API's own description, and the bounds of its type.
+
+A client is told no bounds of answers, and that fields may be added; what this release answers has both.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from urllib.parse import unquote
 from jsonschema import Draft202012Validator
 from webtest import TestResponse
 
-from secretsvc.web.openapi import document
+from secretsvc.meta.glossary import GLOSSARY
+from secretsvc.web.answers import answer_schema
+from secretsvc.web.openapi import document, endpoints
 
 ALIAS = re.compile(r"^/p/([^/]+)/e/([^/]+)(?=/|$)")
 
@@ -22,16 +27,22 @@ class Described:
     pattern: re.Pattern[str]
     method: str
     responses: dict[str, Any]
+    #: Of what the view returns, with its bounds.
+    answer: dict[str, Any] | None
 
 
 class Conformance:
     """The description of one configuration, ready to judge answers."""
 
     def __init__(self, registry: Any) -> None:
-        self.document = document(registry, "1")
+        self.document = document(registry, "1", GLOSSARY)
         self._validators: dict[int, Draft202012Validator] = {}
+        declared = [endpoint.operation for endpoint in endpoints(registry)]
+        answers = {one.operation_id: one.response and closed(answer_schema(one.response)) for one in declared}
         self.operations = [
-            Described(_pattern(path), method.upper(), operation["responses"])
+            Described(
+                _pattern(path), method.upper(), operation["responses"], answers[operation["operationId"]]
+            )
             for path, operations in self.document["paths"].items()
             for method, operation in operations.items()
         ]
@@ -48,13 +59,15 @@ class Conformance:
         status = str(response.status_int)
         assert status in operation.responses, f"{method} {path} answered {status}, which is not described"
         described = self._resolved(operation.responses[status])
-        for name, header in described["headers"].items():
+        for name, header in described.get("headers", {}).items():
             if self._resolved(header).get("required"):
                 assert name in response.headers, f"{method} {path} answered {status} without {name}"
         if method != "HEAD":
-            self._judge_body(described, response)
+            self._judge_body(described, response, operation.answer)
 
-    def _judge_body(self, described: dict[str, Any], response: TestResponse) -> None:
+    def _judge_body(
+        self, described: dict[str, Any], response: TestResponse, answer: dict[str, Any] | None
+    ) -> None:
         if "content" not in described:
             assert response.body == b""
             return
@@ -62,6 +75,8 @@ class Conformance:
         assert media in described["content"], f"{media} is not described"
         if media == "application/json":
             self._validator(described["content"][media]["schema"]).validate(response.json)
+            if answer is not None and response.status_int < 300:
+                self._validator(answer).validate(response.json)
 
     def _validator(self, schema: dict[str, Any]) -> Draft202012Validator:
         key = id(schema)
@@ -83,6 +98,16 @@ class Conformance:
         for part in described["$ref"].removeprefix("#/").split("/"):
             found = found[part]
         return found
+
+
+def closed(schema: Any) -> Any:
+    """The schema without members that it does not name."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: closed(part) for name, part in schema.items()}
+    return {"additionalProperties": False} | found if "properties" in found else found
 
 
 def _pattern(path: str) -> re.Pattern[str]:

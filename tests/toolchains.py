@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -60,7 +61,29 @@ def built_by_cargo(source: Path) -> Path:
     return _installed(source, [cargo, "build", "--release", "--quiet"])
 
 
-def _installed(source: Path, command: list[str]) -> Path:
+def go_folder(source: Path, folder: Path) -> str:
+    """The path of Go, once `folder` is a copy of `source` whose modules can be had; its cache keeps them."""
+    go = program_of("Go", "go")
+    shutil.copytree(source, folder)
+    done = subprocess.run([go, "mod", "download"], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"go failed: {' '.join(done.stderr.splitlines()[:3])}")
+    return go
+
+
+def installed_by_pip(source: Path) -> Path:
+    """The path of a Python with what the `requirements.txt` of `source` names; its scripts were moved."""
+    pip = ["venv/bin/python", "-m", "pip", "install", "--quiet", "-r", "requirements.txt"]
+    return _installed(source, [sys.executable, "-m", "venv", "venv"], pip) / "venv" / "bin" / "python"
+
+
+def installed_by_maven(source: Path) -> Path:
+    """A folder with the files of `source` and, in `jars`, what its `pom.xml` names."""
+    maven = program_of("Maven", "mvn")
+    return _installed(source, [maven, "--quiet", "--batch-mode", "dependency:copy-dependencies"])
+
+
+def _installed(source: Path, *commands: list[str]) -> Path:
     files = sorted(path for path in source.iterdir() if path.is_file())
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     folder = INSTALLED / digest[:16]
@@ -72,9 +95,10 @@ def _installed(source: Path, command: list[str]) -> Path:
         draft.mkdir()
         for path in files:
             shutil.copy(path, draft)
-        done = subprocess.run(command, cwd=draft, capture_output=True, text=True, timeout=INSTALL_SECONDS)
-        if done.returncode:
-            pytest.skip(f"{Path(command[0]).name} failed: {' '.join(done.stderr.splitlines()[:3])}")
+        for command in commands:
+            done = subprocess.run(command, cwd=draft, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+            if done.returncode:
+                pytest.skip(f"{Path(command[0]).name} failed: {' '.join(done.stderr.splitlines()[:3])}")
         # Another run may have come first.
         with suppress(OSError):
             draft.rename(folder)

@@ -67,6 +67,7 @@ def create_grant_body() -> Variants:
     return Variants(
         "scope_type",
         {"global": GlobalGrant(), "project": ProjectGrant(), "environment": EnvironmentGrant()},
+        name="CreateGrantBody",
     )
 
 
@@ -75,6 +76,7 @@ def create_group_grant_body() -> Variants:
     return Variants(
         "scope_type",
         {"global": GlobalTerms(), "project": ProjectTerms(), "environment": EnvironmentTerms()},
+        name="CreateGroupGrantBody",
     )
 
 

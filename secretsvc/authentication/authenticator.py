@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
 from functools import cached_property
 
 from limits.errors import ConfigurationError
-from limits.storage import storage_from_string
-from limits.strategies import FixedWindowRateLimiter, RateLimiter
 
 from secretsvc.authentication.assertions import Refused, Verifier, read_assertion
+from secretsvc.authentication.counting import Counter
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.remembering import RememberingVerifier
@@ -19,7 +16,7 @@ from secretsvc.authentication.service_tokens import ServiceToken, digest_of, is_
 from secretsvc.authentication.unverified import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.errors import RateLimited, ServerMisconfigured
+from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.refusals import Reason, Refusals
 from secretsvc.kernel.settings import Settings
 
@@ -83,7 +80,7 @@ class Authenticator:
 
     def is_counting(self) -> bool:
         """Whether the rate limit's storage answers; asks it. Raises `ServerMisconfigured`."""
-        return self.settings.rate_limit is None or bool(self._limiter.storage.check())
+        return self.settings.rate_limit is None or self._counter.check()
 
     def prepare_keys(self) -> None:
         """Fetches what is due of the keys of every issuer, see `KeyCache.prepare`. Raises as `keys`."""
@@ -106,17 +103,14 @@ class Authenticator:
         return found
 
     @cached_property
-    def _limiter(self) -> RateLimiter:
+    def _counter(self) -> Counter:
         try:
-            storage = storage_from_string(self.settings.rate_limit_storage)
+            return Counter(self.settings.rate_limit_storage)
         except ConfigurationError:
             self.settings.complain("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
             raise ServerMisconfigured() from None
-        return FixedWindowRateLimiter(storage)
 
     def _count(self, principal: Principal) -> None:
         rate = self.settings.rate_limit
-        if rate is None or self._limiter.hit(rate, principal.kind, principal.subject):
-            return
-        window = self._limiter.get_window_stats(rate, principal.kind, principal.subject)
-        raise RateLimited(max(1, math.ceil(window.reset_time - time.time())))
+        if rate is not None:
+            self._counter.count(rate, principal)

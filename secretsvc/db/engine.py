@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 
+from secretsvc.db.failures import WriteLockTimeout, end_what_stays_ill
 from secretsvc.db.files import LOCK, file_of, make_private, open_private
 from secretsvc.kernel.stopwatch import statement_begins, statement_ends, waiting
 
@@ -31,11 +32,16 @@ SQLITE_PRAGMAS = (
     "PRAGMA cache_size=-16384",
     "PRAGMA mmap_size=268435456",
 )
+#: What libpq is told where the URL says nothing of it. A peer that is gone without a word is noticed within
+#: 10 seconds: by what it does not acknowledge (in milliseconds), or does not answer when it is idle.
 POSTGRESQL_OPTIONS = {
-    "connect_timeout": 5,
     "options": "-c statement_timeout=30s -c lock_timeout=15s -c idle_in_transaction_session_timeout=60s",
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 4,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
 }
-
+POOL_SIZE, TIMEOUT_SECONDS = 8, 10
 
 # What this module keeps of a connection: in its `info`, which costs least.
 _MODE = "secretsvc_mode"
@@ -75,27 +81,35 @@ def mode_of(connection: Connection) -> Mode:
     return mode
 
 
-def make_engine(url: str) -> Engine:
-    """An engine for an SQLAlchemy URL of either database. Raises `sqlalchemy.exc.ArgumentError`."""
-    sqlite = make_url(url).get_backend_name() == "sqlite"
+def make_engine(url: str, pool_size: int = POOL_SIZE, timeout: int = TIMEOUT_SECONDS) -> Engine:
+    """An engine for an SQLAlchemy URL of either database.
+
+    It has `pool_size` connections at most; to make one, or to wait for one, takes at most `timeout` seconds.
+    What the URL says to the driver holds. Raises `sqlalchemy.exc.ArgumentError`.
+    """
+    parts = make_url(url)
+    sqlite = parts.get_backend_name() == "sqlite"
+    told = {"check_same_thread": False} if sqlite else {"connect_timeout": timeout, **POSTGRESQL_OPTIONS}
     # The connection last used is the one most surely alive, so it is the next to be handed out.
     engine = create_engine(
         url,
         hide_parameters=True,
         isolation_level="AUTOCOMMIT",
-        pool_size=8,
-        max_overflow=8,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=timeout,
         pool_use_lifo=True,
         pool_reset_on_return=None,
-        connect_args={"check_same_thread": False} if sqlite else POSTGRESQL_OPTIONS,
+        connect_args={name: value for name, value in told.items() if name not in parts.query},
     )
     if sqlite:
-        path = file_of(make_url(url))
+        path = file_of(parts)
         _keep_sqlite_private(engine, path)
         _keep_sqlite_in_order(engine, WriteLock(path))
     event.listen(engine, "before_cursor_execute", statement_begins)
     event.listen(engine, "after_cursor_execute", statement_ends)
     event.listen(engine, "handle_error", statement_ends)
+    event.listen(engine, "handle_error", end_what_stays_ill)
     event.listen(engine, "begin", _begin)
     event.listen(engine, "reset", _undo)
     event.listen(engine, "checkin", _forget)
@@ -152,7 +166,7 @@ def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
 def acquire_write_lock(connection: Connection) -> None:
     """Waits until no other connection writes to the SQLite file, and keeps others out until it is given back.
 
-    PostgreSQL has no need of it. Raises `TimeoutError`.
+    PostgreSQL has no need of it. Raises `WriteLockTimeout`.
     """
     lock = connection.info.get(_LOCK)
     if lock is not None:
@@ -174,9 +188,9 @@ class WriteLock:
         self._file: int | None = None
 
     def acquire(self) -> None:
-        """Waits for its turn. Raises `TimeoutError`."""
+        """Waits for its turn. Raises `WriteLockTimeout`."""
         if not self._threads.acquire(timeout=BUSY_TIMEOUT_SECONDS):
-            raise TimeoutError("the write lock was not free in time")
+            raise WriteLockTimeout("the write lock was not free in time")
         try:
             if self._path is not None:
                 # Opened anew each time: a fork would share one that was open, and with it the lock. Not
@@ -207,7 +221,7 @@ def _lock_file(file: int) -> None:
         waiting.start()
         waiting.join(BUSY_TIMEOUT_SECONDS)
         if waiting.is_alive():
-            raise TimeoutError("another process held the write lock for too long") from None
+            raise WriteLockTimeout("another process held the write lock for too long") from None
 
 
 def connect(engine: Engine) -> Connection:

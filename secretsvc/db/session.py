@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine
 from zope.sqlalchemy import mark_changed
 
 from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for_mode, make_engine, mode_of
+from secretsvc.db.failures import committing
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.stopwatch import waiting
@@ -24,7 +25,8 @@ class Database:
     @cached_property
     def engine(self) -> Engine:
         """Raises `ServerMisconfigured` where the URL is missing or malformed."""
-        return make_engine(self._settings.database_url)
+        settings = self._settings
+        return make_engine(settings.database_url, settings.database_pool_size, settings.database_timeout)
 
     def session(self, manager: Any) -> Session:
         """One for a request, whose end that transaction manager decides."""
@@ -68,24 +70,32 @@ class Session:
     def commit(self) -> None:
         """Commits what was begun, after what was deferred to it; if that fails, nothing is.
 
-        Where nothing was begun, a single statement is a transaction by itself.
+        Where nothing was begun, a single statement is a transaction by itself. Raises `Internal` where the
+        answer was lost of what may have been done (contract 8.1).
         """
-        if self._connection is not None:
-            with waiting():
-                self._write_deferred(self._connection)
-                self._connection.commit()
-
-    def _write_deferred(self, connection: Connection) -> None:
-        if self._deferred and mode_of(connection) is Mode.AUTOCOMMIT:
-            if len(self._deferred) == 1:
+        connection, deferred = self._connection, self._deferred
+        if connection is None:
+            return
+        is_alone = len(deferred) == 1 and mode_of(connection) is Mode.AUTOCOMMIT
+        with waiting():
+            if is_alone:
                 acquire_write_lock(connection)
-            else:
+            elif deferred and mode_of(connection) is Mode.AUTOCOMMIT:
                 for_mode(connection, Mode.WRITE)
-        for prepared, parameters in self._deferred:
-            prepared.run(connection, parameters)
+            if not is_alone:
+                _run(connection, deferred)
+            with committing(writes=is_alone or mode_of(connection).writes):
+                if is_alone:
+                    _run(connection, deferred)
+                connection.commit()
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _run(connection: Connection, deferred: Iterable[tuple[Prepared, Mapping[str, Any]]]) -> None:
+    for prepared, parameters in deferred:
+        prepared.run(connection, parameters)

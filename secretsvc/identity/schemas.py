@@ -61,13 +61,14 @@ class AnnouncedService(Announced):
 
 def create_identity_body() -> Variants:
     """`POST /identities`: what a subject may be depends on its kind."""
-    return Variants("kind", {"user": AnnouncedPerson(), "service": AnnouncedService()})
+    people, machines = AnnouncedPerson(), AnnouncedService()
+    return Variants("kind", {"user": people, "service": machines}, name="CreateIdentityBody")
 
 
 class UpdateIdentityBody(Body):
     """`PATCH /identities/{id}`."""
 
-    display_name = optional(Text(minimum=1, maximum=256, strip=True))
+    display_name = optional(NAME)
     disabled = optional(Boolean())
 
 

@@ -29,6 +29,18 @@ class Denial:
     absent: bool = False
 
 
+@dataclass(slots=True)
+class Once:
+    """What a client wants done once, however often it asks (contract 8.2).
+
+    `asked` are bytes that only equal input has. `replayed` says that the first success is the answer.
+    """
+
+    key: str
+    asked: bytes = field(repr=False)
+    replayed: bool = False
+
+
 @dataclass
 class Call:
     """One actor, one snapshot of grants, one clock value (epoch milliseconds), one transaction."""
@@ -49,6 +61,7 @@ class Call:
     reads_once: bool = False
     #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.
     admission: Admission | None = None
+    once: Once | None = None
 
     @cached_property
     def connection(self) -> Connection:

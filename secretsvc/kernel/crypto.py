@@ -117,12 +117,17 @@ class KeyRing:
         """The ring's cipher for one environment, with which many of its values are sealed or opened."""
         return self._cipher(environment_id, purpose)
 
-    def subkey(self, label: bytes, length: int = 32) -> bytes:
-        """`length` bytes for another use than sealing, from the active key: one label for each use.
+    def subkey(self, label: bytes, length: int = 32, kid: str | None = None) -> bytes:
+        """`length` bytes for another use than sealing, from the active key or that of `kid`.
 
-        They change when the active key does, and they tell nothing of the ring or of each other.
+        Each use has a label. They tell nothing of the ring or of each other. Raises UnknownKid for a key
+        that the ring lacks.
         """
-        return _derive(self._masters[self.active_kid], b"subkey/" + label, length)
+        kid = kid or self.active_kid
+        master = self._masters.get(kid)
+        if master is None:
+            raise UnknownKid(kid, self.kids)
+        return _derive(master, b"subkey/" + label, length)
 
     def _make_cipher(self, environment_id: UUID, purpose: str) -> EnvironmentCipher:
         keys: dict[str, EnvelopeKey] = {}

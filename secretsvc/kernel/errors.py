@@ -181,11 +181,14 @@ class IdentityProviderUnavailable(SecretsvcError):
 
 
 class Unavailable(SecretsvcError):
-    """The process is at its bound of work under way; `retry_after` is in seconds (contract 8.1)."""
+    """The process is at its bound of work under way, or lacks its database; `retry_after` is in seconds.
+
+    Contract 8.1.
+    """
 
     code = "UNAVAILABLE"
     default_message = "The service has as much under way as it can hold."
 
-    def __init__(self, retry_after: int, *, hint: str | None = None) -> None:
-        super().__init__(hint=hint)
+    def __init__(self, retry_after: int, message: str | None = None, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.retry_after = retry_after

@@ -144,6 +144,8 @@ class Settings(Sources):
     """What `contract.md` section 1 lists, by name."""
 
     database_url = Setting(database_url, ini="sqlalchemy.url")
+    database_pool_size = Setting(integer(1, 1_000), 8)
+    database_timeout = Setting(integer(1, 3_600), 10)
     key_provider = Setting(required_text, "environment")
     master_key = Setting(master_key)
     master_key_old: Setting[bytes | None] = Setting(optional_master_key, None)

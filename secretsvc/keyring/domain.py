@@ -9,7 +9,7 @@ from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Kid
+from secretsvc.kernel.described import Count, Kid, called
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
@@ -29,6 +29,7 @@ from secretsvc.secrets.rules.sealing import COMMAND, Plain, doubt, enter, known_
 VERIFY_PAGE = 500
 
 
+@called("MasterKey")
 @dataclass(frozen=True, slots=True)
 class Key:
     """A master key by its kid; one that is not `held` is named by rows but not on the ring."""
@@ -84,6 +85,7 @@ class Limits:
     database: str
 
 
+@called("RekeyResult")
 @dataclass(frozen=True, slots=True)
 class Rekeyed:
     """How many envelopes a page moved, and how many are left; rotation is finished at 0."""

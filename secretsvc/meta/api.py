@@ -10,6 +10,7 @@ import orjson
 from secretsvc.kernel.described import text
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import VERSION
+from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, PAGE
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.openapi import document
@@ -43,7 +44,7 @@ def openapi(_context: Root, request: ServiceRequest) -> object:
     """`GET /openapi.json`: made at the first request of the process, from its own configuration."""
     registry = request.registry
     if getattr(registry, "openapi", None) is None:
-        registry.openapi = orjson.dumps(document(registry, VERSION))
+        registry.openapi = orjson.dumps(document(registry, VERSION, GLOSSARY))
     request.response.content_type, request.response.charset = "application/json", "utf-8"
     request.response.body = registry.openapi
     return request.response

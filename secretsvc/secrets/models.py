@@ -130,6 +130,32 @@ class Revision(Base):
     copied_from: Mapped[UUID | None] = mapped_column(Id)
 
 
+class IdempotentWrite(Base):
+    """The first success of a write that its client may send again (contract 8.2), for 24 hours.
+
+    `digest` is of the input, keyed by the master key of `kid`. The changes are those of `rev`, if the write
+    `made` it, else there were none.
+    """
+
+    __tablename__ = "idempotent_write"
+    __table_args__ = (
+        Index("ix_idempotent_write_created_at", "created_at"),
+        {"sqlite_with_rowid": False},
+    )
+
+    environment_id: Mapped[UUID] = mapped_column(
+        ForeignKey("environment.id", ondelete="CASCADE"), primary_key=True
+    )
+    identity_id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    action: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    kid: Mapped[str] = mapped_column(String(16))
+    rev: Mapped[int] = mapped_column(BigInteger)
+    made: Mapped[bool] = mapped_column(Boolean)
+    created_at: Mapped[int] = mapped_column(Millis)
+
+
 class MasterKey(Base):
     """An adopted master key by its kid; one that is retired seals no more.
 
@@ -150,4 +176,5 @@ secret = table_of(Secret)
 secret_version = table_of(SecretVersion)
 departed_version = table_of(DepartedVersion)
 revision = table_of(Revision)
+idempotent_write = table_of(IdempotentWrite)
 master_key = table_of(MasterKey)

@@ -15,7 +15,7 @@ from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Name, Time, text
+from secretsvc.kernel.described import Name, Time, called, text
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.identities import identity
@@ -28,6 +28,7 @@ SOON_MS = 14 * DAY_MS
 TOKEN_NOT_FOUND = "Service token not found."  # noqa: S105 - a message
 
 
+@called("ServiceToken")
 @dataclass(frozen=True, slots=True)
 class Token:
     """A service token as clients see it; times in epoch milliseconds, `created_by` an id or "system"."""
@@ -41,6 +42,7 @@ class Token:
     last_used_at: Time | None
 
 
+@called("CreatedServiceToken")
 @dataclass(frozen=True, slots=True)
 class CreatedToken(Token):
     """One that was just made, with the token itself: it is not to be had again."""

@@ -22,15 +22,15 @@ from uuid import UUID
 
 from pyramid.exceptions import ConfigurationError
 
-from secretsvc.kernel.described import Keywords
-from secretsvc.web.types import UUID_SCHEMA, JsonSchema, described, or_null
+from secretsvc.kernel.described import NAMES, Called, Keywords
+from secretsvc.web.types import ID, INTEGER_SCHEMA, JsonSchema, Named, described, or_null, saying
 
 _PLAIN: dict[object, JsonSchema] = {
     str: {"type": "string"},
-    int: {"type": "integer"},
+    int: INTEGER_SCHEMA,
     float: {"type": "number"},
     bool: {"type": "boolean"},
-    UUID: UUID_SCHEMA,
+    UUID: ID,
     object: {},
 }
 
@@ -52,27 +52,39 @@ def _of(hint: object, bound: Mapping[object, object]) -> JsonSchema:
     if origin is Annotated:
         found = _of(arguments[0], bound)
         for one in arguments[1:]:
-            found |= one.said if isinstance(one, Keywords) else {}
+            found = saying(found, one.said) if isinstance(one, Keywords) else found
+            found = Named(one.name, found) if isinstance(one, Called) else found
         return found
     if origin is NotRequired:
         return _of(arguments[0], bound)
     if origin in (Union, UnionType):
         some = [_of(one, bound) for one in arguments if one is not NoneType]
-        found = some[0] if len(some) == 1 else {"anyOf": some}
+        found = _either(some)
         return or_null(found) if NoneType in arguments else found
     if origin is Literal and all(isinstance(one, str) for one in arguments):
         return {"type": "string", "enum": [*arguments]}
     if isinstance(hint, type) and hint in _PLAIN:
-        return dict(_PLAIN[hint])
+        return saying(_PLAIN[hint], {})
     return _of_class(origin or hint, arguments, bound)
+
+
+def _either(some: list[JsonSchema]) -> JsonSchema:
+    """One of them. Of texts it is a text: languages without unions have no other type for it."""
+    if len(some) == 1:
+        return some[0]
+    if any(one.get("type") != "string" or not one.keys() & {"pattern", "enum"} for one in some):
+        return {"anyOf": some}
+    patterns = [one.get("pattern") or f"^({'|'.join(one['enum'])})$" for one in some]
+    return {"type": "string", "pattern": "|".join(patterns)}
 
 
 def _of_class(kind: object, arguments: tuple[object, ...], bound: Mapping[object, object]) -> JsonSchema:
     if is_dataclass(kind) or is_typeddict(kind):
         given = [bound.get(one, one) if isinstance(one, TypeVar) else one for one in arguments]
-        return _object(kind, dict(zip(getattr(kind, "__parameters__", ()), given, strict=True)))
+        found = _object(kind, dict(zip(getattr(kind, "__parameters__", ()), given, strict=True)))
+        return Named(_name(kind, given), found)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return {"type": "string", "enum": [one.value for one in kind]}
+        return Named(kind.__name__, {"type": "string", "enum": [one.value for one in kind]})
     if isinstance(kind, type) and issubclass(kind, Mapping) and arguments:
         names, values = (_of(one, bound) for one in arguments)
         return {"type": "object", "propertyNames": names, "additionalProperties": values}
@@ -84,8 +96,24 @@ def _of_class(kind: object, arguments: tuple[object, ...], bound: Mapping[object
     )
 
 
+def _name(kind: Any, given: Sequence[object]) -> str:
+    """That of the class, after those of what it was given: `ProjectPage` of `Page[Project]`."""
+    own = NAMES[kind] if isinstance(kind, type) and kind in NAMES else str(getattr(kind, "__name__", ""))
+    return "".join(_name_of(one) for one in given) + own
+
+
+def _name_of(hint: object) -> str:
+    arguments = get_args(hint)
+    if get_origin(hint) is Annotated:
+        return next((one.name for one in arguments if isinstance(one, Called)), _name_of(arguments[0]))
+    return _name(get_origin(hint) or hint, arguments)
+
+
 def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:
-    """Closed against unknown members; those whose names begin with an underscore are left out of answers."""
+    """Open to members that a later release adds (docs/api-stability.md).
+
+    Those whose names begin with an underscore are left out of answers.
+    """
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError as error:
@@ -96,5 +124,4 @@ def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:
         "type": "object",
         "properties": {name: _of(hints[name], bound) for name in names},
         "required": [name for name in names if get_origin(hints[name]) is not NotRequired],
-        "additionalProperties": False,
     }

@@ -120,5 +120,5 @@ BUILT_IN: tuple[tuple[type[SecretsvcError], int, str], ...] = (
         503,
         "The access proxy cannot be reached. Try again in a minute.",
     ),
-    (errors.Unavailable, 503, "Others are reading much at the same time. Wait a moment, then try again."),
+    (errors.Unavailable, 503, "Wait a moment, then try again."),
 )

@@ -85,8 +85,8 @@ def _page(error: SecretsvcError, request: ServiceRequest) -> Response:
 
 def translate(error: BaseException, request: ServiceRequest) -> SecretsvcError:
     """What the client is told of any exception; the request remembers what its line in the log tells."""
-    told = _told(error, request.registry.error_codes)
-    request.failure = unexpected(error, request) if isinstance(told, Internal) else expected(told)
+    told = request.registry.database_failure(error) or _told(error, request.registry.error_codes)
+    request.failure = unexpected(error, request) if isinstance(told, Internal) else expected(told, error)
     return told
 
 

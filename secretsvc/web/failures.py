@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pyramid.request import Request
 
-from secretsvc.kernel.errors import DecryptFailed, Internal, SecretsvcError, UnknownKid
+from secretsvc.kernel.errors import DecryptFailed, Internal, SecretsvcError, Unavailable, UnknownKid
 
 log = logging.getLogger(__name__)
 
@@ -78,15 +78,21 @@ class Failure(NamedTuple):
     place: str | None = None
 
 
-def expected(error: SecretsvcError) -> Failure:
-    """An error of the table. Of an envelope that cannot be opened the key's id is told."""
+def expected(error: SecretsvcError, origin: BaseException | None = None) -> Failure:
+    """An error of the table. Of an envelope that cannot be opened the key's id is told.
+
+    So is the cause of a database that is away, which is the `origin`.
+    """
+    if isinstance(error, Unavailable) and origin is not None and origin is not error:
+        return Failure(error.code, cause_of(origin))
     kid = error.kid if isinstance(error, (DecryptFailed, UnknownKid)) else None
     return Failure(error.code, f"kid {kid}" if kid and _KID.fullmatch(kid) else None)
 
 
 def unexpected(error: BaseException, request: Request) -> Failure:
     """Anything else, whose traceback is logged at most once a minute for each place that it comes from."""
-    failure = Failure(Internal.code, cause_of(error), place_of(error))
+    cause = error.__cause__ if isinstance(error, Internal) and error.__cause__ else error
+    failure = Failure(Internal.code, cause_of(cause), place_of(error))
     before = request.registry.tracebacks.passes(f"{failure.place} {type(error).__qualname__}")
     if before is not None:
         told = f"unexpected {failure.cause} at {failure.place}"

@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from http.client import responses
+from http import HTTPStatus
 
 from colander import SchemaNode
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.authorization import Role
+from secretsvc.web import idempotency
 from secretsvc.web.answers import answer_schema
-from secretsvc.web.error_codes import ErrorCode
-from secretsvc.web.headers import REQUEST_ID_HEADER
+from secretsvc.web.components import (
+    HEADERS,
+    IF_MATCH,
+    IF_NONE_MATCH,
+    SECURITY,
+    error_responses,
+    path_parameter,
+    security_schemes,
+)
+from secretsvc.web.named import Glossary, hoisted, promised, told
 from secretsvc.web.request import ServiceRegistry
-from secretsvc.web.schema import Body, example_of, field_schema
+from secretsvc.web.schema import Body, example_of, field_schema, said_of
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
 from secretsvc.web.types import JsonSchema, described
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
 
+JSON = "application/json"
 EVERYWHERE = (400, 422, 500)
 AUTHENTICATED = (401, 403, 404, 413, 429, 503)
 
-MEANINGS = {
-    400: "Malformed, or a precondition that this API cannot express",
-    401: "No valid access assertion",
-    403: "Visible, but no grant covers it; or asked from another site",
-    404: "Absent or invisible",
-    409: "It clashes with what is there",
-    412: "The environment is not at the expected revision",
-    413: "Over a configured limit",
-    422: "Rejected by the schema",
-    429: "Too many requests",
-    500: "A failure of the service, its configuration or a stored value",
-    501: "Known, but not done",
-    503: "No administrator is configured, the access proxy's keys are unavailable, or too much is under way",
-}
+ABOUT = (
+    "Secrets by project and environment: versioned, sealed, audited. Times are epoch milliseconds."
+    " Every answer bears an `X-Request-Id`."
+)
 REQUIREMENTS = {
-    VISIBLE: "Requires that the project is visible: a grant on it, above it, or on one of its environments.",
-    ADMIN_SOMEWHERE: "Requires the role `admin` at any scope.",
+    VISIBLE: "Requires a grant on the project, above it, or on one of its environments.",
+    ADMIN_SOMEWHERE: "Requires `admin` at any scope.",
     PUBLIC: "Open to everybody.",
 }
 
@@ -96,40 +96,63 @@ def node_paths(tree: Tree) -> Iterator[tuple[type[Node], tuple[str, tuple[type[N
             waiting.append((member, f"{path}/{{{member.parameter}}}", (*parameters, member)))
 
 
-def document(registry: ServiceRegistry, version: str) -> JsonSchema:
+def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> JsonSchema:
     """The whole description. Raises `ServerMisconfigured` where the assertion's names are malformed."""
+    found = endpoints(registry)
+    schemas: dict[str, JsonSchema] = {}
     paths: dict[str, JsonSchema] = defaultdict(dict)
-    for endpoint in endpoints(registry):
-        paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint)
-    settings, codes = registry.service_settings, registry.error_codes
-    statuses = {status for status, _ in codes.values()}
+    for endpoint in found:
+        paths[endpoint.path][endpoint.operation.method.lower()] = _operation(endpoint, glossary)
+    operations = [one for methods in paths.values() for one in methods.values()]
+    parameters = _share_parameters(operations)
+    codes = registry.error_codes
+    answered = {status for one in operations for status in one["responses"]}
+    responses = {status: one for status, one in error_responses(codes).items() if status in answered}
+    whole = hoisted({"paths": paths, "parameters": parameters, "responses": responses}, schemas, glossary)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "secretsvc",
             "version": version,
-            "description": "Secrets by project and environment: versioned, sealed, audited.",
+            "description": ABOUT,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": MOUNTS[API].rstrip("/")}],
-        "security": [{"assertionHeader": []}, {"assertionCookie": []}, {"bearerToken": []}],
-        "paths": paths,
+        "security": SECURITY,
+        "tags": [{"name": name} for name in sorted({endpoint.package for endpoint in found})],
+        "paths": whole["paths"],
         "components": {
-            "schemas": {"Error": _envelope(codes)},
-            "headers": {"RequestId": REQUEST_ID},
-            "responses": {f"Error{status}": _error(status, codes) for status in sorted(statuses)},
-            "securitySchemes": {
-                "assertionHeader": {"type": "apiKey", "in": "header", "name": settings.access_header},
-                "assertionCookie": {"type": "apiKey", "in": "cookie", "name": settings.access_cookie},
-                "bearerToken": BEARER,
-            },
+            "schemas": dict(sorted(schemas.items())),
+            "parameters": whole["parameters"],
+            "headers": HEADERS,
+            "responses": whole["responses"],
+            "securitySchemes": security_schemes(registry.service_settings),
         },
     }
+
+
+def _share_parameters(operations: list[JsonSchema]) -> dict[str, JsonSchema]:
+    """Those that more than one operation has, by their names; the operations get references to them."""
+    every = [one for operation in operations for one in operation.get("parameters", ())]
+    shared: dict[str, JsonSchema] = {}
+    for parameter in every:
+        # Schemas and parameters share one namespace in clients: `project` is no `Project`.
+        name = f"{parameter['in']}.{parameter['name']}"
+        if every.count(parameter) > 1:
+            shared.setdefault(name, parameter)
+    names = {name: {"$ref": f"#/components/parameters/{name}"} for name in shared}
+    for operation in operations:
+        for index, parameter in enumerate(operation.get("parameters", ())):
+            name = f"{parameter['in']}.{parameter['name']}"
+            if shared.get(name) == parameter:
+                operation["parameters"][index] = names[name]
+    return shared
 
 
 def check_described(registry: ServiceRegistry) -> None:
     """Describes every operation once. Raises `ConfigurationError` for one of which that cannot be done."""
     known = {status for status, _ in registry.error_codes.values()}
+    schemas: dict[str, JsonSchema] = {}
     for endpoint in endpoints(registry):
         operation = endpoint.operation
         unknown = {*operation.errors} - known
@@ -143,10 +166,10 @@ def check_described(registry: ServiceRegistry) -> None:
                 f"operation {operation.operation_id} has a query of fields that are not known: derive it from"
                 " secretsvc.web.schema.Body"
             )
-        _operation(endpoint)
+        hoisted(_operation(endpoint, {}), schemas, {})
 
 
-def _operation(endpoint: Endpoint) -> JsonSchema:
+def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
     operation = endpoint.operation
     found: JsonSchema = {
         "operationId": operation.operation_id,
@@ -155,17 +178,21 @@ def _operation(endpoint: Endpoint) -> JsonSchema:
         "tags": [endpoint.package],
         "responses": _responses(operation),
     }
-    parameters = [_path_parameter(node) for node in endpoint.parameters]
+    parameters = [path_parameter(node) for node in endpoint.parameters]
     parameters += [_query_parameter(node) for node in operation.query.children]
+    asked = type(operation.query).__name__
+    parameters = [told(one, glossary, f"{asked}.{one['name']}", one["name"]) for one in parameters]
     if operation.expects_revision:
         parameters.append(IF_MATCH)
     if operation.tagged:
         parameters.append(IF_NONE_MATCH)
+    if operation.idempotent:
+        parameters.append(idempotency.DESCRIBED)
     if parameters:
         found["parameters"] = parameters
     if operation.body is not None:
         content = {"schema": described(operation.body), "example": example_of(operation.body)}
-        found["requestBody"] = {"required": True, "content": {"application/json": content}}
+        found["requestBody"] = {"required": True, "content": {JSON: content}}
     if operation.role is PUBLIC:
         found["security"] = []
     return found
@@ -174,24 +201,15 @@ def _operation(endpoint: Endpoint) -> JsonSchema:
 def _requirement(endpoint: Endpoint) -> str:
     role = endpoint.operation.role
     if not isinstance(role, Role):
-        return REQUIREMENTS.get(role, "Open to every identity; what it shows or does depends on its grants.")
+        return REQUIREMENTS.get(role, "Open to every identity, as far as its grants reach.")
     scopes = [node.scope for node in endpoint.parameters if node.scope is not None]
     where = f"at the {scopes[-1]}" if scopes else "at global scope"
-    return f"Requires the role `{role}` {where}."
-
-
-def _path_parameter(node: type[Node]) -> JsonSchema:
-    return {
-        "name": node.parameter,
-        "in": "path",
-        "required": True,
-        "schema": described(node.grammar_type),
-        "example": example_of(node.grammar_type),
-    }
+    return f"Requires `{role}` {where}."
 
 
 def _query_parameter(node: SchemaNode) -> JsonSchema:
-    return {"name": node.name, "in": "query", "required": node.required, "schema": field_schema(node)}
+    found = {"name": node.name, "in": "query", "schema": field_schema(node)} | said_of(node)
+    return found | {"required": True} if node.required else found
 
 
 def _responses(operation: Operation) -> JsonSchema:
@@ -200,25 +218,28 @@ def _responses(operation: Operation) -> JsonSchema:
         statuses |= {*AUTHENTICATED}
     found = {str(operation.status): _success(operation)}
     if operation.tagged:
-        found["304"] = {"description": "The client knows the revision", "headers": _headers(operation)}
+        found["304"] = _headed({"description": "The client knows the revision"}, operation)
     for status in sorted(statuses):
-        found[str(status)] = {"$ref": f"#/components/responses/Error{status}"}
+        found[str(status)] = {"$ref": f"#/components/responses/{status}"}
     return found
 
 
-def _headers(operation: Operation) -> JsonSchema:
-    headers: JsonSchema = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
+def _headed(response: JsonSchema, operation: Operation) -> JsonSchema:
+    """A response with the headers that a client has a use for when nothing went wrong."""
+    headers: JsonSchema = {}
     if operation.status == 201 and operation.located:
-        headers["Location"] = {"required": True, "schema": {"type": "string"}}
+        headers["Location"] = {"$ref": "#/components/headers/Location"}
     if operation.tagged:
-        headers["ETag"] = {"required": True, "schema": {"type": "string", "pattern": '^"[0-9]+"$'}}
-    return headers
+        headers["ETag"] = {"$ref": "#/components/headers/ETag"}
+    return response | {"headers": headers} if headers else response
 
 
 def _success(operation: Operation) -> JsonSchema:
-    found: JsonSchema = {"description": operation.summary, "headers": _headers(operation)}
+    found = _headed({"description": HTTPStatus(operation.status).phrase}, operation)
     if operation.response is not None:
-        found["content"] = {media: {"schema": _body(operation, media)} for media in operation.media}
+        # Generators that take but one type take the first.
+        media = sorted(operation.media, key=lambda one: one != JSON)
+        found["content"] = {one: {"schema": _body(operation, one)} for one in media}
     if operation.links:
         found["links"] = {
             name: {
@@ -231,67 +252,4 @@ def _success(operation: Operation) -> JsonSchema:
 
 
 def _body(operation: Operation, media: str) -> JsonSchema:
-    return answer_schema(operation.response) if media == "application/json" else {"type": "string"}
-
-
-def _error(status: int, known: Mapping[str, ErrorCode]) -> JsonSchema:
-    codes = [code for code, mapped in known.items() if mapped.status == status]
-    headers: JsonSchema = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
-    if status in (429, 503):
-        # Of the codes of 503 only UNAVAILABLE knows when.
-        headers["Retry-After"] = {"required": status == 429, "schema": {"type": "integer", "minimum": 1}}
-    meaning = MEANINGS.get(status, responses.get(status, "A failure of its own kind"))
-    return {
-        "description": f"{meaning}: {', '.join(f'`{code}`' for code in codes)}",
-        "headers": headers,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-    }
-
-
-BEARER = {
-    "type": "http",
-    "scheme": "bearer",
-    "description": "A workload issuer's token or a service token, where header and cookie are both absent",
-}
-
-
-def _envelope(known: Mapping[str, ErrorCode]) -> JsonSchema:
-    return {
-        "type": "object",
-        "properties": {
-            "code": {"enum": list(known)},
-            "message": {"type": "string"},
-            "request_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-            "hint": {"type": "string"},
-            "issues": {"type": "array", "items": ISSUE},
-        },
-        "required": ["code", "message", "request_id"],
-        "additionalProperties": False,
-    }
-
-
-ISSUE = {
-    "type": "object",
-    "properties": {"path": {"type": "string"}, "message": {"type": "string"}},
-    "required": ["path", "message"],
-    "additionalProperties": False,
-}
-REQUEST_ID = {
-    "required": True,
-    "description": "The client's own id where it was offered and well-formed, else a UUIDv7",
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-}
-IF_MATCH = {
-    "name": "If-Match",
-    "in": "header",
-    "required": False,
-    "description": "`*`, or one quoted revision, optionally with the weak prefix; the same as `expected_rev`",
-    "schema": {"type": "string", "pattern": '^(\\*|(W/)?"(0|[1-9][0-9]{0,18})")$'},
-}
-IF_NONE_MATCH = {
-    "name": "If-None-Match",
-    "in": "header",
-    "required": False,
-    "description": "The revisions that the client knows, or `*`; one that is malformed is ignored",
-    "schema": {"type": "string"},
-}
+    return promised(answer_schema(operation.response)) if media == JSON else {"type": "string"}

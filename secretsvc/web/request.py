@@ -15,6 +15,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.budget import PlaintextBudget
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.web.failures import Failure
@@ -51,6 +52,8 @@ class ServiceRegistry(Protocol):
     refusals: Refusals
     plaintext_budget: PlaintextBudget
     load_ring: Callable[[], KeyRing]
+    #: The error of the table for one of the database, None where it has none.
+    database_failure: Callable[[BaseException], SecretsvcError | None]
     tree: Tree
     revealing: set[tuple[type[Node], str]]
     #: The document of meta/api.py, once it was asked for.

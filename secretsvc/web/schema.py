@@ -22,10 +22,12 @@ from secretsvc.web.types import (
     Integer,
     IntegerText,
     JsonSchema,
+    Named,
     Slug,
     Text,
     Type,
     described,
+    saying,
 )
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "ListOf",
     "ListQuery",
     "MapOf",
+    "Named",
     "Slug",
     "Text",
     "Type",
@@ -94,14 +97,15 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
     def schema_type(self) -> Object:
         return Object()
 
-    def json_schema(self) -> JsonSchema:
-        """Closed against unknown members."""
-        return {
+    def json_schema(self) -> Named:
+        """Closed against unknown members, and named as its class."""
+        found = {
             "type": "object",
-            "properties": {node.name: field_schema(node) for node in self.children},
+            "properties": {node.name: saying(field_schema(node), said_of(node)) for node in self.children},
             "required": [node.name for node in self.children if node.required],
             "additionalProperties": False,
         }
+        return Named(type(self).__name__, found)
 
 
 def field_schema(node: SchemaNode) -> JsonSchema:
@@ -109,15 +113,20 @@ def field_schema(node: SchemaNode) -> JsonSchema:
     found = described(node if isinstance(node, Body) else node.typ)
     # What is left out is null is nothing that a client could send.
     if node.missing not in (colander.required, colander.drop, None):
-        found["default"] = node.missing
+        found = saying(found, {"default": node.missing})
     return found
 
 
-class Variants:
-    """An object that takes one of several schemas, by the value of one field."""
+def said_of(node: SchemaNode) -> JsonSchema:
+    """The sentence that a field or parameter has of its own, if any."""
+    return {"description": node.description} if node.description else {}
 
-    def __init__(self, field: str, schemas: Mapping[str, Body]) -> None:
-        self.field, self.schemas = field, schemas
+
+class Variants:
+    """An object that takes one of several schemas, by one field; `name` is for the description."""
+
+    def __init__(self, field: str, schemas: Mapping[str, Body], name: str = "") -> None:
+        self.field, self.schemas, self.name = field, schemas, name
 
     def deserialize(self, values: Mapping[str, object]) -> dict[str, object]:
         """As a schema does. Raises `colander.Invalid`."""
@@ -131,8 +140,14 @@ class Variants:
         raise invalid(Body(), {self.field: due, **_unknown(values, known)})
 
     def json_schema(self) -> JsonSchema:
-        """One of its schemas."""
-        return {"oneOf": [described(schema) for schema in self.schemas.values()]}
+        """One of its schemas, and which."""
+        some = {value: schema.json_schema() for value, schema in self.schemas.items()}
+        mapping = {value: one.reference for value, one in some.items()}
+        found = {
+            "oneOf": [*some.values()],
+            "discriminator": {"propertyName": self.field, "mapping": mapping},
+        }
+        return Named(self.name, found) if self.name else found
 
 
 def optional(type_: Type, **options: object) -> SchemaNode:
@@ -194,9 +209,16 @@ def _join(path: str, name: str) -> str:
 NOTHING = Body()
 
 
-NAME = Text(minimum=1, maximum=256, strip=True)
+class Name(Text):
+    """What people call a thing."""
+
+    def json_schema(self) -> JsonSchema:
+        return Named("Name", super().json_schema())
+
+
+NAME = Name(minimum=1, maximum=256, strip=True)
 DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
-ROLE = Choice("reader", "writer", "admin")
+ROLE = Choice("reader", "writer", "admin", name="Role")
 
 
 class ListQuery(Body):

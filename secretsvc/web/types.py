@@ -19,14 +19,40 @@ from secretsvc.kernel.grammar import NO_NUL, NOT_BLANK, SLUG, SLUG_LENGTH, is_sl
 from secretsvc.kernel.ids import read_id
 
 NUL = "\x00"
+MAX_INT32 = 2**31 - 1
 
 JsonSchema = dict[str, Any]
 NULL = {"type": "null"}
+#: Without a format, some languages take 32 bits.
+INTEGER_SCHEMA: JsonSchema = {"type": "integer", "format": "int64"}
 UUID_SCHEMA: JsonSchema = {
     "type": "string",
     "format": "uuid",
     "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
 }
+
+
+SCHEMAS = "#/components/schemas/"
+
+
+class Named(JsonSchema):
+    """A JSON Schema that has a name; `beside` is what is said at one place, beside the reference to it."""
+
+    def __init__(self, name: str, schema: JsonSchema, beside: JsonSchema | None = None) -> None:
+        super().__init__(schema)
+        self.name, self.beside = name, beside or {}
+
+    @property
+    def reference(self) -> str:
+        """Where the description has it."""
+        return SCHEMAS + self.name
+
+
+def saying(schema: JsonSchema, more: JsonSchema) -> JsonSchema:
+    """The schema with more keywords, at one place where it stands."""
+    if isinstance(schema, Named):
+        return Named(schema.name, schema, {**schema.beside, **more})
+    return schema | more
 
 
 def described(what: object) -> JsonSchema:
@@ -48,11 +74,14 @@ def or_null(found: JsonSchema) -> JsonSchema:
     """As well as null."""
     if "anyOf" in found:
         return {"anyOf": [*(one for one in found["anyOf"] if one != NULL), NULL]}
-    if "type" not in found or "properties" in found:
+    if "type" not in found or "properties" in found or (isinstance(found, Named) and "enum" in found):
         return {"anyOf": [found, NULL]}
     if "enum" in found:
         found = found | {"enum": [*found["enum"], None]}
     return found | {"type": [found["type"], "null"]}
+
+
+ID = Named("Id", UUID_SCHEMA)
 
 
 class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its own
@@ -104,10 +133,9 @@ class Text(Type):
     def json_schema(self) -> JsonSchema:
         return {
             "type": "string",
-            "minLength": self.minimum,
             "maxLength": self.maximum,
             "pattern": NOT_BLANK if self.strip and self.minimum else NO_NUL,
-        }
+        } | ({"minLength": self.minimum} if self.minimum else {})
 
 
 class Slug(Type):
@@ -121,7 +149,8 @@ class Slug(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{SLUG.pattern}$", "minLength": 1, "maxLength": SLUG_LENGTH}
+        found = {"type": "string", "pattern": f"^{SLUG.pattern}$", "minLength": 1, "maxLength": SLUG_LENGTH}
+        return Named("Slug", found)
 
 
 class Identifier(Type):
@@ -136,7 +165,7 @@ class Identifier(Type):
         return found
 
     def json_schema(self) -> JsonSchema:
-        return dict(UUID_SCHEMA)
+        return ID
 
 
 class Integer(Type):
@@ -160,7 +189,8 @@ class Integer(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+        found: JsonSchema = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+        return found | INTEGER_SCHEMA if self.maximum > MAX_INT32 else found
 
 
 class IntegerText(Integer):
@@ -187,11 +217,12 @@ class Boolean(Type):
 
 
 class Choice(Type):
-    """One of a few words."""
+    """One of a few words; `name` is for the description."""
 
-    def __init__(self, *choices: str, nullable: bool = False) -> None:
+    def __init__(self, *choices: str, nullable: bool = False, name: str = "") -> None:
         super().__init__(nullable=nullable)
         self.choices: Collection[str] = choices
+        self.name = name
 
     @classmethod
     def of(cls, choices: Collection[str]) -> Choice:
@@ -206,9 +237,8 @@ class Choice(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        if len(self.choices) == 1 and not self.nullable:
-            return {"type": "string", "const": next(iter(self.choices))}
-        return {"type": "string", "enum": list(self.choices)}
+        found: JsonSchema = {"type": "string", "enum": list(self.choices)}
+        return Named(self.name, found) if self.name else found
 
 
 class Anything(Type):

@@ -71,6 +71,8 @@ class Operation:
     tagged: bool = False
     #: Whether `If-Match` is evaluated.
     expects_revision: bool = False
+    #: Whether `Idempotency-Key` is heeded (contract 8.2).
+    idempotent: bool = False
     #: What else is wrong with a body that is refused, by rules that its schema does not know: of the node,
     #: the request and the JSON.
     also_judged: Callable[..., tuple[Issue, ...]] | None = None
@@ -100,6 +102,7 @@ class Declaration(TypedDict, total=False):
     located: bool
     tagged: bool
     expects_revision: bool
+    idempotent: bool
     also_judged: Callable[..., tuple[Issue, ...]]
 
 

@@ -63,7 +63,8 @@ KEY_STATEMENTS = {
 def test_no_statement_changes_or_removes_what_a_record_of_many_keys_names(vault, service):
     vault.set(A="x", B="x")
     vault.set(A="y", B="y")
-    vault.post("copy", {"from": {"project": "shop", "environment": "prod"}, "from_rev": 1})
+    source = {"project": "shop", "environment": "prod"}
+    vault.post("copy", {"from": source, "from_rev": 1, "keys": ["A", "B"]})
     before = service.rows(audit_key)
     assert [row["key"] for row in before] == ["A", "B"]
     for statement in KEY_STATEMENTS[service.engine.name]:

@@ -47,7 +47,7 @@ def test_a_status_that_secretsvc_has_no_error_of_is_answered_and_described(locke
     assert "It is locked. Unlock it." in words(page)
     found = service.nobody().get("/openapi.json").json
     validate(found)
-    assert found["components"]["responses"]["Error423"]["description"] == "Locked: `ACME_LOCKED`"
+    assert found["components"]["responses"]["423"]["description"] == "Locked: `ACME_LOCKED`"
 
 
 def test_an_error_without_a_status_is_a_failure_that_the_log_names(locked, caplog):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 
@@ -123,10 +122,6 @@ def test_no_example_of_a_body_is_refused_by_its_schema(admin, document):
     assert sent > 15
 
 
-def test_no_field_has_null_as_its_default(document):
-    assert '"default": null' not in json.dumps(document)
-
-
 def test_the_document_is_valid_openapi_3_1(document):
     assert document["openapi"].startswith("3.1.")
     validate(document)
@@ -159,13 +154,13 @@ def test_the_document_holds_service_tokens_where_they_are_switched_on(make_servi
     }
     validate(document)
     created = document["paths"]["/identities/{id}/tokens"]["post"]["responses"]["201"]
-    assert "Location" not in created["headers"]
+    assert "headers" not in created
 
 
 def test_three_operations_are_public_and_all_others_take_header_cookie_or_bearer_token(document):
     public = {name for name, operation in operations(document) if operation.get("security") == []}
     assert public == {"GET /health", "GET /openapi.json", "GET /docs"}
-    assert document["security"] == [{"assertionHeader": []}, {"assertionCookie": []}, {"bearerToken": []}]
+    assert document["security"] == [{"bearerToken": []}, {"assertionHeader": []}, {"assertionCookie": []}]
     schemes = document["components"]["securitySchemes"]
     assert schemes["assertionHeader"]["name"] == "Proxy-Access-Jwt-Assertion"
     assert schemes["assertionCookie"]["name"] == "Proxy_Authorization"
@@ -179,29 +174,11 @@ def test_the_security_schemes_bear_the_deployment_s_names(make_service):
     assert schemes["assertionCookie"]["name"] == "CF_Authorization"
 
 
-def objects(schema):
-    """Every schema within a schema."""
-    if isinstance(schema, dict):
-        yield schema
-        for value in schema.values():
-            yield from objects(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from objects(value)
-
-
-def test_every_object_is_closed_against_unknown_members(document):
-    for name, operation in operations(document):
-        body = operation.get("requestBody", {}).get("content", {})
-        for schema in objects(body):
-            if schema.get("type") == "object":
-                assert "additionalProperties" in schema, name
-
-
 def test_the_answers_to_creations_link_to_what_can_be_done_next(document):
     created = document["paths"]["/projects"]["post"]["responses"]["201"]
     assert created["links"]["getProject"]["parameters"] == {"project": "$response.body#/slug"}
-    assert created["headers"]["Location"]["required"]
+    assert created["headers"]["Location"] == {"$ref": "#/components/headers/Location"}
+    assert document["components"]["headers"]["Location"]["required"]
     ids = {operation["operationId"] for _, operation in operations(document)}
     for _, operation in operations(document):
         for response in operation["responses"].values():
@@ -286,8 +263,10 @@ def test_a_plugin_s_own_type_is_described_by_itself(acme):
     validate(found)
     operation = found["paths"]["/projects/{project}/environments/{env}/paint"]["post"]
     assert operation["tags"] == ["acme_paint"]
-    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    body = found["components"]["schemas"]["Paint"]
     assert body["properties"] == {"colour": {"type": "string", "enum": ["red", "green"]}}
+    content = operation["requestBody"]["content"]["application/json"]
+    assert content["schema"] == {"$ref": "#/components/schemas/Paint"}
     arrange(service)
     path = "/projects/shop/environments/prod/paint"
     assert service.user().post(path, {"colour": "green"}).json == {"colour": "green"}

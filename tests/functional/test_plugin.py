@@ -162,18 +162,19 @@ def test_it_is_in_the_description(service):
     path = "/projects/{project}/environments/{env}"
     operation = found["paths"][f"{path}/notes"]["post"]
     assert operation["tags"] == ["acme_notes"]
-    assert operation["requestBody"]["content"]["application/json"]["schema"]["required"] == ["text"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert body == {"$ref": "#/components/schemas/NoteBody"}
     schemas = found["components"]["schemas"]
+    assert schemas["NoteBody"]["required"] == ["text"]
     assert "ACME_NOTES_FULL" in schemas["Error"]["properties"]["code"]["enum"]
-    conflict = found["components"]["responses"]["Error409"]["content"]["application/json"]["schema"]
+    conflict = found["components"]["responses"]["409"]["content"]["application/json"]["schema"]
     assert conflict == {"$ref": "#/components/schemas/Error"}
-    assert "`ACME_NOTES_FULL`" in found["components"]["responses"]["Error409"]["description"]
+    assert "`ACME_NOTES_FULL`" in found["components"]["responses"]["409"]["description"]
     export = found["paths"][f"{path}/secrets:export"]["get"]
     assert "text/tab-separated-values" in export["responses"]["200"]["content"]
-    formats = [one["schema"]["enum"] for one in export["parameters"] if one["name"] == "format"]
+    formats = [one["schema"]["enum"] for one in export["parameters"] if one.get("name") == "format"]
     assert formats == [["env", "json", "shell", "docker", "kubernetes", "tsv"]]
-    body = found["paths"][f"{path}/secrets:import"]["post"]["requestBody"]["content"]["application/json"]
-    assert "tsv" in body["schema"]["properties"]["format"]["enum"]
+    assert "tsv" in schemas["ImportBody"]["properties"]["format"]["enum"]
 
 
 def test_a_page_or_an_operation_without_its_session_takes_no_statement_more(service, admin):

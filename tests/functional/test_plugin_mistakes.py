@@ -33,6 +33,9 @@ class Strange(Body):
 class Foreign(Body):
     colour = required(colander.String())
 
+class RenameBody(Body):
+    pass
+
 class Lost(Node):
     pass
 
@@ -55,6 +58,10 @@ OPERATION = "config.add_api_view(view, **operation | {})"
 TYPE = "has no json_schema(): derive it from secretsvc.web.schema.Type and return its JSON Schema there"
 
 WRONG = {
+    "a schema with the name of another": (
+        OPERATION.format("dict(method='POST', body=RenameBody())"),
+        "two schemas are called RenameBody and differ: give one of their classes another name",
+    ),
     "a type of its own that does not describe itself": (
         OPERATION.format("dict(method='POST', body=Strange())"),
         f"body of the operation odd: acme_wrong.Colour {TYPE}",

@@ -6,8 +6,8 @@ import pytest
 from pages import Browser, submit
 from vault import BOTH_SPELLINGS, CANONICAL, Vault, records
 
-from secretsvc.secrets.domain import history
 from secretsvc.secrets.models import revision
+from secretsvc.secrets.rules import changes as rules
 
 
 def change(key, kind, version):
@@ -106,7 +106,7 @@ def test_pages_of_revisions_hold_each_once(vault):
 @pytest.mark.parametrize("bound", [1, 2, 3, 4])
 def test_a_page_ends_before_its_changes_are_too_many_and_each_stands_once(vault, monkeypatch, bound):
     whole = revisions(vault)["items"]
-    monkeypatch.setattr(history, "MAX_CHANGES", bound)
+    monkeypatch.setattr(rules, "MAX_CHANGES", bound)
     seen, cursor = [], ""
     while cursor is not None:
         page = revisions(vault, f"?cursor={cursor}" if cursor else "")

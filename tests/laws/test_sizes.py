@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "secretsvc"
+CLIENT = ROOT / "client" / "secretsvc_client"
 FILE, FUNCTION = 300, 40
 FILES = sorted(PACKAGE.rglob("*.py"))
 #: Scripts and migrations: what they do stands there in its order, and only the file is held.
@@ -30,6 +31,11 @@ def too_long(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_files_and_functions_stay_short(path):
+    assert too_long(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("path", sorted(CLIENT.rglob("*.py")), ids=lambda path: str(path.relative_to(CLIENT)))
+def test_files_and_functions_of_the_client_stay_short(path):
     assert too_long(path.read_text(encoding="utf-8")) == []
 
 

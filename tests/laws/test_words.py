@@ -17,7 +17,8 @@ RETIRED = re.compile(
 SOURCES = {
     str(path.relative_to(ROOT)): path.read_text("utf-8")
     for ending in ("py", "pt")
-    for path in sorted((ROOT / "secretsvc").rglob(f"*.{ending}"))
+    for package in ("secretsvc", "client/secretsvc_client")
+    for path in sorted((ROOT / package).rglob(f"*.{ending}"))
 }
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 FORM = ["- Status: ", "- Date: ", "## Context", "## Decision", "## Alternatives", "## Consequences"]

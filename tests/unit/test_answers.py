@@ -12,7 +12,7 @@ import pytest
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.actors import Maker
-from secretsvc.kernel.described import Items, Keywords, Slug, Time
+from secretsvc.kernel.described import Items, Keywords, Slug, Time, called
 from secretsvc.web.answers import answer_schema
 from secretsvc.web.schema import Body, Integer, required
 from secretsvc.web.types import UUID_SCHEMA
@@ -49,6 +49,12 @@ class Key(TypedDict):
     bent: NotRequired[Annotated[bool, Keywords(description="worn")]]
 
 
+@called("Pane")
+@dataclass
+class Window:
+    wide: bool
+
+
 @dataclass
 class Unread:
     door: Absent  # noqa: F821 - that is the mistake
@@ -59,15 +65,15 @@ class Painted(Body):
 
 
 SLUG = {"type": "string", "pattern": "^[a-z0-9]+(?:-[a-z0-9]+)*$", "minLength": 1, "maxLength": 64}
+MAKER = {"type": "string", "pattern": f"{UUID_SCHEMA['pattern']}|^(system)$"}
 DOOR = {
     "type": "object",
     "properties": {
         "id": UUID_SCHEMA,
         "slug": SLUG,
-        "colour": {"type": ["string", "null"], "enum": ["red", "green", None]},
+        "colour": {"anyOf": [{"type": "string", "enum": ["red", "green"]}, {"type": "null"}]},
     },
     "required": ["id", "slug", "colour"],
-    "additionalProperties": False,
 }
 
 
@@ -75,8 +81,11 @@ DOOR = {
     ("hint", "schema"),
     [
         (str, {"type": "string"}),
-        (int | None, {"type": ["integer", "null"]}),
-        (Time | None, {"type": ["integer", "null"], "minimum": 0, "maximum": 2**53 - 1}),
+        (int | None, {"type": ["integer", "null"], "format": "int64"}),
+        (
+            Time | None,
+            {"type": ["integer", "null"], "format": "int64", "minimum": 0, "maximum": 2**53 - 1},
+        ),
         (Annotated[str, "of no kind", Keywords(maxLength=4)], {"type": "string", "maxLength": 4}),
         (Sequence[bool], {"type": "array", "items": {"type": "boolean"}}),
         (
@@ -89,8 +98,10 @@ DOOR = {
         ),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
         (object, {}),
-        (Maker, {"anyOf": [UUID_SCHEMA, {"type": "string", "enum": ["system"]}]}),
-        (Maker | None, {"anyOf": [UUID_SCHEMA, {"type": "string", "enum": ["system"]}, {"type": "null"}]}),
+        (Maker, MAKER),
+        (Maker | None, MAKER | {"type": ["string", "null"]}),
+        (Slug | int, {"anyOf": [SLUG, {"type": "integer", "format": "int64"}]}),
+        (UUID | str, {"anyOf": [UUID_SCHEMA, {"type": "string"}]}),
         (Door | None, {"anyOf": [DOOR, {"type": "null"}]}),
         (Colour, {"type": "string", "enum": ["red", "green"]}),
     ],
@@ -99,8 +110,33 @@ def test_a_type_hint_is_described(hint, schema):
     assert answer_schema(hint) == schema
 
 
-def test_a_dataclass_is_a_closed_object_of_what_the_renderer_writes_of_it():
+def test_a_dataclass_is_an_object_of_what_the_renderer_writes_of_it():
     assert answer_schema(Door) == DOOR
+
+
+@pytest.mark.parametrize(
+    ("hint", "name"),
+    [
+        (Door, "Door"),
+        (Colour, "Colour"),
+        (UUID, "Id"),
+        (Slug, "Slug"),
+        (Window, "Pane"),
+        (Items[Door], "DoorItems"),
+        (Items[Items[Window]], "PaneItemsItems"),
+        (Items[Slug], "SlugItems"),
+        (Items[Annotated[str, Keywords(maxLength=4)]], "strItems"),
+    ],
+)
+def test_a_schema_has_the_name_of_its_class_or_the_one_that_it_is_called_by(hint, name):
+    assert answer_schema(hint).name == name
+
+
+def test_what_is_said_of_one_field_is_said_beside_its_type():
+    found = answer_schema(Annotated[Door, Keywords(description="The front one.")])
+    assert (found.name, found.beside) == ("Door", {"description": "The front one."})
+    assert found == DOOR
+    assert answer_schema(Door).beside == {}
 
 
 def test_a_type_parameter_stands_for_what_it_was_given():
@@ -112,12 +148,11 @@ def test_a_type_parameter_stands_for_what_it_was_given():
     assert found["first"] == {"anyOf": [items, {"type": "null"}]}
 
 
-def test_a_mapping_of_known_names_is_a_closed_object_whose_members_may_be_left_out():
+def test_a_mapping_of_known_names_is_an_object_whose_members_may_be_left_out():
     assert answer_schema(Key) == {
         "type": "object",
         "properties": {"opens": SLUG, "bent": {"type": "boolean", "description": "worn"}},
         "required": ["opens"],
-        "additionalProperties": False,
     }
 
 

@@ -164,7 +164,7 @@ def test_a_type_of_somebody_else_s_is_described_by_what_it_says() -> None:
             {"type": ["integer", "null"], "minimum": 1, "maximum": 2},
         ),
         (Choice("a", nullable=True), {"type": ["string", "null"], "enum": ["a", None]}),
-        (Choice("a"), {"type": "string", "const": "a"}),
+        (Choice("a"), {"type": "string", "enum": ["a"]}),
         (Boolean(nullable=True), {"type": ["boolean", "null"]}),
     ],
 )

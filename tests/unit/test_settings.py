@@ -19,6 +19,8 @@ def settings(**values: str) -> Settings:
 
 
 DEFAULTS = {
+    "database_pool_size": 8,
+    "database_timeout": 10,
     "key_provider": "environment",
     "master_key_file": None,
     "master_key_old_file": None,

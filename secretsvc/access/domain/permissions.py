@@ -15,10 +15,11 @@ from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Slug
+from secretsvc.kernel.described import Slug, called
 from secretsvc.tables.grants import group, group_member
 
 
+@called("EffectivePermission")
 @dataclass(frozen=True, slots=True)
 class Entry:
     """The effective role at one scope, None for a disabled identity."""

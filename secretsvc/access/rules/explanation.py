@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
-from secretsvc.kernel.described import Slug, Time
+from secretsvc.kernel.described import Slug, Time, called
 
 _WIDTH = {ScopeType.GLOBAL: 0, ScopeType.PROJECT: 1, ScopeType.ENVIRONMENT: 2}
 
@@ -20,6 +20,7 @@ class GroupRef:
     slug: Slug
 
 
+@called("PermissionSource")
 @dataclass(frozen=True, slots=True)
 class Source:
     """A grant that confers a role; `grant_id` is None for a bootstrap admin's that has no row yet."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from sqlalchemy import ColumnElement, Select, Text, cast, collate, func, literal, null, or_, select, union_all
 
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Name, SecretKey, Slug, among
+from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -19,6 +19,7 @@ PROJECT, ENVIRONMENT, SECRET = KINDS = ("project", "environment", "secret")
 _NOTHING: ColumnElement[Any] = cast(null(), Text)
 
 
+@called("SearchResult")
 @dataclass(frozen=True, slots=True)
 class Found:
     """A project, environment or secret by its address; None is what its kind does not have."""

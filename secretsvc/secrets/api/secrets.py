@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import NotRequired, TypedDict
 
 from pyramid.response import Response
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Count, Ordinal, SecretKey
+from secretsvc.kernel.described import Count, Ordinal, SecretKey, called
 from secretsvc.kernel.errors import Issue
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reading, writing
@@ -20,11 +21,13 @@ from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.conditional import not_modified, revisions_known, set_tag
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.idempotency import REPLAYED, asked_once
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Body, Values
 
 
+@called("WriteChange")
 class ChangeTold(TypedDict):
     """What a write did to one key, or what a dry run would do: that has no version."""
 
@@ -47,8 +50,9 @@ class ImportResult(WriteResult):
     expandable: list[SecretKey]
 
 
+View = Callable[[Secrets, ServiceRequest], object]
 #: A write as it is declared: its operation id, name, view, summary and body.
-Write = tuple[str, str, Callable[[Secrets, ServiceRequest], object], str, Body]
+Write = tuple[str, str, View, str, Body]
 
 
 def list_secrets(context: Secrets, request: ServiceRequest) -> object:
@@ -255,7 +259,7 @@ def declare_writes(
     """Declares writes of secrets, with what they have in common."""
     for operation_id, name, view, summary, body in writes:
         config.add_api_view(
-            view,
+            _done_once(view),
             context=Secrets,
             name=name,
             method="POST",
@@ -267,4 +271,21 @@ def declare_writes(
             response=response,
             errors=errors,
             expects_revision=expects_revision,
+            idempotent=True,
         )
+
+
+def _done_once(view: View) -> View:
+    """The view, which does once what it is asked under one `Idempotency-Key` (contract 8.2)."""
+
+    @wraps(view)
+    def wrapper(context: Secrets, request: ServiceRequest) -> object:
+        if request.body_values.get("dry_run"):
+            return view(context, request)
+        request.call.once = once = asked_once(request)
+        answer = view(context, request)
+        if once is not None and once.replayed:
+            request.response.headers[REPLAYED] = "true"
+        return answer
+
+    return wrapper

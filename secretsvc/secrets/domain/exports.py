@@ -9,7 +9,7 @@ from typing import TypeVar
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, SecretKey
+from secretsvc.kernel.described import Count, SecretKey, called
 from secretsvc.secrets.rules.exporting import Writer
 from secretsvc.secrets.rules.reads import record_export
 from secretsvc.secrets.rules.rows import open_all
@@ -18,6 +18,7 @@ from secretsvc.secrets.rules.states import open_state
 T = TypeVar("T")
 
 
+@called("Export")
 @dataclass(frozen=True, slots=True)
 class Exported:
     """Every value of an environment by key, sorted; no representation shows them."""

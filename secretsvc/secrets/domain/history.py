@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
-from sqlalchemy import BigInteger, Select, and_, bindparam, func, select
+from sqlalchemy import Select, bindparam, func, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word
+from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reading import Listing, Value
-from secretsvc.secrets.models import revision, secret, secret_version
-from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
+from secretsvc.secrets.models import revision, secret
+from secretsvc.secrets.rules.changes import changes_of_revisions
+from secretsvc.secrets.rules.planning import Change
 from secretsvc.secrets.rules.reads import record_reveal
 from secretsvc.secrets.rules.rows import IS_CURRENT, list_item, open_value, versions_beside
 from secretsvc.secrets.rules.states import find_version, state_at
-
-#: So many changes stand on a page of revisions at most, unless one revision has more.
-MAX_CHANGES = 10_000
-WHOLE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +48,7 @@ class Revisions:
     next_cursor: Cursor | None
 
 
+@called("DeletedKey")
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """A deleted key; `version` is the last one with a value, `deleted_by` an identity id or "system"."""
@@ -104,7 +99,7 @@ def list_revisions(call: Call, at: Address, limit: int, cursor: int | None = Non
     before = environment.rev + 1 if cursor is None else cursor
     parameters = {"environment_id": environment.id, "before": before, "limit": limit + 1}
     rows = call.connection.execute(_REVISIONS, parameters).all()
-    changes, oldest = _changes_of(call, environment.id, [row.rev for row in rows[:limit]])
+    changes, oldest = changes_of_revisions(call, environment.id, [row.rev for row in rows[:limit]])
     items = [
         Revision(row.rev, row.action, row.reason, row.created_at, author(row.created_by), changes[row.rev])
         for row in rows[:limit]
@@ -124,54 +119,6 @@ def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> Delet
         Deleted(row.key, row.version - 1, row.deleted_at, author(row.created_by)) for row in rows[:limit]
     ]
     return DeletedKeys(environment.rev, items, items[-1].key if len(rows) > limit else None)
-
-
-def _changes_of(call: Call, environment_id: UUID, revs: list[int]) -> tuple[Mapping[int, list[Change]], int]:
-    """What revisions did to the keys, as a write result has it, and the oldest of which all was read."""
-    found: dict[int, list[Change]] = defaultdict(list)
-    if not revs:
-        return found, 0
-    newest, oldest = revs[0], revs[-1]
-    statement = CHANGES[call.connection.dialect.name]
-    parameters = {"environment_id": environment_id, "newest": newest, "limit": MAX_CHANGES + 1}
-    rows = call.connection.execute(statement, parameters | {"oldest": oldest}).all()
-    if len(rows) > MAX_CHANGES:
-        # The last may have more that was not read; where it is the first too, it is read whole.
-        oldest = min(rows[-1].rev + 1, newest)
-        if rows[-1].rev == newest:
-            rows = call.connection.execute(statement, parameters | {"oldest": newest, "limit": WHOLE}).all()
-    for row in rows:
-        found[row.rev].append(Change(row.key, _kind(row.kid, row.kid_before), row.version))
-    return found, oldest
-
-
-def _kind(kid: str | None, before: str | None) -> str:
-    if kid is None:
-        return REMOVED
-    return ADDED if before is None else CHANGED
-
-
-def _changes(dialect_name: str) -> Select[Any]:
-    is_within = and_(
-        secret_version.c.secret_id == secret.c.id,
-        secret_version.c.rev.between(bindparam("oldest"), bindparam("newest")),
-    )
-    version, on = versions_beside(dialect_name, is_within)
-    before = secret_version.alias("before")
-    # None where there is none, or a tombstone.
-    kid_before = (
-        select(before.c.kid)
-        .where(before.c.secret_id == version.c.secret_id, before.c.version == version.c.version - 1)
-        .correlate(version)
-        .scalar_subquery()
-    )
-    return (
-        select(version.c.rev, secret.c.key, version.c.version, version.c.kid, kid_before.label("kid_before"))
-        .join_from(secret, version, on)
-        .where(secret.c.environment_id == bindparam("environment_id"))
-        .order_by(version.c.rev.desc(), secret.c.key)
-        .limit(bindparam("limit", type_=BigInteger))
-    )
 
 
 def _deleted(dialect_name: str) -> Select[Any]:
@@ -199,5 +146,4 @@ _REVISIONS = (
     .order_by(revision.c.rev.desc())
     .limit(bindparam("limit"))
 )
-CHANGES = {name: _changes(name) for name in DIALECTS}
 DELETED = {name: _deleted(name) for name in DIALECTS}

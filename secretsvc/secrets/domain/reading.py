@@ -11,7 +11,7 @@ from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Kid, Ordinal, SecretKey, Time
+from secretsvc.kernel.described import Count, Kid, Ordinal, SecretKey, Time, called
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.models import secret_version
@@ -27,6 +27,7 @@ from secretsvc.secrets.rules.rows import (
 )
 
 
+@called("SecretList")
 @dataclass(frozen=True, slots=True)
 class Listing:
     """The secrets of an environment, sorted by key; `rev` was read before them."""
@@ -35,6 +36,7 @@ class Listing:
     rev: Count
 
 
+@called("SecretValue")
 @dataclass(frozen=True, slots=True)
 class Value:
     """A secret with its value, which no representation shows."""
@@ -46,6 +48,7 @@ class Value:
         return f"Value({self.key!r})"
 
 
+@called("SecretVersion")
 @dataclass(frozen=True, slots=True)
 class Version:
     """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
@@ -57,6 +60,7 @@ class Version:
     created_by: Maker
 
 
+@called("SecretVersions")
 @dataclass(frozen=True, slots=True)
 class History:
     """The versions of a key, newest first, also of a deleted one."""

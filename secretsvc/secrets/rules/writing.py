@@ -5,43 +5,28 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import bindparam, update
-from sqlalchemy.exc import DBAPIError
-
 from secretsvc.audit.rules.recording import record, record_keys
-from secretsvc.db.statements import insert_many, update_many
-from secretsvc.db.violations import violation
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import Envelope
 from secretsvc.kernel.described import Count
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
-from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules.bounds import check_capacity, check_growth
-from secretsvc.secrets.rules.known import UNDELETED_COUNT, Known, known_secrets, secret_ids
+from secretsvc.secrets.rules.applying import LostRace, apply
+from secretsvc.secrets.rules.bounds import check_growth
+from secretsvc.secrets.rules.idempotency import first_success, keep_success
+from secretsvc.secrets.rules.known import Known, known_secrets
 from secretsvc.secrets.rules.planning import (
-    ADDED,
-    CHANGED,
-    REMOVED,
     Change,
     Plan,
     changes_of,
     described_alone,
-    growth_of,
 )
 from secretsvc.secrets.rules.revisions import record_revision, require_reason
-from secretsvc.secrets.rules.sealing import MAY_SEAL, Plain, doubt, seal
-from secretsvc.tables.projects import environment
-
-
-class LostRace(Exception):
-    """A writer that did not wait for the lock was quicker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +73,55 @@ def write(
 
     The planner is shown `keys`, deleted ones too, or what a function finds under the lock; with `whole` also
     every other key that is not deleted, without its description. The loser of a version race is tried once
-    more (specification, "Secrets" 4). A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`,
-    `PayloadTooLarge`, `VersionConflict`, and `ValidationFailed` where a reason is due.
+    more (specification, "Secrets" 4); what `call.once` says was done is not done again. A dry run takes no
+    lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`, `Conflict` for an
+    idempotency key of other input, and `ValidationFailed` where a reason is due.
     """
     call.only_reads = call.only_reads or dry_run
 
     def attempt() -> Written:
-        environment = _begin(call, at, expected_rev, reason, dry_run=dry_run)
+        environment = find_environment(call, at) if dry_run else lock_environment(call, at)
+        before = first_success(call, environment.id, action)
+        if before is not None:
+            return Written(*before)
+        _judge(environment, expected_rev, reason, dry_run=dry_run)
         known = known_secrets(call, environment.id, keys() if callable(keys) else keys, whole=whole)
         plan = planner(environment, known)
-        changes = changes_of(plan, known)
-        described = described_alone(plan, known, changes)
-        if dry_run or not (changes or described):
-            check_growth(call, environment.id, changes)
-            return _written(environment.rev, changes, described)
-        _apply(call, environment, plan, changes, described, known)
-        record_id = new_id()
-        record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
-        written = _written(environment.rev + 1, changes, described)
-        _record(call, environment, action, reason, written, plan.detail, record_id)
+        written = _carry_out(call, environment, plan, known, action, reason, dry_run=dry_run)
+        keep_success(call, environment.id, action, written.rev, made=written.rev > environment.rev)
         return written
 
     return _with_second_try(call, attempt)
 
 
-def _begin(
-    call: Call, at: Address, expected_rev: int | None, reason: str | None, *, dry_run: bool
-) -> Environment:
-    environment = find_environment(call, at) if dry_run else lock_environment(call, at)
+def _carry_out(
+    call: Call,
+    environment: Environment,
+    plan: Plan,
+    known: Mapping[str, Known],
+    action: str,
+    reason: str | None,
+    *,
+    dry_run: bool,
+) -> Written:
+    changes = changes_of(plan, known)
+    described = described_alone(plan, known, changes)
+    if dry_run or not (changes or described):
+        check_growth(call, environment.id, changes)
+        return _written(environment.rev, changes, described)
+    apply(call, environment, plan, changes, described, known)
+    record_id = new_id()
+    record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
+    written = _written(environment.rev + 1, changes, described)
+    _record(call, environment, action, reason, written, plan.detail, record_id)
+    return written
+
+
+def _judge(environment: Environment, expected_rev: int | None, reason: str | None, *, dry_run: bool) -> None:
     if not dry_run:
         require_reason(environment, reason)
     if expected_rev is not None and expected_rev != environment.rev:
         raise PreconditionFailed()
-    return environment
 
 
 def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
@@ -160,135 +161,3 @@ def _record(
 
 def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Written:
     return WrittenByHand(rev, changes, described) if described else Written(rev, changes)
-
-
-def _apply(
-    call: Call,
-    environment: Environment,
-    plan: Plan,
-    changes: list[Change],
-    described: Iterable[str],
-    known: Mapping[str, Known],
-) -> None:
-    try:
-        envelopes = _sealed(call, environment, plan, changes) if changes else {}
-        _advance(call, environment, growth_of(changes), seals=bool(envelopes))
-        ids = {key: one.id for key, one in known.items()}
-        new = [change for change in changes if change.key not in ids]
-        if new:
-            ids |= _insert_secrets(call, environment, plan, new)
-        if changes:
-            versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
-            insert_many(call.connection, secret_version, versions)
-        updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
-        updates += [_described_row(plan, known[key]) for key in described]
-        if updates:
-            # Of a key that is removed the description was not always read.
-            update_many(call.connection, secret, updates, kept=("description", "deleted"))
-    except DBAPIError as error:
-        if violation(error) is None:
-            raise
-        raise LostRace from None
-
-
-def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
-    """The envelopes of a write by their key; nothing is removed by one."""
-    kept = [change for change in changes if change.kind != REMOVED]
-    plain = [Plain(environment.id, one.key, one.version, plan.values[one.key]) for one in kept]
-    return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
-
-
-def _advance(call: Call, environment: Environment, growth: int, *, seals: bool) -> None:
-    """Takes the next revision; by the same statement asks whether the key may seal, and counts what grows."""
-    parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
-    if seals:
-        parameters["active_kid"] = call.ring.active_kid
-    moved = call.connection.execute(_ADVANCE[seals, growth > 0], parameters).first()
-    if moved is None:
-        if seals:
-            # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
-            doubt(call)
-        raise LostRace
-    if growth > 0:
-        check_capacity(call, moved.undeleted + growth)
-
-
-def _insert_secrets(
-    call: Call, environment: Environment, plan: Plan, new: Collection[Change]
-) -> dict[str, int]:
-    rows = [
-        {
-            "environment_id": environment.id,
-            "key": change.key,
-            "description": plan.descriptions.get(change.key),
-            "version": change.version,
-            "deleted": False,
-            "created_at": call.now,
-            "updated_at": call.now,
-        }
-        for change in new
-    ]
-    insert_many(call.connection, secret, rows)
-    return secret_ids(call, environment.id, [change.key for change in new])
-
-
-def _version_row(
-    call: Call,
-    environment: Environment,
-    plan: Plan,
-    change: Change,
-    ids: Mapping[str, int],
-    envelopes: Mapping[str, Envelope],
-) -> dict[str, object]:
-    envelope, kid = envelopes.get(change.key, (None, None))
-    return {
-        "secret_id": ids[change.key],
-        "version": change.version,
-        "rev": environment.rev + 1,
-        "envelope": envelope,
-        "kid": kid,
-        "created_at": call.now,
-        "created_by": call.actor.identity_id,
-        **plan.origin_columns(change.key),
-    }
-
-
-def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, object]:
-    before = known[change.key]
-    # Whoever comes back was not there before.
-    kept = before.description if change.kind == CHANGED else None
-    return {
-        "id": before.id,
-        "version": change.version,
-        "deleted": change.kind == REMOVED,
-        "description": plan.descriptions.get(change.key, kept),
-        "created_at": call.now if change.kind == ADDED else before.created_at,
-        "updated_at": call.now,
-    }
-
-
-def _described_row(plan: Plan, before: Known) -> dict[str, object]:
-    """All as it was but for the description: the time of the last change is that of the version."""
-    return {
-        "id": before.id,
-        "version": before.version,
-        "deleted": before.deleted,
-        "description": plan.descriptions[before.key],
-        "created_at": before.created_at,
-        "updated_at": before.updated_at,
-    }
-
-
-_NEXT = (
-    update(environment)
-    .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
-    .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
-)
-_NEXT_SEALING = _NEXT.where(MAY_SEAL)
-_UNDELETED = UNDELETED_COUNT.scalar_subquery().label("undeleted")
-#: By whether values are sealed, and whether there will be more of them.
-_ADVANCE = {
-    (False, False): _NEXT.returning(environment.c.rev),
-    (True, False): _NEXT_SEALING.returning(environment.c.rev),
-    (True, True): _NEXT_SEALING.returning(_UNDELETED),
-}

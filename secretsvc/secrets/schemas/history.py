@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from secretsvc.secrets.schemas.secrets import MODE, REASON, SecretKey
+from secretsvc.secrets.schemas.secrets import MODE, REASON, Revision, RevisionText, SecretKey
 from secretsvc.web.schema import (
     REQUIRED,
     Body,
     Boolean,
     Choice,
-    Integer,
     IntegerText,
     ListOf,
     Slug,
@@ -21,7 +20,7 @@ class RevisionQuery(Body):
     """`GET …/revisions`."""
 
     limit = optional(IntegerText(minimum=1, maximum=500), missing=50)
-    cursor = optional(IntegerText())
+    cursor = optional(RevisionText())
 
 
 class DeletedQuery(Body):
@@ -36,8 +35,8 @@ class CompareQuery(Body):
 
     project = optional(Slug())
     environment = optional(Slug())
-    rev = optional(IntegerText())
-    with_rev = optional(IntegerText())
+    rev = optional(RevisionText())
+    with_rev = optional(RevisionText())
 
 
 class CopySource(Body):
@@ -54,16 +53,16 @@ class CopyBody(Body):
     keys = optional(ListOf(SecretKey(), minimum=1))
     mode = optional(MODE, missing="merge")
     existing = optional(Choice("overwrite", "skip", "refuse"), missing="overwrite")
-    from_rev = optional(Integer())
+    from_rev = optional(Revision())
     dry_run = optional(Boolean(), missing=False)
-    expected_rev = optional(Integer(), missing=None)
+    expected_rev = optional(Revision(), missing=None)
     reason = optional(REASON)
 
 
 class RestoreBody(Body):
     """`POST …/secrets:restore`."""
 
-    to_rev = required(Integer())
+    to_rev = required(Revision())
     dry_run = optional(Boolean(), missing=False)
-    expected_rev = optional(Integer(), missing=None)
+    expected_rev = optional(Revision(), missing=None)
     reason = optional(REASON)

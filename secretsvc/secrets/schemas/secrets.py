@@ -18,6 +18,7 @@ from secretsvc.web.schema import (
     JsonSchema,
     ListOf,
     MapOf,
+    Named,
     Text,
     Type,
     optional,
@@ -41,12 +42,13 @@ class SecretKey(Type):
         return value
 
     def json_schema(self) -> JsonSchema:
-        return {
+        found = {
             "type": "string",
             "pattern": f"^{SECRET_KEY.pattern}$",
             "minLength": 1,
             "maxLength": SECRET_KEY_LENGTH,
         }
+        return Named("SecretKey", found)
 
 
 class SecretValue(Type):
@@ -61,6 +63,17 @@ class SecretValue(Type):
 
     def json_schema(self) -> JsonSchema:
         return {"type": "string"}
+
+
+class Revision(Integer):
+    """A revision of an environment."""
+
+    def json_schema(self) -> JsonSchema:
+        return Named("Rev", super().json_schema())
+
+
+class RevisionText(IntegerText, Revision):
+    """The same in a query string."""
 
 
 class Subdomain(Type):
@@ -82,7 +95,7 @@ class Subdomain(Type):
         }
 
 
-MODE = Choice("merge", "replace")
+MODE = Choice("merge", "replace", name="Mode")
 REASON = Text(maximum=512, nullable=True)
 READ_REASON = Choice("reveal", "copy", "export", "run")
 VALUES = MapOf(SecretKey(), SecretValue())
@@ -92,7 +105,7 @@ DESCRIPTIONS = MapOf(SecretKey(), DESCRIPTION)
 class StateQuery(Body):
     """`GET …/secrets`."""
 
-    rev = optional(IntegerText())
+    rev = optional(RevisionText())
 
 
 class RevealQuery(Body):
@@ -111,7 +124,7 @@ class ExportQuery(Body):
         self.children.insert(0, optional(Choice.of(formats), name="format", missing="json"))
 
     reason = optional(READ_REASON, missing="export")
-    rev = optional(IntegerText())
+    rev = optional(RevisionText())
     name = optional(Subdomain())
 
 
@@ -122,7 +135,7 @@ class BatchBody(Body):
     set = optional(VALUES)
     descriptions = optional(DESCRIPTIONS)
     delete = optional(ListOf(SecretKey()))
-    expected_rev = optional(Integer(), missing=None)
+    expected_rev = optional(Revision(), missing=None)
     reason = optional(REASON)
 
 
@@ -136,7 +149,7 @@ class ImportBody(Body):
     content = required(SecretValue(), example="API_KEY=s3cr3t")
     mode = required(MODE)
     dry_run = optional(Boolean(), missing=False)
-    expected_rev = optional(Integer(), missing=None)
+    expected_rev = optional(Revision(), missing=None)
     reason = optional(REASON)
 
 

@@ -1,0 +1,214 @@
+"""The calls of the API: paths, queries and bodies; the answers are checked where they are used.
+
+The server is not trusted: what is of another shape than the specification's is a `Failure`. Fields that are
+unknown are ignored, for servers may be newer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Optional, Union, cast
+from urllib.parse import urlencode, urlsplit
+
+from secretsvc_client import VERSION, credentials
+from secretsvc_client.errors import Failure, failure_of
+from secretsvc_client.grammar import REQUEST_ID, printable, segment
+from secretsvc_client.origins import Origin, origin_of
+from secretsvc_client.settings import Settings
+from secretsvc_client.transport import Answer, exchange
+
+API = "/api/v1"
+Json = dict[str, Any]
+Query = Mapping[str, Optional[Union[str, int]]]
+_DEBUG_WIDTH = 200
+#: Seconds for which a credential is good for further requests of one command.
+_MOMENT = 30.0
+
+
+class Service:
+    """The service of the settings, asked with the settings' credential."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self.settings, self._environ = settings, environ
+        self.origin = origin_of(settings.need_url())
+        self._kept: tuple[float, dict[str, str]] = (0.0, {})
+
+    def get(self, path: str, query: Query | None = None) -> Json:
+        """The object that a GET answers with."""
+        return as_object(self.answer("GET", path, query))
+
+    def send(self, method: str, path: str, body: Json) -> Json:
+        """The object that a write answers with."""
+        return as_object(self.answer(method, path, None, body))
+
+    def pages(self, path: str, query: Query, limit: int | None) -> Iterator[Json]:
+        """The items of a list, page by page, so many at most."""
+        cursor, given = None, 0
+        while True:
+            page = self.get(path, {**query, "cursor": cursor})
+            items, following = items_of(page), page.get("next_cursor")
+            yield from items if limit is None else items[: limit - given]
+            given += len(items)
+            if not isinstance(following, str) or (limit is not None and given >= limit):
+                return
+            if following == cursor or not items:
+                raise Failure("the service does not come to the end of its list")
+            cursor = following
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: Json | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        anonymous: bool = False,
+    ) -> Answer:
+        """The answer to a request, 2xx or 304; raises the `Failure` that any other means."""
+        request_id = os.urandom(12).hex()
+        sent = {"Accept": "*/*", "User-Agent": f"secretsvc-client/{VERSION}", "X-Request-Id": request_id}
+        sent.update(headers or {})
+        raw = None
+        if body is not None:
+            raw = json.dumps(body).encode()
+            sent["Content-Type"] = "application/json"
+        if not anonymous:
+            sent.update(self._credential())
+        asked = {name: value for name, value in (query or {}).items() if value is not None}
+        target = self.origin.path + API + path + (f"?{urlencode(asked)}" if asked else "")
+        began = time.monotonic()
+        try:
+            answer = exchange(self.origin, method, target, sent, raw, self.settings.timeout)
+        except Failure as failure:
+            failure.request_id = request_id
+            self._tell(method, target, failure.message, began, request_id)
+            raise
+        self._tell(method, target, str(answer.status), began, request_id)
+        if 200 <= answer.status < 300 or (answer.status == 304 and "If-None-Match" in sent):
+            return answer
+        raise refusal(answer, self.origin, request_id)
+
+    def _credential(self) -> dict[str, str]:
+        """The headers; those of a moment ago where a command or another server gives them."""
+        made, headers = self._kept
+        settings = self.settings.credential
+        is_slow = bool(settings.command or settings.github_audience)
+        if not (is_slow and headers and time.monotonic() - made < _MOMENT):
+            headers = credentials.headers_of(settings, self._environ, self._fetch)
+            self._kept = (time.monotonic(), headers)
+        return headers
+
+    def _fetch(self, url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """A GET to another server, which is told nothing but these headers."""
+        parts = urlsplit(url)
+        origin = origin_of(f"{parts.scheme}://{parts.netloc}")
+        answer = exchange(origin, "GET", f"{parts.path}?{parts.query}", headers, None, self.settings.timeout)
+        return answer.status, answer.body
+
+    def _tell(self, method: str, target: str, outcome: str, began: float, request_id: str) -> None:
+        if self.settings.is_debug:
+            took = (time.monotonic() - began) * 1000
+            what = f"{method} {printable(target)[:_DEBUG_WIDTH]}: {outcome}"
+            print(f"{what} ({took:.0f} ms, request {request_id})", file=sys.stderr)
+
+
+def environment_path(settings: Settings) -> str:
+    """The path of the environment that is meant."""
+    return f"/projects/{segment(settings.need_project())}/environments/{segment(settings.need_environment())}"
+
+
+def as_object(answer: Answer) -> Json:
+    """The JSON object that an answer holds; raises `Failure` for anything else."""
+    if answer.status == 204:
+        return {}
+    try:
+        found = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Failure(
+            "the answer is not the service's", "Does a login page or another program stand at that URL?"
+        )
+    return cast("Json", found)
+
+
+def items_of(found: Json, name: str = "items") -> list[Json]:
+    """The objects of a list; raises `Failure` where there is none."""
+    items = found.get(name)
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise Failure(
+            f"the answer lacks {name}, which the client needs", "Is the client newer than the service?"
+        )
+    return items
+
+
+def number(found: Json, name: str) -> int:
+    """A whole number of an answer; raises `Failure` where there is none."""
+    value = found.get(name)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise Failure(f"the answer lacks {name}, which the client needs", "Is the client newer than the service?")
+
+
+def text(found: Json, name: str) -> str:
+    """A text of an answer; raises `Failure` where there is none."""
+    value = found.get(name)
+    if isinstance(value, str):
+        return value
+    raise Failure(f"the answer lacks {name}, which the client needs", "Is the client newer than the service?")
+
+
+def refusal(answer: Answer, origin: Origin, request_id: str) -> Failure:
+    """What an answer that is no success means."""
+    if answer.status in (301, 302, 303, 307, 308):
+        target = urlsplit(answer.headers.get("location", "")).netloc.rpartition("@")[2]
+        failure = Failure(
+            f"{origin.authority} answers with a redirect{f' to {printable(target)}' if target else ''},"
+            " which is not followed",
+            "It may be the login of an access proxy: run `secretsvc login URL` to see.",
+        )
+    else:
+        failure = _of_envelope(answer)
+    failure.status = answer.status
+    failure.request_id = failure.request_id or request_id
+    return failure
+
+
+_NEXT = {
+    401: "Is the credential there and in force? See `secretsvc login --help`.",
+    403: "Ask an administrator for a grant; `secretsvc access` shows what you have.",
+    404: "It is not there, or you have no grant on it; `secretsvc projects` shows what you see.",
+    409: "Look at it again with `secretsvc list` or `secretsvc history`, then repeat.",
+    412: "Somebody wrote meanwhile: look with `secretsvc history`, then repeat.",
+    429: "Wait and ask again, less often.",
+}
+
+
+def _of_envelope(answer: Answer) -> Failure:
+    try:
+        found = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        found = None
+    envelope: Json = found if isinstance(found, dict) else {}
+    told = envelope.get("message")
+    message = printable(told)[:500] if isinstance(told, str) else "something before the service answered"
+    hint = envelope.get("hint")
+    failure = failure_of(answer.status)(f"{answer.status} {message}")
+    failure.hint = printable(hint)[:500] if isinstance(hint, str) else _NEXT.get(answer.status)
+    seconds = answer.headers.get("retry-after", "")
+    if seconds.isascii() and seconds.isdigit() and len(seconds) < 6:
+        failure.hint = f"Ask again in {seconds} s."
+    code, request_id = envelope.get("code"), envelope.get("request_id")
+    failure.code = printable(code)[:64] if isinstance(code, str) else None
+    if isinstance(request_id, str) and REQUEST_ID.fullmatch(request_id):
+        failure.request_id = request_id
+    issues = envelope.get("issues")
+    for one in issues[:20] if isinstance(issues, list) else []:
+        if isinstance(one, dict):
+            failure.issues.append((printable(one.get("path"))[:300], printable(one.get("message"))[:300]))
+    return failure

@@ -1,0 +1,200 @@
+"""From the arguments to a command, and from what happened to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from secretsvc_client import VERSION, output
+from secretsvc_client.api import Service
+from secretsvc_client.errors import Failure, WrongUse
+from secretsvc_client.settings import Settings, load
+
+#: Each command: its module in `commands`, and what it does. Only the module of the one that runs is loaded.
+COMMANDS = {
+    "login": ("session", "say where the service is, and find out what stands in front of it"),
+    "whoami": ("session", "show who you are to the service"),
+    "use": ("session", "say which project and environment this folder is of"),
+    "projects": ("places", "list the projects that you see, or make one"),
+    "environments": ("places", "list a project's environments, or make one"),
+    "search": ("places", "find projects, environments and keys by name"),
+    "list": ("values", "list the keys, without their values"),
+    "get": ("values", "show one value"),
+    "set": ("writes", "write one value, from a prompt, stdin or a file"),
+    "unset": ("writes", "remove keys"),
+    "rename": ("writes", "rename a key"),
+    "import": ("files", "write what a file holds"),
+    "export": ("files", "give every value, in a format"),
+    "edit": ("edit", "edit the values in $EDITOR"),
+    "run": ("run", "start a command with the secrets in its environment"),
+    "diff": ("states", "compare with another environment or revision"),
+    "copy": ("states", "copy values from another environment or revision"),
+    "history": ("states", "show what was written, or the versions of a key"),
+    "restore": ("states", "go back to a revision, or to a version of a key"),
+    "audit": ("records", "read the audit log"),
+    "access": ("records", "say why somebody can or cannot"),
+    "completion": ("completion", "print what completes commands in a shell"),
+}
+#: Flags of every command that take a value.
+VALUED = {
+    "--url": "where the service is, such as https://secrets.example.com",
+    "--project": "the project's slug",
+    "--environment": "the environment's slug",
+    "--token-file": "a file that holds the token, read anew each time",
+    "--github-audience": "ask GitHub Actions for a token with this audience",
+    "--timeout": "seconds for a whole answer (default 8)",
+}
+PLAIN = {
+    "--json": "JSON instead of tables, also of errors",
+    "--debug": "say on stderr which requests are made; never a value or a credential",
+}
+
+
+class Call(NamedTuple):
+    """What a command has: its arguments, what follows `--`, and the settings."""
+
+    args: argparse.Namespace
+    rest: Sequence[str]
+    settings: Settings
+
+    @property
+    def service(self) -> Service:
+        """The service of the settings; raises `WrongUse` where it is not known."""
+        return Service(self.settings, os.environ)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors repeat no argument: one of them may be a value."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises `WrongUse`."""
+        told = "wrong arguments"
+        if message.startswith("the following arguments"):
+            told = message
+        elif message.startswith("argument "):
+            told = f"{message.partition(':')[0]} is malformed"
+        raise WrongUse(told, f"See `{self.prog} --help`.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; its exit code (contract 9.1)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+        return code
+    except SystemExit as ended:
+        # The parser's own, after it has shown the help.
+        return int(ended.code or 0)
+    except Failure as failure:
+        output.report(failure, is_json="--json" in _own(given))
+        return failure.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has enough; Python must not complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except Exception as error:
+        output.report(_unexpected(error), is_json="--json" in _own(given))
+        return 1
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of one command."""
+    module, summary = COMMANDS[name]
+    commands: Any = import_module(f"secretsvc_client.commands.{module}")
+    parser = Parser(
+        prog=f"secretsvc {name}",
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog="examples:\n" + "\n".join(f"  {line}" for line in commands.EXAMPLES[name]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands.configure(name, parser)
+    shared = parser.add_argument_group("of every command")
+    for flag, what in VALUED.items():
+        shared.add_argument(flag, help=what, metavar=flag.strip("-").partition("-")[0].upper())
+    for flag, what in PLAIN.items():
+        shared.add_argument(flag, help=what, action="store_true")
+    return parser
+
+
+def _run(given: list[str]) -> int:
+    leading, remaining = _leading(given)
+    if not remaining or remaining[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0 if remaining else 2
+    if remaining[0] == "--version":
+        print(f"secretsvc {VERSION}")
+        return 0
+    name = remaining[0]
+    if name not in COMMANDS:
+        raise WrongUse("there is no such command", "See `secretsvc --help`.")
+    own, rest = leading + remaining[1:], []
+    if name == "run" and "--" in own:
+        cut = own.index("--")
+        own, rest = own[:cut], own[cut + 1 :]
+    args = parser_of(name).parse_args(own)
+    settings = load(vars(args), os.environ, Path(os.curdir))
+    commands: Any = import_module(f"secretsvc_client.commands.{COMMANDS[name][0]}")
+    code: int = commands.RUN[name](Call(args, rest, settings))
+    return code
+
+
+def _leading(given: list[str]) -> tuple[list[str], list[str]]:
+    """The flags of every command that stand before it, and the rest."""
+    index = 0
+    while index < len(given):
+        flag, equals, _ = given[index].partition("=")
+        if flag in VALUED:
+            index += 1 if equals else 2
+        elif given[index] in PLAIN:
+            index += 1
+        else:
+            break
+    return given[:index], given[index:]
+
+
+def _own(given: list[str]) -> list[str]:
+    """The arguments before `--`, which are the client's own."""
+    return given[: given.index("--")] if "--" in given else given
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    return "\n".join(
+        [
+            "usage: secretsvc [flags] command …",
+            "",
+            *(f"  {name.ljust(width)}  {summary}" for name, (_, summary) in COMMANDS.items()),
+            "",
+            "examples:",
+            "  secretsvc login https://secrets.example.com",
+            "  secretsvc use shop prod",
+            "  secretsvc run -- ./server",
+            "",
+            "`secretsvc COMMAND --help` tells more, with examples.",
+            "Exit codes: 2 wrong use, 3 not reached, 4 refused, 5 conflict, 6 invalid, 1 anything else;",
+            "after `run`, the command's own.",
+        ]
+    )
+
+
+def _unexpected(error: Exception) -> Failure:
+    """What nobody thought of: its kind and place, never its message, which may hold a value."""
+    trace, place = error.__traceback__, "?"
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return Failure(
+        f"an unexpected {type(error).__name__} at {place}", "This is a fault of the client: report it."
+    )

@@ -1,0 +1,1 @@
+"""The commands, a module for each group: `EXAMPLES`, `configure`, and `RUN` by the command's name."""

@@ -1,0 +1,89 @@
+"""`import` and `export`: an environment as a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from secretsvc_client import output
+from secretsvc_client.api import Json, as_object, environment_path
+from secretsvc_client.cli import Call
+from secretsvc_client.commands.values import REASONS
+from secretsvc_client.commands.writes import read_file, written
+from secretsvc_client.errors import Invalid, WrongUse
+from secretsvc_client.grammar import printable
+from secretsvc_client.private import replace_file
+
+EXAMPLES = {
+    "import": [
+        "secretsvc import .env --dry-run",
+        "secretsvc import .env --reason 'from the old host'",
+        "secretsvc import - --format json --replace < secrets.json",
+    ],
+    "export": [
+        "secretsvc export --format env --output .env",
+        'secrets=$(secretsvc export --format shell) && eval "$secrets"',
+        "secretsvc export --format kubernetes --name shop | kubectl apply -f -",
+    ],
+}
+FORMATS = ("json", "env", "shell", "docker", "kubernetes")
+
+
+def configure(name: str, parser: argparse.ArgumentParser) -> None:
+    """Adds the command's own arguments."""
+    if name == "export":
+        parser.add_argument("--format", choices=FORMATS, default="json")
+        parser.add_argument("--output", metavar="FILE", help="into this file, which only you can read")
+        parser.add_argument("--rev", type=int, help="as it was at this revision")
+        parser.add_argument("--name", help="of the Secret, with --format kubernetes")
+        parser.add_argument("--reason", choices=REASONS, default="export", help="what the audit log says")
+        return
+    parser.add_argument("file", metavar="FILE", help="- is stdin")
+    parser.add_argument("--format", choices=("env", "json"), help="default: json for *.json, else env")
+    parser.add_argument("--replace", action="store_true", help="remove the keys that the file lacks")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    parser.add_argument("--expected-rev", type=int, metavar="REV", help="write only at this revision")
+    parser.add_argument("--reason", help="why, for the history")
+
+
+def import_file(call: Call) -> int:
+    """Writes what the file holds."""
+    args = call.args
+    try:
+        content = read_file(args.file).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Invalid("the file is no UTF-8") from None
+    body: Json = {
+        "format": args.format or ("json" if args.file.endswith(".json") else "env"),
+        "content": content,
+        "mode": "replace" if args.replace else "merge",
+        "dry_run": args.dry_run,
+    }
+    return written(call, "secrets:import", body)
+
+
+def export(call: Call) -> int:
+    """Gives every value; with `--format json` the keys and values alone, with `--json` the whole answer."""
+    args, is_json = call.args, call.settings.is_json
+    if is_json and args.format != "json":
+        raise WrongUse("--json goes with --format json")
+    query = {"format": args.format, "reason": args.reason, "rev": args.rev, "name": args.name}
+    answer = call.service.answer("GET", f"{environment_path(call.settings)}/secrets:export", query)
+    content = answer.body
+    if args.format == "json":
+        import json
+
+        found = as_object(answer)
+        content = json.dumps(found if is_json else found.get("secrets"), indent=1).encode() + b"\n"
+    if args.output:
+        replace_file(Path(args.output), content)
+        output.tell(f"{printable(args.output)} is written; only you can read it")
+    elif sys.stdout.isatty():
+        print(printable(content.decode("utf-8", "replace"), lines=True), end="")
+    else:
+        sys.stdout.buffer.write(content)
+    return 0
+
+
+RUN = {"import": import_file, "export": export}

@@ -1,0 +1,188 @@
+"""`login`, `whoami` and `use`: where the service is, who asks, which environment is meant."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+from pathlib import Path
+
+from secretsvc_client import output
+from secretsvc_client.api import Json, Service, environment_path, text
+from secretsvc_client.cli import Call
+from secretsvc_client.errors import Failure, WrongUse
+from secretsvc_client.grammar import checked_slug, printable
+from secretsvc_client.origins import origin_of
+from secretsvc_client.private import replace_file
+from secretsvc_client.settings import FOLDER_FILE, Settings, read_user_file, user_file
+
+EXAMPLES = {
+    "login": [
+        "secretsvc login https://secrets.example.com",
+        "secretsvc login https://secrets.example.com --header cf-access-token \\",
+        "    --command 'cloudflared access token -app=https://secrets.example.com'",
+        "secretsvc login https://secrets.example.com --command 'gcloud auth print-identity-token'",
+        "secretsvc login https://secrets.example.com --token-file /run/secrets/secretsvc",
+    ],
+    "whoami": ["secretsvc whoami", "secretsvc whoami --json"],
+    "use": ["secretsvc use shop prod"],
+}
+
+
+def configure(name: str, parser: argparse.ArgumentParser) -> None:
+    """Adds the command's own arguments."""
+    if name == "login":
+        parser.add_argument("address", metavar="URL", help="where the service is")
+        parser.add_argument("--command", help="a program that prints headers or a token, with its arguments")
+        parser.add_argument(
+            "--header", help="the header that carries the token (default Authorization: Bearer)"
+        )
+    if name == "use":
+        parser.add_argument("slug", metavar="PROJECT")
+        parser.add_argument("environment_slug", metavar="ENVIRONMENT")
+
+
+def login(call: Call) -> int:
+    """Probes the URL without a credential, keeps what is known, and shows who one is there."""
+    origin = origin_of(call.args.address)
+    settings = _with(call, url=str(origin))
+    found = probe(Service(settings, os.environ))
+    credential = _credential(call)
+    path = user_file(os.environ)
+    if path is None:
+        raise WrongUse("there is no home folder to keep the configuration in")
+    kept = {**read_user_file(path), "url": str(origin)}
+    if credential:
+        kept["credential"] = credential
+    write_user_file(path, kept)
+    if call.settings.is_json:
+        output.print_json({"url": str(origin), "in_front": found, "configuration": str(path)})
+    else:
+        print(f"{origin} is kept in {printable(path)}")
+        for line in ADVICE[found]:
+            (output.warn if found == "nothing" else print)(line.replace("URL", str(origin)))
+    return 0
+
+
+#: What to do next, by what stands in front of the service.
+ADVICE = {
+    "nothing": [
+        "NO ACCESS PROXY STANDS IN FRONT OF THIS SERVICE: /health answers whoever asks.",
+        "That is right on your own machine and where only machines with tokens ask; else put one there.",
+    ],
+    "cloudflare": [
+        "Cloudflare Access stands in front of it. To get in: secretsvc login URL --header cf-access-token"
+        " --command 'cloudflared access token -app=URL'",
+    ],
+    "google": [
+        "Google stands in front of it. To get in: secretsvc login URL"
+        " --command 'gcloud auth print-identity-token'",
+    ],
+    "proxy": [
+        "An access proxy stands in front of it. Say with --command or --token-file how it lets you in.",
+    ],
+}
+
+
+def probe(service: Service) -> str:
+    """What an unauthenticated `/health` tells of what stands in front: a key of `ADVICE`.
+
+    Raises `Failure` where neither the service nor a proxy answers.
+    """
+    try:
+        found = service.answer("GET", "/health", anonymous=True)
+    except Failure as failure:
+        if failure.status in (401, 403) or (failure.status is not None and 300 <= failure.status < 400):
+            return _proxy_of(failure.message)
+        raise
+    return _health(found.body)
+
+
+def _health(body: bytes) -> str:
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        told = None
+    if isinstance(told, dict) and told.get("service") == "secretsvc":
+        return "nothing"
+    if b"<html" in body[:4096].lower():
+        return "proxy"
+    raise Failure("what answers there is not secretsvc", "Look at the URL.")
+
+
+def _proxy_of(message: str) -> str:
+    host = message.lower()
+    if "cloudflareaccess.com" in host:
+        return "cloudflare"
+    return "google" if "accounts.google.com" in host else "proxy"
+
+
+def _with(call: Call, url: str) -> Settings:
+    return call.settings._replace(url=url)
+
+
+def _credential(call: Call) -> Json:
+    """The table of the user's configuration that the flags give."""
+    args = call.args
+    given: Json = {
+        "token_file": args.token_file,
+        "header": args.header,
+        "github_audience": args.github_audience,
+    }
+    if args.token_file:
+        given["token_file"] = os.path.abspath(args.token_file)
+    if args.command:
+        given["command"] = shlex.split(args.command)
+    return {name: value for name, value in given.items() if value}
+
+
+def write_user_file(path: Path, kept: Json) -> None:
+    """Replaces the user's configuration."""
+    lines = [f"{name} = {_toml(value)}" for name, value in kept.items() if name != "credential"]
+    table = kept.get("credential")
+    if isinstance(table, dict):
+        lines += ["", "[credential]", *(f"{name} = {_toml(value)}" for name, value in table.items())]
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(path, "\n".join(lines).encode() + b"\n")
+
+
+def _toml(value: object) -> str:
+    """A text or a list of texts; JSON's strings are TOML's, but for what neither should hold."""
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, str) or not one.isprintable():
+            raise WrongUse("a setting holds characters that no setting has")
+    return json.dumps(value, ensure_ascii=False)
+
+
+def whoami(call: Call) -> int:
+    """The identity, and its role everywhere."""
+    found = call.service.get("/whoami")
+    if call.settings.is_json:
+        output.print_json(found)
+        return 0
+    identity = found.get("identity")
+    if not isinstance(identity, dict):
+        raise Failure("the answer lacks identity, which the client needs")
+    disabled = " (disabled)" if identity.get("disabled") else ""
+    print(f"{printable(identity.get('kind'))} {printable(text(identity, 'subject'))}{disabled}")
+    print(f"role everywhere: {printable(found.get('global_role') or 'none')}")
+    return 0
+
+
+def use(call: Call) -> int:
+    """Writes `.secretsvc.toml` here, once the environment was seen."""
+    project = checked_slug(call.args.slug, "project")
+    environment = checked_slug(call.args.environment_slug, "environment")
+    settings = call.settings._replace(project=project, environment=environment)
+    Service(settings, os.environ).get(environment_path(settings))
+    path = Path.cwd() / FOLDER_FILE
+    path.write_text(f'project = "{project}"\nenvironment = "{environment}"\n', encoding="utf-8")
+    if call.settings.is_json:
+        output.print_json({"project": project, "environment": environment, "file": str(path)})
+    else:
+        print(f"{printable(path)} says {project}/{environment}; it holds no secret and may be committed")
+    return 0
+
+
+RUN = {"login": login, "whoami": whoami, "use": use}

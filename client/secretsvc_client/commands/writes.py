@@ -1,0 +1,136 @@
+"""`set`, `unset` and `rename`: single keys. No value comes by an argument."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from pathlib import Path
+
+from secretsvc_client import output
+from secretsvc_client.api import Json, environment_path, items_of, number
+from secretsvc_client.cli import Call
+from secretsvc_client.errors import Invalid, WrongUse
+from secretsvc_client.grammar import checked_key, printable
+
+EXAMPLES = {
+    "set": [
+        "secretsvc set API_KEY                    # asks for the value",
+        'printf %s "$value" | secretsvc set API_KEY',
+        "secretsvc set TLS_KEY --file key.pem --description 'of the frontend'",
+    ],
+    "unset": ["secretsvc unset OLD_KEY OLDER_KEY --reason 'no longer used'"],
+    "rename": ["secretsvc rename DB_URL DATABASE_URL"],
+}
+#: Bytes of a value; the service has a limit of its own.
+LONGEST = 16 * 1024 * 1024
+
+
+def configure(name: str, parser: argparse.ArgumentParser) -> None:
+    """Adds the command's own arguments."""
+    if name == "set":
+        parser.add_argument("key", metavar="KEY")
+        parser.add_argument("--file", help="the value is this file, byte by byte; - is stdin, byte by byte")
+        parser.add_argument("--description", help="what it is for")
+    elif name == "unset":
+        parser.add_argument("keys", metavar="KEY", nargs="+")
+    else:
+        parser.add_argument("key", metavar="FROM")
+        parser.add_argument("to", metavar="TO")
+    if name != "rename":
+        parser.add_argument("--expected-rev", type=int, metavar="REV", help="write only at this revision")
+    parser.add_argument("--reason", help="why, for the history")
+
+
+def set_value(call: Call) -> int:
+    """Writes one value."""
+    args = call.args
+    key = checked_key(args.key)
+    body: Json = {"mode": "merge", "set": {key: read_value(args.file)}}
+    if args.description is not None:
+        body["descriptions"] = {key: args.description}
+    return written(call, "secrets:batch", body)
+
+
+def read_value(file: str | None) -> str:
+    """The value; raises `Invalid` for bytes that are no UTF-8.
+
+    Of stdin without `--file -` one final line end is left out, which `echo` adds and nobody means.
+    """
+    if file is None and is_asked():
+        value = getpass.getpass("value (not shown): ")
+        if value != getpass.getpass("once more: "):
+            raise WrongUse("the two are not the same: nothing is written")
+        return value
+    raw = read_file(file or "-")
+    try:
+        value = raw.decode()
+    except UnicodeDecodeError:
+        raise Invalid("the value is no UTF-8", "Store it in base64.") from None
+    return value[:-1] if file is None and value.endswith("\n") else value
+
+
+def is_asked() -> bool:
+    """Whether somebody sits there."""
+    return sys.stdin.isatty()
+
+
+def read_file(file: str) -> bytes:
+    """What a file holds, or stdin for `-`; raises `WrongUse`."""
+    try:
+        if file == "-":
+            raw = sys.stdin.buffer.read(LONGEST + 1)
+        else:
+            with Path(file).open("rb") as opened:
+                raw = opened.read(LONGEST + 1)
+    except OSError as error:
+        raise WrongUse(f"{printable(file)} cannot be read: {error.strerror}") from None
+    if len(raw) > LONGEST:
+        raise Invalid("the file is larger than 16 MiB")
+    return raw
+
+
+def unset(call: Call) -> int:
+    """Removes keys; one that is not there is no error."""
+    keys = [checked_key(key) for key in call.args.keys]
+    return written(call, "secrets:batch", {"mode": "merge", "delete": keys})
+
+
+def rename(call: Call) -> int:
+    """Renames a key; its description goes along."""
+    return written(
+        call, "secrets:rename", {"from": checked_key(call.args.key), "to": checked_key(call.args.to)}
+    )
+
+
+def written(call: Call, operation: str, body: Json) -> int:
+    """Sends a write with the reason and the revision of the arguments, and shows what it did."""
+    for name in ("reason", "expected_rev"):
+        value = getattr(call.args, name, None)
+        if value is not None:
+            body[name] = value
+    return show(call, call.service.send("POST", f"{environment_path(call.settings)}/{operation}", body))
+
+
+def show(call: Call, found: Json) -> int:
+    """Shows the result of a write or of its dry run."""
+    if call.settings.is_json:
+        output.print_json(found)
+        return 0
+    for change in items_of(found, "changes"):
+        version = change.get("version")
+        print(
+            printable(f"{change.get('kind')} {change.get('key')}{f' (version {version})' if version else ''}")
+        )
+    rev = number(found, "rev")
+    print(f"nothing is written, the revision is {rev}" if found.get("dry_run") else f"revision {rev}")
+    expandable = found.get("expandable")
+    if isinstance(expandable, list) and expandable:
+        output.warn(
+            "these hold a $ that other readers might expand, and are kept as they stand: "
+            + ", ".join(printable(key) for key in expandable)
+        )
+    return 0
+
+
+RUN = {"set": set_value, "unset": unset, "rename": rename}

@@ -1,0 +1,37 @@
+"""Files that nobody else reads, and that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from secretsvc_client.errors import Failure
+from secretsvc_client.grammar import printable
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes the file anew, readable by its owner alone; raises `Failure`."""
+    draft = None
+    try:
+        handle, draft = tempfile.mkstemp(prefix=".secretsvc-", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        if draft is not None:
+            with suppress(OSError):
+                os.unlink(draft)
+        raise Failure(f"{printable(path)} cannot be written: {error.strerror}") from None
+
+
+def memory_folder() -> Path:
+    """A new private folder: in memory where the system has such a place, else among temporary files."""
+    for base in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):  # noqa: S108 - mkdtemp makes a private one
+        if base and os.path.isabs(base) and os.access(base, os.W_OK | os.X_OK):
+            with suppress(OSError):
+                return Path(tempfile.mkdtemp(prefix="secretsvc-", dir=base))
+    return Path(tempfile.mkdtemp(prefix="secretsvc-"))

@@ -1,0 +1,265 @@
+"""One request and its answer: over TLS unless to this machine, within one deadline, of bounded size.
+
+Nothing is followed and nothing is sent twice: a redirect is an answer like another.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
+from secretsvc_client.grammar import printable
+from secretsvc_client.origins import Origin, is_loopback
+
+if TYPE_CHECKING:
+    import ssl
+    from http.client import HTTPResponse
+
+    from typing_extensions import Buffer
+
+#: Bytes of an answer.
+LARGEST = 64 * 1024 * 1024
+_PIECE = 262_144
+_NO_BODY = {204, 304}
+
+
+class Answer(NamedTuple):
+    """Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Deadline:
+    """A point in time after which nothing is waited for."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds; raises `Unreachable` when there are none."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise too_slow(self.seconds)
+        return left
+
+
+def too_slow(seconds: float) -> Unreachable:
+    """The failure of a server that takes longer than that."""
+    return Unreachable(
+        f"the service gave no whole answer within {seconds:g} s", "Try again, or give --timeout."
+    )
+
+
+def exchange(
+    origin: Origin,
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    seconds: float,
+) -> Answer:
+    """The answer to one request for `target`, a path with its query.
+
+    Raises `Unreachable` where none came or half of one, `Refused` for a certificate that does not fit, and
+    `Failure` for what is no answer of HTTP, has no end that can be told, or is too large.
+    """
+    from http.client import HTTPException, IncompleteRead, RemoteDisconnected
+
+    try:
+        return _exchanged(origin, method, target, headers, body, Deadline(seconds))
+    except (RemoteDisconnected, IncompleteRead):
+        raise _cut() from None
+    except HTTPException as error:
+        raise Failure(
+            f"what answers is no server of HTTP ({type(error).__name__})", "Look at the URL."
+        ) from None
+    except (TimeoutError, socket.timeout):
+        raise too_slow(seconds) from None
+    except OSError as error:
+        raise _unreachable(origin, error) from None
+
+
+def _exchanged(
+    origin: Origin,
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    deadline: Deadline,
+) -> Answer:
+    from http.client import HTTPConnection
+
+    with _connected(origin, deadline) as connected:
+        timed = _Timed(connected, deadline)
+        connection = HTTPConnection(origin.host, origin.port)
+        connection.sock = cast("socket.socket", timed)
+        connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in {"Host": origin.authority, "Connection": "close", **headers}.items():
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        response = connection.getresponse()
+        # A header that ends early looks like a whole one to `http.client`.
+        if timed.reader.line == b"":
+            raise _cut()
+        return _read(response)
+
+
+def _read(response: HTTPResponse) -> Answer:
+    """The whole answer; whether it is whole, its length or its chunks tell."""
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    if response.status in _NO_BODY:
+        return Answer(response.status, headers, b"")
+    if response.length is None and not response.chunked:
+        raise Failure("the answer has no length, so that nobody can tell whether it is whole")
+    if headers.get("content-encoding", "identity") != "identity":
+        raise Failure("the answer is encoded, which was not asked for")
+    expected, pieces, size = response.length, [], 0
+    if expected is not None and expected > LARGEST:
+        raise _too_large()
+    while piece := response.read(_PIECE):
+        size += len(piece)
+        if size > LARGEST:
+            raise _too_large()
+        pieces.append(piece)
+    if expected is not None and size != expected:
+        raise _cut()
+    return Answer(response.status, headers, b"".join(pieces))
+
+
+def _cut() -> Unreachable:
+    return Unreachable("the connection was cut before the answer was whole", "Try again.")
+
+
+def _too_large() -> Failure:
+    return Failure(f"the answer is larger than {LARGEST >> 20} MiB")
+
+
+class _Reader(io.RawIOBase):
+    """What a connected socket says, until the deadline at most."""
+
+    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
+        self._connected, self._deadline = connected, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """As a socket's `recv_into`."""
+        self._connected.settimeout(self._deadline.left())
+        return self._connected.recv_into(buffer)
+
+
+class _Lines(io.BufferedReader):
+    """A reader that remembers the last line that was read, empty at the end."""
+
+    line = b"-"
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """As any reader's."""
+        self.line = super().readline(size)
+        return self.line
+
+
+class _Timed:
+    """A connected socket as `http.client` uses it; whoever connected it closes it."""
+
+    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
+        self._connected, self._deadline = connected, deadline
+        self.reader = _Lines(_Reader(connected, deadline), _PIECE)
+
+    def sendall(self, data: Buffer) -> None:
+        """As a socket's; the time holds for all of it."""
+        self._connected.settimeout(self._deadline.left())
+        self._connected.sendall(data)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """As a socket's, for reading."""
+        return self.reader
+
+    def close(self) -> None:
+        """Nothing: the answer is read after `http.client` has closed its side."""
+
+
+def _connected(origin: Origin, deadline: Deadline) -> socket.socket:
+    """A connection to the first address that takes it."""
+    problem: OSError = OSError("no address")
+    for family, kind, protocol, _name, address in _addresses(origin, deadline):
+        if origin.scheme == "http" and not is_loopback(str(address[0])):
+            raise WrongUse(f"{printable(origin.host)} is not this machine: it is asked over https only")
+        plain = socket.socket(family, kind, protocol)
+        try:
+            plain.settimeout(deadline.left())
+            plain.connect(address)
+            return _secured(plain, origin) if origin.scheme == "https" else plain
+        except OSError as error:
+            plain.close()
+            problem = error
+    raise problem
+
+
+_Addresses = Iterable[tuple[int, int, int, str, tuple[object, ...]]]
+
+
+def _addresses(origin: Origin, deadline: Deadline) -> _Addresses:
+    """What a resolver knows; a name is asked for in a thread, for a resolver knows no deadline."""
+
+    def resolve(flags: int = 0) -> _Addresses:
+        return socket.getaddrinfo(origin.host, origin.port, 0, socket.SOCK_STREAM, 0, flags)
+
+    try:
+        return resolve(socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return _within(deadline, resolve)
+
+
+def _within(deadline: Deadline, ask: Callable[[], _Addresses]) -> _Addresses:
+    from queue import Empty, SimpleQueue
+    from threading import Thread
+
+    answers: SimpleQueue[_Addresses | OSError] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(ask())
+        except (OSError, UnicodeError) as error:
+            answers.put(error if isinstance(error, OSError) else OSError("no name"))
+
+    Thread(target=run, daemon=True).start()
+    try:
+        found = answers.get(timeout=deadline.left())
+    except Empty:
+        raise too_slow(deadline.seconds) from None
+    if isinstance(found, OSError):
+        raise found
+    return found
+
+
+def _secured(plain: socket.socket, origin: Origin) -> ssl.SSLSocket:
+    import ssl
+
+    # Not the default context: that one logs the keys of connections where SSLKEYLOGFILE says so.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_default_certs()
+    return context.wrap_socket(plain, server_hostname=origin.host)
+
+
+def _unreachable(origin: Origin, error: OSError) -> Failure:
+    # The name of the class, so that the module is not loaded where there is no TLS.
+    if type(error).__name__ == "SSLCertVerificationError":
+        reason = printable(getattr(error, "verify_message", "") or "it is not trusted")
+        return Refused(
+            f"the certificate of {origin.host} does not fit: {reason}",
+            "For an authority of your own set SSL_CERT_FILE; never send a credential past this.",
+        )
+    reason = type(error).__name__ if error.errno is None else printable(error.strerror or error.errno)
+    return Unreachable(f"{origin.authority} cannot be reached: {reason}", "Is the service running?")

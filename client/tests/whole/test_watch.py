@@ -1,0 +1,230 @@
+"""`run --watch` in a process of its own: restarts, signals and exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hostile import Hostile, refused, secrets, told
+
+import secretsvc_client
+from secretsvc_client.watching import Watcher
+
+SECONDS = 15.0
+SAY = "import os, time, sys; print(os.environ['A'], flush=True); time.sleep({})"
+
+
+class Changing:
+    """A service whose state a test changes."""
+
+    def __init__(self) -> None:
+        self.rev, self.id, self.value = 1, "one", "first"
+        self.failing: bytes | None = None
+        self.asked: list[tuple[str, bool]] = []
+
+    def __call__(self, request: bytes) -> bytes:
+        path = request.split(b" ")[1].decode().rpartition("/")[2]
+        is_known = f'If-None-Match: "{self.rev}"'.encode() in request
+        self.asked.append((path.partition("?")[0], b"If-None-Match" in request))
+        if self.failing is not None:
+            return self.failing
+        if path == "prod":
+            return told(200, {"id": self.id, "rev": self.rev})
+        return b"HTTP/1.1 304 X\r\n\r\n" if is_known else secrets({"A": self.value}, self.rev)
+
+
+@pytest.fixture
+def changing():
+    return Changing()
+
+
+@pytest.fixture
+def watching(at, home, changing):
+    """Starts the client with a command; what is left of it is ended."""
+    made = []
+
+    def start(*command, **variables):
+        folder = str(Path(secretsvc_client.__file__).parent.parent)
+        environment = {**os.environ, **at(start.server), "PYTHONPATH": folder, **variables}
+        run = [
+            sys.executable,
+            "-m",
+            "secretsvc_client",
+            "run",
+            "--watch",
+            "--interval",
+            "0.1",
+            *start.flags,
+            "--",
+        ]
+        made.append(
+            subprocess.Popen(
+                [*run, *command],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                stdin=subprocess.DEVNULL,
+            )
+        )
+        return made[-1]
+
+    start.flags = []
+    with Hostile(changing) as server:
+        start.server = server
+        yield start
+        for process in made:
+            if process.poll() is None:
+                process.terminate()
+            process.communicate(timeout=SECONDS)
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def until(holds):
+    end = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def test_a_new_revision_restarts_the_command_with_the_new_values(watching, changing):
+    process = watching(*python(SAY.format(60)))
+    assert process.stdout.readline() == "first\n"
+    until(lambda: len(changing.asked) >= 6)
+    assert changing.asked[2:6] == [("prod", False), ("secrets:export", True)] * 2
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+    assert process.poll() is None
+
+
+def test_a_file_is_written_anew_before_the_command_is_restarted(watching, changing, home):
+    watching.flags = ["--format", str(home / "shop.json")]
+    show = "import json, sys, time; print(json.load(open(sys.argv[1]))['A'], flush=True); time.sleep(60)"
+    process = watching(sys.executable, "-c", show, str(home / "shop.json"))
+    assert process.stdout.readline() == "first\n"
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+
+
+def test_clients_that_started_together_do_not_ask_together(monkeypatch):
+    class Enough(BaseException):
+        pass
+
+    def sleep(seconds):
+        waited.append(seconds)
+        if len(waited) == 50:
+            raise Enough
+
+    waited = []
+    monkeypatch.setattr(time, "sleep", sleep)
+    watcher = Watcher(SimpleNamespace(get=lambda _path: {}), SimpleNamespace(path=""), None, 10.0)
+    with pytest.raises(Enough):
+        watcher.run()
+    assert len(set(waited)) > 40
+    assert 8 <= min(waited) < 9.5
+    assert 10.5 < max(waited) <= 12
+
+
+def test_an_environment_made_anew_restarts_the_command_at_the_same_revision(watching, changing):
+    process = watching(*python(SAY.format(60)))
+    assert process.stdout.readline() == "first\n"
+    changing.id, changing.value = "two", "anew"
+    assert process.stdout.readline() == "anew\n"
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_the_exit_code_of_the_command_is_passed_on(watching, code):
+    process = watching("sh", "-c", f"exit {code}")
+    assert process.wait(SECONDS) == code
+
+
+def test_the_end_by_a_signal_is_passed_on(watching):
+    assert watching("sh", "-c", "kill -9 $$").wait(SECONDS) == 137
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"])
+def test_signals_reach_the_command(watching, name):
+    code = f"import signal, sys, time; signal.signal(signal.{name}, lambda *_: sys.exit(9))"
+    process = watching(*python(f"{code}; print('ready', flush=True); time.sleep(60)"))
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(getattr(signal, name))
+    assert process.wait(SECONDS) == 9
+
+
+def test_a_command_that_ends_late_after_a_signal_is_not_started_again(watching, changing):
+    code = "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), sys.exit(4)))"
+    process = watching(*python(f"{code}; print('ready', flush=True); time.sleep(60)"))
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    changing.rev = 2
+    assert process.wait(SECONDS) == 4
+    assert process.stdout.read() == ""
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [refused(404, "NOT_FOUND"), refused(503, "UNAVAILABLE"), b"", told(200, [])],
+    ids=["404", "503", "cut", "shape"],
+)
+def test_a_service_that_fails_later_leaves_the_command_alone_and_is_told_once(watching, changing, failure):
+    process = watching(*python(SAY.format(60)))
+    assert process.stdout.readline() == "first\n"
+    changing.failing = failure
+    until(lambda: len(changing.asked) > 6)
+    assert process.poll() is None
+    changing.failing, changing.rev, changing.value = None, 3, "back"
+    assert process.stdout.readline() == "back\n"
+    process.terminate()
+    assert process.communicate(timeout=SECONDS)[1].count("changes are not seen") == 1
+
+
+def test_new_values_that_cannot_be_carried_leave_the_command_alone(watching, changing):
+    process = watching(*python(SAY.format(60)))
+    assert process.stdout.readline() == "first\n"
+    changing.rev, changing.value = 2, "a\0b"
+    until(lambda: len(changing.asked) > 6)
+    assert process.poll() is None
+    changing.rev, changing.value = 3, "good"
+    assert process.stdout.readline() == "good\n"
+
+
+@pytest.mark.parametrize("failure", [refused(404, "NOT_FOUND"), b""], ids=["404", "cut"])
+def test_where_the_first_answer_fails_nothing_is_started(watching, changing, failure):
+    changing.failing = failure
+    process = watching("touch", "started")
+    assert process.wait(SECONDS) in (3, 4)
+    assert not os.path.exists("started")
+
+
+def test_with_a_fallback_it_starts_in_an_outage_and_is_not_restarted_by_its_end(watching, changing, home):
+    watching.flags = ["--fallback", str(home / "sealed")]
+    key = {"SECRETSVC_FALLBACK_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}
+    assert watching("true", **key).wait(SECONDS) == 0
+    changing.failing = refused(500, "INTERNAL")
+    process = watching(*python(SAY.format(60)), **key)
+    assert process.stdout.readline() == "first\n"
+    changing.failing, before = None, len(changing.asked)
+    until(lambda: len(changing.asked) > before + 6)
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+
+
+def test_the_end_of_a_grant_removes_the_fallback_while_the_command_goes_on(watching, changing, home):
+    watching.flags = ["--fallback", str(home / "sealed")]
+    process = watching(
+        *python(SAY.format(60)), SECRETSVC_FALLBACK_KEY="AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    )
+    assert process.stdout.readline() == "first\n"
+    assert (home / "sealed").exists()
+    changing.failing = refused(403, "FORBIDDEN")
+    until(lambda: not (home / "sealed").exists())
+    assert process.poll() is None

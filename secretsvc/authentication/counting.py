@@ -1,0 +1,101 @@
+"""How often each identity asks (contract 1, `RATE_LIMIT`), also while the storage of the counts is away."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from limits import RateLimitItem
+from limits.errors import ConfigurationError, StorageError
+from limits.storage import MemoryStorage, Storage, storage_from_string
+from limits.strategies import FixedWindowRateLimiter
+
+from secretsvc.kernel.actors import Principal
+from secretsvc.kernel.errors import RateLimited
+
+log = logging.getLogger(__name__)
+
+#: A request waits so long for the storage, at most.
+SECONDS = 0.1
+#: So long the storage is not asked after it has failed; then one request asks it again.
+PAUSE_SECONDS = 5.0
+
+
+class Counter:
+    """Counts requests in a storage, and in this process by itself while that cannot be had."""
+
+    def __init__(self, uri: str) -> None:
+        """Raises `limits.errors.ConfigurationError` for a storage that is not known."""
+        self._shared = FixedWindowRateLimiter(_storage(uri))
+        self._own = FixedWindowRateLimiter(MemoryStorage())
+        self._turning = threading.Lock()
+        self._asks_at = 0.0
+        self._is_away = False
+
+    def count(self, rate: RateLimitItem, principal: Principal) -> None:
+        """Counts one request. Raises `RateLimited` for one too many."""
+        whose = (principal.kind, principal.subject)
+        if self._may_ask():
+            try:
+                _count(self._shared, rate, *whose)
+            except StorageError as error:
+                self._turn(is_away=True, cause=error)
+            else:
+                self._turn(is_away=False)
+                return
+        _count(self._own, rate, *whose)
+
+    def check(self) -> bool:
+        """Whether the storage answers; asks it."""
+        with suppress(StorageError):
+            return bool(self._shared.storage.check())
+        return False
+
+    def _may_ask(self) -> bool:
+        """While it is away one request asks at a time, so that no others wait for it."""
+        if not self._is_away:
+            return True
+        with self._turning:
+            if time.monotonic() < self._asks_at:
+                return False
+            self._asks_at = time.monotonic() + PAUSE_SECONDS
+            return True
+
+    def _turn(self, *, is_away: bool, cause: StorageError | None = None) -> None:
+        if not is_away and not self._is_away:
+            return
+        with self._turning:
+            before, self._is_away = self._is_away, is_away
+            self._asks_at = time.monotonic() + PAUSE_SECONDS
+        if is_away and not before:
+            name = type(cause.storage_error).__name__ if cause else ""
+            log.warning("the rate limit's storage is away (%s): this process counts by itself", name)
+        elif before and not is_away:
+            log.warning("the rate limit's storage is back")
+
+
+def _count(limiter: FixedWindowRateLimiter, rate: RateLimitItem, *whose: str) -> None:
+    if not limiter.hit(rate, *whose):
+        window = limiter.get_window_stats(rate, *whose)
+        raise RateLimited(max(1, math.ceil(window.reset_time - time.time())))
+
+
+def _storage(uri: str) -> Storage:
+    options: dict[str, Any] = {}
+    if uri.startswith("redis"):
+        try:
+            from redis.backoff import NoBackoff
+            from redis.retry import Retry
+        except ImportError as error:
+            raise ConfigurationError("the package redis is missing") from error
+        limit = {"socket_timeout": SECONDS, "socket_connect_timeout": SECONDS}
+        # Its own tries again would each wait as long.
+        options = {**limit, "retry": Retry(NoBackoff(), 0)}
+    found = storage_from_string(uri, wrap_exceptions=True, **options)
+    if not isinstance(found, Storage):
+        raise ConfigurationError("a storage for asynchronous programs")
+    return found

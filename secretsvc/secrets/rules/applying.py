@@ -1,0 +1,167 @@
+"""The rows of a write: the next revision of the environment, new versions, what secrets become by them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from sqlalchemy import bindparam, update
+from sqlalchemy.exc import DBAPIError
+
+from secretsvc.db.statements import insert_many, update_many
+from secretsvc.db.violations import violation
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import Envelope
+from secretsvc.projects.rules import Environment
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.bounds import check_capacity
+from secretsvc.secrets.rules.known import UNDELETED_COUNT, Known, secret_ids
+from secretsvc.secrets.rules.planning import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    Change,
+    Plan,
+    growth_of,
+)
+from secretsvc.secrets.rules.sealing import MAY_SEAL, Plain, doubt, seal
+from secretsvc.tables.projects import environment
+
+
+class LostRace(Exception):
+    """A writer that did not wait for the lock was quicker."""
+
+
+def apply(
+    call: Call,
+    environment: Environment,
+    plan: Plan,
+    changes: list[Change],
+    described: Iterable[str],
+    known: Mapping[str, Known],
+) -> None:
+    """Takes the next revision and writes what the plan holds, in a fixed number of statements.
+
+    Of `described` only the description changes. Raises `LostRace` and `PayloadTooLarge`.
+    """
+    try:
+        envelopes = _sealed(call, environment, plan, changes) if changes else {}
+        _advance(call, environment, growth_of(changes), seals=bool(envelopes))
+        ids = {key: one.id for key, one in known.items()}
+        new = [change for change in changes if change.key not in ids]
+        if new:
+            ids |= _insert_secrets(call, environment, plan, new)
+        if changes:
+            versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
+            insert_many(call.connection, secret_version, versions)
+        updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
+        updates += [_described_row(plan, known[key]) for key in described]
+        if updates:
+            # Of a key that is removed the description was not always read.
+            update_many(call.connection, secret, updates, kept=("description", "deleted"))
+    except DBAPIError as error:
+        if violation(error) is None:
+            raise
+        raise LostRace from None
+
+
+def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
+    """The envelopes of a write by their key; nothing is removed by one."""
+    kept = [change for change in changes if change.kind != REMOVED]
+    plain = [Plain(environment.id, one.key, one.version, plan.values[one.key]) for one in kept]
+    return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
+
+
+def _advance(call: Call, environment: Environment, growth: int, *, seals: bool) -> None:
+    """Takes the next revision; by the same statement asks whether the key may seal, and counts what grows."""
+    parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
+    if seals:
+        parameters["active_kid"] = call.ring.active_kid
+    moved = call.connection.execute(_ADVANCE[seals, growth > 0], parameters).first()
+    if moved is None:
+        if seals:
+            # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
+            doubt(call)
+        raise LostRace
+    if growth > 0:
+        check_capacity(call, moved.undeleted + growth)
+
+
+def _insert_secrets(
+    call: Call, environment: Environment, plan: Plan, new: Collection[Change]
+) -> dict[str, int]:
+    rows = [
+        {
+            "environment_id": environment.id,
+            "key": change.key,
+            "description": plan.descriptions.get(change.key),
+            "version": change.version,
+            "deleted": False,
+            "created_at": call.now,
+            "updated_at": call.now,
+        }
+        for change in new
+    ]
+    insert_many(call.connection, secret, rows)
+    return secret_ids(call, environment.id, [change.key for change in new])
+
+
+def _version_row(
+    call: Call,
+    environment: Environment,
+    plan: Plan,
+    change: Change,
+    ids: Mapping[str, int],
+    envelopes: Mapping[str, Envelope],
+) -> dict[str, object]:
+    envelope, kid = envelopes.get(change.key, (None, None))
+    return {
+        "secret_id": ids[change.key],
+        "version": change.version,
+        "rev": environment.rev + 1,
+        "envelope": envelope,
+        "kid": kid,
+        "created_at": call.now,
+        "created_by": call.actor.identity_id,
+        **plan.origin_columns(change.key),
+    }
+
+
+def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, object]:
+    before = known[change.key]
+    # Whoever comes back was not there before.
+    kept = before.description if change.kind == CHANGED else None
+    return {
+        "id": before.id,
+        "version": change.version,
+        "deleted": change.kind == REMOVED,
+        "description": plan.descriptions.get(change.key, kept),
+        "created_at": call.now if change.kind == ADDED else before.created_at,
+        "updated_at": call.now,
+    }
+
+
+def _described_row(plan: Plan, before: Known) -> dict[str, object]:
+    """All as it was but for the description: the time of the last change is that of the version."""
+    return {
+        "id": before.id,
+        "version": before.version,
+        "deleted": before.deleted,
+        "description": plan.descriptions[before.key],
+        "created_at": before.created_at,
+        "updated_at": before.updated_at,
+    }
+
+
+_NEXT = (
+    update(environment)
+    .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
+    .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
+)
+_NEXT_SEALING = _NEXT.where(MAY_SEAL)
+_UNDELETED = UNDELETED_COUNT.scalar_subquery().label("undeleted")
+#: By whether values are sealed, and whether there will be more of them.
+_ADVANCE = {
+    (False, False): _NEXT.returning(environment.c.rev),
+    (True, False): _NEXT_SEALING.returning(environment.c.rev),
+    (True, True): _NEXT_SEALING.returning(_UNDELETED),
+}

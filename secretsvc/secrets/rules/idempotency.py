@@ -1,0 +1,95 @@
+"""Writes that a client may send again: the first success is the answer to all (contract 8.2).
+
+Both functions are called under the lock of the environment, so that a second request waits for the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, and_, delete, insert, select, tuple_
+
+from secretsvc.kernel.call import Call, Once
+from secretsvc.kernel.errors import Conflict, UnknownKid
+from secretsvc.secrets.models import idempotent_write as kept
+from secretsvc.secrets.rules.changes import changes_of_revisions
+from secretsvc.secrets.rules.planning import Change
+
+KEPT_MS = 24 * 60 * 60 * 1000
+#: So many that are older go with each that comes.
+SWEPT = 100
+OTHER_INPUT = "This Idempotency-Key was used for other input."
+
+
+def first_success(call: Call, environment_id: UUID, action: str) -> tuple[int, list[Change]] | None:
+    """The revision and the changes of the write that was asked for before; None for the first.
+
+    Raises `Conflict` where the same key came with other input.
+    """
+    once = call.once
+    if once is None:
+        return None
+    is_fresh = kept.c.created_at > call.now - KEPT_MS
+    row = call.connection.execute(
+        select(kept).where(_is_it(call, environment_id, action, once), is_fresh)
+    ).first()
+    if row is None:
+        return None
+    if not _is_equal(call, once, row.kid, row.digest):
+        raise Conflict(OTHER_INPUT)
+    once.replayed = True
+    changes, _ = changes_of_revisions(call, environment_id, [row.rev] if row.made else [])
+    return row.rev, changes[row.rev]
+
+
+def keep_success(call: Call, environment_id: UUID, action: str, rev: int, *, made: bool) -> None:
+    """Keeps what the answer is to whoever asks again; `made` says whether the revision is the write's own."""
+    once = call.once
+    if once is None:
+        return
+    connection, kid = call.connection, call.ring.active_kid
+    connection.execute(delete(kept).where(_is_it(call, environment_id, action, once)))
+    _sweep(connection, call.now - KEPT_MS)
+    row: dict[str, Any] = {
+        "environment_id": environment_id,
+        "identity_id": call.actor.identity_id,
+        "action": action,
+        "key": once.key,
+        "digest": _digest(call, once, kid),
+        "kid": kid,
+        "rev": rev,
+        "made": made,
+        "created_at": call.now,
+    }
+    connection.execute(insert(kept).values(row))
+
+
+def _is_it(call: Call, environment_id: UUID, action: str, once: Once) -> Any:
+    return and_(
+        kept.c.environment_id == environment_id,
+        kept.c.identity_id == call.actor.identity_id,
+        kept.c.action == action,
+        kept.c.key == once.key,
+    )
+
+
+def _sweep(connection: Connection, until: int) -> None:
+    """Nobody waits for it: what another write sweeps is left to that."""
+    names = kept.primary_key.columns
+    old = select(*names).where(kept.c.created_at <= until).order_by(kept.c.created_at).limit(SWEPT)
+    connection.execute(delete(kept).where(tuple_(*names).in_(old.with_for_update(skip_locked=True))))
+
+
+def _is_equal(call: Call, once: Once, kid: str, digest: bytes) -> bool:
+    """Whether the input is that of the digest; of a master key that is gone nobody can tell."""
+    try:
+        return hmac.compare_digest(_digest(call, once, kid), digest)
+    except UnknownKid:
+        return False
+
+
+def _digest(call: Call, once: Once, kid: str) -> bytes:
+    return hmac.new(call.ring.subkey(b"idempotency", kid=kid), once.asked, hashlib.sha256).digest()

@@ -1,0 +1,215 @@
+"""A database that cannot be had is a 503, one that was lost at COMMIT a 500 that says so (contract 8.1)."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from contextlib import closing, contextmanager
+
+import psycopg
+import pytest
+from service import arrange
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+from vault import Vault
+
+from secretsvc.db import engine as engines
+from secretsvc.db.engine import make_engine
+from secretsvc.db.failures import answer_to
+from secretsvc.db.session import Session
+
+AWAY = "The database is not available at the moment."
+POSTGRESQL_ONLY = "SQLite has no server"
+
+
+def refused(answer):
+    """Whether it is the 503 of contract 8.1."""
+    assert answer.status_int == 503
+    assert answer.headers["Retry-After"] == "1"
+    assert (answer.json["code"], answer.json["message"]) == ("UNAVAILABLE", AWAY)
+
+
+@contextmanager
+def all_taken(service):
+    """All connections of the process are in use by others."""
+    pool = service.engine.pool
+    taken = [pool.connect() for _ in range(pool.size())]
+    try:
+        yield
+    finally:
+        for connection in taken:
+            connection.close()
+
+
+@pytest.mark.engine_neutral
+def test_where_nobody_listens_every_request_is_refused_and_pages_too(service):
+    away = service.restarted(**{"SQLALCHEMY.URL": "postgresql://secretsvc:hunter2@127.0.0.1:1/secretsvc"})
+    refused(away.user().get("/whoami", 503))
+    refused(away.user().post("/projects", {"slug": "a", "name": "A"}, 503))
+    page = away.user().app.get("/", headers={"Proxy-Access-Jwt-Assertion": away.user().token}, status=503)
+    assert page.headers["Retry-After"] == "1"
+    assert AWAY in page
+    assert "hunter2" not in page
+    assert away.nobody().get("/health").json["status"] == "ok"
+
+
+def test_a_database_file_that_is_not_there_is_a_503(service, tmp_path):
+    if service.engine.name != "sqlite":
+        pytest.skip("PostgreSQL has no file of ours")
+    away = service.restarted(**{"SQLALCHEMY.URL": f"sqlite:///{tmp_path}/absent/secretsvc.db"})
+    refused(away.user().get("/whoami", 503))
+
+
+def test_whoever_gets_no_connection_in_time_is_refused_and_served_when_there_is_one(make_service):
+    service = make_service(DATABASE_POOL_SIZE="2", DATABASE_TIMEOUT="1")
+    admin = service.user()
+    admin.get("/whoami")
+    with all_taken(service):
+        began = time.monotonic()
+        refused(admin.get("/whoami", 503))
+        assert 0.9 < time.monotonic() - began < 4
+    admin.get("/whoami")
+
+
+def test_whoever_waits_less_than_that_is_served(make_service):
+    service = make_service(DATABASE_POOL_SIZE="1", DATABASE_TIMEOUT="10")
+    admin = service.user()
+    admin.get("/whoami")
+    found = []
+    with all_taken(service):
+        waiting = threading.Thread(target=lambda: found.append(admin.get("/whoami")))
+        waiting.start()
+        time.sleep(0.2)
+        assert not found
+    waiting.join()
+    assert found[0].status_int == 200
+
+
+def test_one_connection_is_enough_for_every_kind_of_request(make_service):
+    service = make_service(DATABASE_POOL_SIZE="1", DATABASE_TIMEOUT="1", LAST_SEEN_RESOLUTION="0")
+    prod = Vault(arrange(service, "shop", "prod"))
+    prod.set(A="1")
+    prod.get("secrets/A")
+    prod.values()
+    prod.get("secrets?rev=0")
+    prod.rename("A", "B")
+    eve = service.user("eve@example.com")
+    eve.get(f"{prod.base}/secrets", 404)
+    eve.get("/audit", 403)
+    for path in ("/", "/projects/shop", "/projects/shop/environments/prod"):
+        service.user().app.get(path, headers={"Proxy-Access-Jwt-Assertion": prod.client.token})
+
+
+@pytest.mark.parametrize("setting", ["DATABASE_POOL_SIZE", "DATABASE_TIMEOUT"])
+@pytest.mark.parametrize("value", ["0", "-1", "many"])
+@pytest.mark.engine_neutral
+def test_malformed_settings_of_the_pool_are_told(make_service, setting, value):
+    service = make_service(**{setting: value})
+    assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
+
+
+def test_what_the_url_says_to_the_driver_holds(service):
+    if service.engine.name == "sqlite":
+        pytest.skip(POSTGRESQL_ONLY)
+    mark = "&" if "?" in service.url else "?"
+    engine = make_engine(f"{service.url}{mark}options=-c%20statement_timeout%3D7s")
+    with engine.connect() as connection:
+        assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "7s"
+        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "0"
+    engine.dispose()
+    with service.engine.connect() as connection:
+        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "15s"
+
+
+def test_a_connection_that_is_lost_before_commit_is_a_503_and_nothing_was_done(service, monkeypatch):
+    if service.engine.name == "sqlite":
+        pytest.skip(POSTGRESQL_ONLY)
+    prod = Vault(arrange(service, "shop", "prod"))
+    commit = Session.commit
+
+    def lose(session):
+        _terminate(service, session)
+        session.connection(engines.Mode.WRITE).execute(text("SELECT 1"))
+        commit(session)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "commit", lose)
+        refused(prod.batch(503, set={"A": "1"}))
+    assert prod.values() == {}
+
+
+def test_a_connection_that_is_lost_at_commit_is_a_500_that_says_so(service, monkeypatch):
+    if service.engine.name == "sqlite":
+        pytest.skip(POSTGRESQL_ONLY)
+    prod = Vault(arrange(service, "shop", "prod"))
+    commit = Session.commit
+
+    def lose(session):
+        _terminate(service, session)
+        commit(session)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "commit", lose)
+        answer = prod.batch(500, set={"A": "1"})
+    assert answer.json["code"] == "INTERNAL"
+    assert "not known" in answer.json["hint"]
+    assert "Retry-After" not in answer.headers
+    prod.set(A="1")
+
+
+def test_a_server_that_only_reads_for_a_while_is_forgotten_when_it_writes_again(service):
+    if service.engine.name == "sqlite":
+        pytest.skip(POSTGRESQL_ONLY)
+    prod = Vault(arrange(service, "shop", "prod"))
+    name = service.engine.url.database
+    with closing(psycopg.connect(_plain(service), autocommit=True)) as other:
+        other.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        service.engine.dispose()
+        try:
+            refused(prod.batch(503, set={"A": "1"}))
+        finally:
+            other.execute("SET default_transaction_read_only = off")
+            other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+    prod.set(A="1")
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_away"),
+    [
+        (psycopg.OperationalError("connection refused"), True),
+        (psycopg.errors.AdminShutdown(), True),
+        (psycopg.errors.LockNotAvailable(), True),
+        (psycopg.errors.TooManyConnections(), True),
+        (psycopg.errors.QueryCanceled(), False),
+        (psycopg.errors.DiskFull(), False),
+        (psycopg.errors.UniqueViolation(), False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
+)
+@pytest.mark.engine_neutral
+def test_only_a_database_that_cannot_be_had_is_away(cause, is_away):
+    assert (answer_to(OperationalError("", {}, cause)) is not None) is is_away
+
+
+@pytest.mark.engine_neutral
+def test_of_sqlite_a_file_that_is_busy_is_away_and_a_wrong_statement_is_not(tmp_path):
+    holder, other = (sqlite3.connect(tmp_path / "one.db", timeout=0) for _ in range(2))
+    holder.execute("BEGIN IMMEDIATE")
+    for statement, is_away in (("BEGIN IMMEDIATE", True), ("NONSENSE", False)):
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            other.execute(statement)
+        assert (answer_to(OperationalError("", {}, caught.value)) is not None) is is_away
+    holder.close()
+    other.close()
+
+
+def _terminate(service, session):
+    """Ends the session's connection at the server."""
+    driver = session.connection(engines.Mode.WRITE).connection.dbapi_connection
+    with closing(psycopg.connect(_plain(service), autocommit=True)) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (driver.info.backend_pid,))
+
+
+def _plain(service):
+    return service.url.replace("postgresql+psycopg://", "postgresql://")

@@ -1,0 +1,100 @@
+"""While the storage of the counts is away, each process counts by itself, and nobody waits for it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+from limits.storage import MemoryStorage
+
+from secretsvc.authentication import counting
+
+pytestmark = pytest.mark.engine_neutral
+
+
+class Distant(MemoryStorage):
+    """A storage that is away whenever a test wants it."""
+
+    STORAGE_SCHEME = ["distant"]
+    is_away = False
+    seconds = 0.0
+    asked = 0
+
+    @property
+    def base_exceptions(self):
+        return ConnectionError
+
+    def incr(self, *arguments, **options):
+        Distant.asked += 1
+        if Distant.is_away:
+            time.sleep(Distant.seconds)
+            raise ConnectionError("hunter2")
+        return super().incr(*arguments, **options)
+
+    def check(self):
+        if Distant.is_away:
+            raise ConnectionError("hunter2")
+        return True
+
+
+@pytest.fixture
+def distant(monkeypatch):
+    for name, value in (("is_away", False), ("seconds", 0.0), ("asked", 0)):
+        monkeypatch.setattr(Distant, name, value)
+    return Distant
+
+
+def test_a_storage_that_is_away_refuses_nobody_and_the_limit_holds(make_service, distant, caplog):
+    ada = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE="distant://").user("ada@example.com")
+    ada.get("/projects")
+    distant.is_away = True
+    with caplog.at_level(logging.WARNING, "secretsvc.authentication.counting"):
+        for _ in range(3):
+            ada.get("/projects")
+        ada.get("/projects", 429)
+    told = [record.getMessage() for record in caplog.records if "storage" in record.getMessage()]
+    assert told == ["the rate limit's storage is away (ConnectionError): this process counts by itself"]
+
+
+def test_it_is_asked_once_in_a_pause_and_used_again_when_it_is_back(
+    make_service, distant, monkeypatch, caplog
+):
+    ada = make_service(RATE_LIMIT="100/day", RATE_LIMIT_STORAGE="distant://").user("ada@example.com")
+    distant.is_away = True
+    with caplog.at_level(logging.WARNING, "secretsvc.authentication.counting"):
+        for _ in range(5):
+            ada.get("/projects")
+        assert distant.asked == 1
+        monkeypatch.setattr(counting, "PAUSE_SECONDS", 0.0)
+        distant.is_away = False
+        monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + 10)
+        for _ in range(3):
+            ada.get("/projects")
+    assert distant.asked == 4
+    assert [record.getMessage() for record in caplog.records][-1] == "the rate limit's storage is back"
+
+
+def test_a_storage_that_hangs_delays_one_request(make_service, distant):
+    ada = make_service(RATE_LIMIT="100/day", RATE_LIMIT_STORAGE="distant://").user("ada@example.com")
+    ada.get("/projects")
+    distant.is_away, distant.seconds = True, 0.3
+    ada.get("/projects")
+    began = time.monotonic()
+    ada.get("/projects")
+    assert time.monotonic() - began < 0.25
+
+
+def test_readiness_asks_it(make_service, distant):
+    authenticator = make_service(
+        RATE_LIMIT="3/day", RATE_LIMIT_STORAGE="distant://"
+    ).app.registry.authenticator
+    assert authenticator.is_counting()
+    distant.is_away = True
+    assert not authenticator.is_counting()
+
+
+@pytest.mark.parametrize("uri", ["nonsense://", "nonsense", "redis+nonsense://localhost"])
+def test_a_storage_that_is_not_known_is_told(make_service, uri):
+    service = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE=uri)
+    assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
