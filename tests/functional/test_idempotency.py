@@ -132,8 +132,14 @@ def test_it_is_judged_after_authorization(service, prod):
     Vault(ada).post("batch", WRITES["batch"], 404, headers={"Idempotency-Key": "not valid"})
 
 
-@pytest.mark.parametrize("key", ["", " ", "a b", "ä", "x" * 65, "a,b", "a/b", "a\u00a0"])
-@each_write
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize(
+    ("verb", "key"),
+    [
+        *(("batch", key) for key in ("", " ", "a b", "ä", "x" * 65, "a,b", "a/b")),
+        *((verb, "a b") for verb in WRITES),
+    ],
+)
 def test_a_malformed_key_is_a_400(service, prod, verb, key):
     before = states(service, prod)[:2]
     answer = prod.post(verb, WRITES[verb], 400, headers={"Idempotency-Key": key})
