@@ -144,7 +144,7 @@ def init(directory: Path) -> None:
 
     \b
     Example:
-      secretsvc-server init /etc/secretsvc
+      secretsvc-server init /var/lib/secretsvc
     """
     with _failing_plainly():
         ini, key = write_first_files(directory)
@@ -181,7 +181,8 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
             click.echo(f"Undoing {one.revision} loses {one.lost}.")
         if undone and not lose_data:
             raise click.ClickException("nothing was changed. After a backup, say so by --lose-data.")
-        migrating.downgrade(ini, down_to)
+        if undone:
+            migrating.downgrade(ini, down_to)
     click.echo(f"{len(undone)} migrations were undone.")
 
 

@@ -44,6 +44,8 @@ def undone_by(ini: str, revision: str) -> list[Undone]:
     add_branches(script, registry.models.branches)
     with read_transaction(registry.database.engine) as connection:
         found = heads(connection)
+    if not found:
+        return []
     try:
         steps = [*script.iterate_revisions(found, revision, select_for_downgrade=True)]
     except RevisionError as error:

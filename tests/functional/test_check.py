@@ -290,6 +290,14 @@ def test_a_clock_that_is_behind_the_newest_record_fails(check, service, database
     assert "s ahead of this machine" in found["clock"][0][1]
 
 
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize("text", [f"[app:main\n{SESAME}\n", f"[app:other]\nuse = {SESAME}\n", SESAME])
+def test_a_file_that_is_no_ini_of_ours_is_said_without_its_lines(check, operator, text):
+    (operator.directory / "production.ini").write_text(text)
+    code, found = check()
+    assert (code, levels(found)) == (1, {"ini": "fail"})
+
+
 @given(word=st.text("AB_", min_size=2, max_size=8), at=st.integers(0, 7), letter=st.sampled_from("ABC"))
 def test_one_edit_is_a_letter_more_less_other_or_two_swapped(word, at, letter):
     at %= len(word)

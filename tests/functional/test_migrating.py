@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 from databases import ROOT
+from plugins import SOURCE, alembic_config, install
 from rotation import Forks, Operator, fill
 from service import MASTER_KEY, arrange
 from sqlalchemy import inspect, text
@@ -101,6 +105,17 @@ def test_a_revision_that_is_not_there_is_said_in_one_line(run, database_url, tar
     assert revision(database_url) == [REVISION]
 
 
+def test_of_an_empty_database_nothing_is_undone(run, empty_url):
+    done = run(empty_url, "migrate", "production.ini", "--down-to", BELOW, "--lose-data")
+    assert (done.returncode, done.stdout) == (0, "0 migrations were undone.\n")
+
+
+def test_a_schema_that_is_newer_than_the_release_is_left_alone(run, service, database_url):
+    service.execute("UPDATE alembic_version SET version_num = '0099'")
+    done = run(database_url, "migrate", "production.ini")
+    assert (done.returncode, done.stderr) == (1, "Error: Can't locate revision identified by '0099'\n")
+
+
 @pytest.mark.engine_neutral
 def test_the_flag_by_itself_is_wrong_use(run, empty_url):
     assert run(empty_url, "migrate", "production.ini", "--lose-data").returncode == 2
@@ -129,6 +144,29 @@ def test_a_second_migration_waits_for_the_end_of_the_first(engine, empty_url, ca
     waiting.join()
     other.dispose()
     assert caplog.text.count("another migration of this database is under way") == 1
+
+
+def test_a_migration_that_was_killed_lets_the_next_one_in(engine, empty_url):
+    code = (
+        "import sys; from secretsvc.db import alone, engine\n"
+        "with alone.migrating_alone(engine.make_engine(sys.argv[1])):\n print('in', flush=True); input()"
+    )
+    command = [sys.executable, "-c", code, empty_url]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": ROOT}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout.readline() == b"in\n"
+        process.kill()
+    with migrating_alone(engine):
+        pass
+
+
+def test_the_branches_of_plugins_are_migrated_too(engine, empty_url, tmp_path):
+    path = str(install(SOURCE, tmp_path / "plugin"))
+    operator = Operator(tmp_path, empty_url)
+    alembic_config(tmp_path, "acme_notes")
+    done = operator.run("migrate", "plugin.ini", PYTHONPATH=os.pathsep.join([str(ROOT), path]))
+    assert (done.returncode, done.stdout) == (0, f"The schema is at {REVISION}, a001.\n"), done.stderr
+    assert "acme_note" in inspect(engine).get_table_names()
 
 
 def test_a_migration_that_failed_lets_the_next_one_in(engine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 from collections.abc import Iterator
 
 from pyramid.paster import get_appsettings
@@ -14,7 +15,7 @@ from secretsvc.deployment.checks.configuration import (
     check_settings,
 )
 from secretsvc.deployment.checks.database import check_database
-from secretsvc.deployment.checks.findings import Finding
+from secretsvc.deployment.checks.findings import Finding, fail
 from secretsvc.deployment.checks.names import check_names
 
 
@@ -23,7 +24,14 @@ def check_deployment(ini: str) -> Iterator[Finding]:
 
     It changes nothing. Raises `ConfigurationError` where a plugin does not fit.
     """
-    registry = secretsvc.assemble(get_appsettings(ini)).registry
+    try:
+        own = get_appsettings(ini)
+    except (configparser.Error, LookupError, ValueError) as error:
+        # Its text may quote a line of the file.
+        advice = "compare it with the sample that secretsvc-server init writes"
+        yield fail("ini", f"{type(error).__name__}: no ini file with a section [app:main]: {advice}")
+        return
+    registry = secretsvc.assemble(own).registry
     settings = registry.service_settings
     yield from check_names(settings)
     yield from check_settings(settings)

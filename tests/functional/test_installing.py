@@ -1,0 +1,62 @@
+"""The roles of docs/operations/installing.md: one migrates, the other serves and owns nothing."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+
+import psycopg
+import pytest
+from rotation import Operator, fill
+from service import MASTER_KEY, arrange
+from sqlalchemy.engine import make_url
+
+from secretsvc.commands import main
+
+PAGE = (Path(__file__).parents[2] / "docs" / "operations" / "installing.md").read_text("utf-8")
+
+
+@pytest.fixture
+def roles(postgresql_databases):
+    """The URLs of the owner and of the service, made by the statements of the page."""
+    server = postgresql_databases.server
+    name = f"secretsvc_{secrets.token_hex(4)}"
+    (block,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    statements = re.sub(r"\bsecretsvc\b", name, block.replace("secretsvc_owner", f"{name}_owner")).split(
+        ";\n"
+    )
+    made = make_url(server.replace("postgresql:", "postgresql+psycopg:")).set(database=name)
+    with psycopg.connect(server, autocommit=True) as connection:
+        for statement in statements[:3]:
+            connection.execute(statement)
+    with psycopg.connect(server, dbname=name, autocommit=True) as connection:
+        for statement in filter(str.strip, statements[3:]):
+            connection.execute(statement)
+    urls = [made.set(username=f"{name}_owner", password="one"), made.set(username=name, password="another")]
+    yield [url.render_as_string(hide_password=False) for url in urls]
+    postgresql_databases.drop(urls[0].render_as_string())
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_the_documented_roles_migrate_and_serve(roles, tmp_path, make_service, issuer):
+    owner, server = roles
+    assert Operator(tmp_path / "owner", owner).run("migrate", "production.ini").returncode == 0
+    done = Operator(tmp_path / "server", server).run(
+        "check", "production.ini", MASTER_KEY=MASTER_KEY, **issuer.environment()
+    )
+    told = "ok    rights     the role has what it needs, over sequences too, and does not own the audit log"
+    assert told in done.stdout.splitlines()
+    fill(arrange(make_service(DATABASE_URL=server)))
+    refused = Operator(tmp_path / "server", server).run(
+        "migrate", "production.ini", "--down-to", "base", "--lose-data"
+    )
+    assert refused.returncode == 1
+    assert "insufficient privilege" in refused.stderr
+
+
+def test_the_page_says_what_each_check_is_and_names_every_command():
+    rows = re.findall(r"^\| `([a-z ]+)` \|", PAGE, re.MULTILINE)
+    checks = "ini, names, settings, files, key, key source, database, durability, schema, triggers, rights"
+    assert rows == [*checks.split(", "), "clock", "adoption"]
+    assert {"init", "migrate", "check"} <= set(main.commands)
