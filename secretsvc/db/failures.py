@@ -16,13 +16,13 @@ UNKNOWN_OUTCOME = (
     "Whether it was done is not known. Read what it was to change, or send it again with the same"
     " Idempotency-Key where it had one."
 )
-#: SQLSTATEs of a server that cannot be had: it only reads, has ended an idle transaction, has too many
-#: connections, a lock that was not free in time, or is shutting down or starting up.
+#: SQLSTATEs of a server that cannot be had: it only reads, has ended an idle transaction, has no room on its
+#: disk, too many connections, a lock that was not free in time, or is shutting down or starting up.
 _READ_ONLY, _CONNECTION = "25006", "08"
-_AWAY = frozenset({_READ_ONLY, "25P03", "53300", "55P03", "57P01", "57P02", "57P03"})
+_AWAY = frozenset({_READ_ONLY, "25P03", "53100", "53300", "55P03", "57P01", "57P02", "57P03"})
 #: Those of a connection that never gets well, though it answers.
 _ENDING = frozenset({_READ_ONLY, "57P01", "57P02", "57P03"})
-_SQLITE_AWAY = ("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_LOCKED", "SQLITE_READONLY")
+_SQLITE_AWAY = ("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_LOCKED", "SQLITE_READONLY")
 
 
 class WriteLockTimeout(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -14,11 +15,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from vault import Vault
 
+from secretsvc.authorization.rules import admission
 from secretsvc.db import engine as engines
 from secretsvc.db.engine import make_engine
 from secretsvc.db.failures import answer_to, committing
 from secretsvc.db.session import Session
 from secretsvc.kernel.errors import Internal
+from secretsvc.kernel.throttle import Throttle
 
 AWAY = "The database is not available at the moment."
 POSTGRESQL_ONLY = "SQLite has no server"
@@ -159,6 +162,46 @@ def test_a_connection_that_is_lost_at_commit_is_a_500_that_says_so(service, monk
     prod.set(A="1")
 
 
+@contextmanager
+def nothing_is_written(service, monkeypatch):
+    """As on a full disk, or a standby: what is there can be read."""
+    if service.engine.name == "sqlite":
+        with monkeypatch.context() as patch:
+            patch.setattr(engines, "SQLITE_PRAGMAS", (*engines.SQLITE_PRAGMAS, "PRAGMA query_only=ON"))
+            service.engine.dispose()
+            yield
+        service.engine.dispose()
+        return
+    name = service.engine.url.database
+    with closing(psycopg.connect(_plain(service), autocommit=True)) as other:
+        other.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        service.engine.dispose()
+        try:
+            yield
+        finally:
+            other.execute("SET default_transaction_read_only = off")
+            other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+
+
+def test_names_are_read_while_nothing_can_be_written_and_values_are_not(make_service, monkeypatch, caplog):
+    service = make_service(LAST_SEEN_RESOLUTION="0")
+    prod = Vault(arrange(service, "shop", "prod"))
+    prod.set(A="1")
+    service.user("eve@example.com").get("/whoami")
+    monkeypatch.setattr(admission, "_told", Throttle())
+    with nothing_is_written(service, monkeypatch), caplog.at_level(logging.WARNING, admission.__name__):
+        for path in ("/whoami", "/projects", f"{prod.base}/secrets", f"{prod.base}/secrets/A/versions"):
+            prod.client.get(path)
+        service.user("eve@example.com").get(f"{prod.base}/secrets", 404)
+        refused(prod.get("secrets/A", 503))
+        refused(prod.get("secrets:export", 503))
+        refused(prod.batch(503, set={"A": "2"}))
+        refused(service.user("new@example.com").get("/whoami", 503))
+    assert len([one for one in caplog.records if one.name == admission.__name__]) == 1
+    assert prod.values() == {"A": "1"}
+    prod.set(A="2")
+
+
 def test_a_server_that_only_reads_for_a_while_is_forgotten_when_it_writes_again(service):
     if service.engine.name == "sqlite":
         pytest.skip(POSTGRESQL_ONLY)
@@ -251,7 +294,7 @@ def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
         (psycopg.errors.LockNotAvailable(), True),
         (psycopg.errors.TooManyConnections(), True),
         (psycopg.errors.QueryCanceled(), False),
-        (psycopg.errors.DiskFull(), False),
+        (psycopg.errors.DiskFull(), True),
         (psycopg.errors.UniqueViolation(), False),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),

@@ -6,6 +6,7 @@ caller who is then denied must still be found by whoever wants to grant somethin
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from secretsvc.authorization.rules.snapshot import (
     load_standing,
 )
 from secretsvc.db.engine import Mode, write_transaction
+from secretsvc.db.failures import WriteLockTimeout, answer_to
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
@@ -28,9 +30,13 @@ from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, Held
 from secretsvc.kernel.errors import Internal, NoAdminsConfigured, Unauthenticated
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.throttle import Throttle
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
+
+log = logging.getLogger(__name__)
+_told = Throttle()
 
 
 def is_bootstrap_admin(settings: Settings, principal: Principal) -> bool:
@@ -41,6 +47,14 @@ def is_bootstrap_admin(settings: Settings, principal: Principal) -> bool:
 def with_bootstrap_grant(grants: tuple[HeldGrant, ...]) -> tuple[HeldGrant, ...]:
     """The grants of a bootstrap admin, who is an admin also before there is a row that says so."""
     return grants if has_own_global_admin(grants) else (ADMIN_EVERYWHERE, *grants)
+
+
+def _tell(error: DBAPIError | WriteLockTimeout) -> None:
+    """Logs that a visit was not written down, at most once a minute for each cause."""
+    cause = type(getattr(error, "orig", None) or error).__name__
+    before = _told.passes(cause)
+    if before is not None:
+        log.warning("last_seen_at was not written (%s), %d times since the last line", cause, before)
 
 
 class Admission:
@@ -70,9 +84,16 @@ class Admission:
         if self._is_due(standing, is_bootstrap, now):
             # Given back first: were each request to hold two, those at once could all wait for a second.
             self.session.restart()
-            with write_transaction(self.session.engine) as connection:
-                self._create_or_touch(connection, principal, standing.identity, is_bootstrap, now, request_id)
-                self._touch_token(connection, token, now)
+            try:
+                with write_transaction(self.session.engine) as connection:
+                    known = standing.identity
+                    self._create_or_touch(connection, principal, known, is_bootstrap, now, request_id)
+                    self._touch_token(connection, token, now)
+            except (DBAPIError, WriteLockTimeout) as error:
+                # Names may be read while nothing can be written; a first visit has to be.
+                if standing.identity is None or answer_to(error) is None:
+                    raise
+                _tell(error)
             standing = self._standing(proven, now)
         known = standing.identity
         if known is None:
