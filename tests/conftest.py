@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A machine that is busy is slow, and that is no finding.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 # Chameleon reads this when it is imported. A page compiled once is there for every application of every run:
 # to compile one takes a hundred times as long as to draw it.

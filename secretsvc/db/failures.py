@@ -22,7 +22,7 @@ _READ_ONLY, _CONNECTION = "25006", "08"
 _AWAY = frozenset({_READ_ONLY, "25P03", "53100", "53300", "55P03", "57P01", "57P02", "57P03"})
 #: Those of a connection that never gets well, though it answers.
 _ENDING = frozenset({_READ_ONLY, "57P01", "57P02", "57P03"})
-_SQLITE_AWAY = ("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_LOCKED", "SQLITE_READONLY")
+_SQLITE_AWAY = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_LOCKED", "SQLITE_READONLY")
 
 
 class WriteLockTimeout(Exception):

@@ -58,13 +58,6 @@ def test_where_nobody_listens_every_request_is_refused_and_pages_too(service):
     assert away.nobody().get("/health").json["status"] == "ok"
 
 
-def test_a_database_file_that_is_not_there_is_a_503(service, tmp_path):
-    if service.engine.name != "sqlite":
-        pytest.skip("PostgreSQL has no file of ours")
-    away = service.restarted(**{"SQLALCHEMY.URL": f"sqlite:///{tmp_path}/absent/secretsvc.db"})
-    refused(away.user().get("/whoami", 503))
-
-
 def test_whoever_gets_no_connection_in_time_is_refused_and_served_when_there_is_one(make_service):
     service = make_service(DATABASE_POOL_SIZE="2", DATABASE_TIMEOUT="1")
     admin = service.user()
