@@ -163,6 +163,7 @@ def nothing_is_written(service, monkeypatch):
             patch.setattr(engines, "SQLITE_PRAGMAS", (*engines.SQLITE_PRAGMAS, "PRAGMA query_only=ON"))
             service.engine.dispose()
             yield
+        # Pragmas are of a connection.
         service.engine.dispose()
         return
     name = service.engine.url.database
@@ -193,39 +194,6 @@ def test_names_are_read_while_nothing_can_be_written_and_values_are_not(make_ser
     assert len([one for one in caplog.records if one.name == admission.__name__]) == 1
     assert prod.values() == {"A": "1"}
     prod.set(A="2")
-
-
-def test_a_server_that_only_reads_for_a_while_is_forgotten_when_it_writes_again(service):
-    if service.engine.name == "sqlite":
-        pytest.skip(POSTGRESQL_ONLY)
-    prod = Vault(arrange(service, "shop", "prod"))
-    name = service.engine.url.database
-    with closing(psycopg.connect(_plain(service), autocommit=True)) as other:
-        other.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
-        service.engine.dispose()
-        try:
-            refused(prod.batch(503, set={"A": "1"}))
-        finally:
-            other.execute("SET default_transaction_read_only = off")
-            other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
-    prod.set(A="1")
-
-
-def test_a_reveal_on_a_server_that_only_reads_is_a_503_as_nothing_was_done(service):
-    if service.engine.name == "sqlite":
-        pytest.skip(POSTGRESQL_ONLY)
-    prod = Vault(arrange(service, "shop", "prod"))
-    prod.set(A="1")
-    name = service.engine.url.database
-    with closing(psycopg.connect(_plain(service), autocommit=True)) as other:
-        other.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
-        service.engine.dispose()
-        try:
-            answer = prod.client.get(f"{prod.base}/secrets/A", 503)
-        finally:
-            other.execute("SET default_transaction_read_only = off")
-            other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
-    assert answer.status_int == 503, answer.json
 
 
 @pytest.mark.parametrize("what", ["project", "batch", "grant"])
