@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -41,8 +42,14 @@ def answer_schema(response: object) -> JsonSchema:
     Raises `ConfigurationError` with the name of a type that has none.
     """
     if isinstance(response, type) or get_origin(response) is not None:
-        return _of(response, {})
+        return _of_type(response)
     return described(response)
+
+
+@cache
+def _of_type(hint: Hashable) -> JsonSchema:
+    """Kept: each application of a process asks for the same."""
+    return _of(hint, {})
 
 
 def _of(hint: object, bound: Mapping[object, object]) -> JsonSchema:
