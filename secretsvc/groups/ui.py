@@ -82,4 +82,4 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(add_member, name="add-member", role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(remove_member, name="remove-member", role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
-    config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40)
+    config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40, icon="layers")

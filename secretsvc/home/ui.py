@@ -20,6 +20,7 @@ from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.shell import MAIN
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ANY_IDENTITY
@@ -88,4 +89,4 @@ def _ending_tokens(call: Call) -> list[EndingToken]:
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the page."""
     config.add_page(home, context=Root, template="secretsvc.home:templates/home.pt", role=ANY_IDENTITY)
-    config.add_navigation("Home", "/", order=10)
+    config.add_navigation("Home", "/", order=10, icon="house", section=MAIN)

@@ -41,4 +41,4 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(operations, name="keyring", role=Role.ADMIN, **page)
     config.add_form(rekey, name="rekey", role=Role.ADMIN, redraw=operations, **page)
     config.add_done("rekeyed", "Moved one page to the active key.")
-    config.add_navigation("Operations", "/admin/keyring", role=Role.ADMIN, order=70)
+    config.add_navigation("Operations", "/admin/keyring", role=Role.ADMIN, order=70, icon="activity")

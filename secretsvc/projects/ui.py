@@ -9,6 +9,7 @@ from secretsvc.projects.resources import Environment, Environments, Project, Pro
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, cursor_of, see_other
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.shell import MAIN
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE
 
@@ -95,13 +96,8 @@ def _declare_projects(config: ServiceConfigurator) -> None:
     config.add_page(project_settings, name="settings", role=VISIBLE, **settings)
     config.add_form(update_project, name="settings", role=Role.WRITER, redraw=project_settings, **settings)
     config.add_form(delete_project, name="delete", role=Role.ADMIN, redraw=project_settings, **settings)
-    config.add_navigation("Projects", "/projects", order=20)
-    config.add_tab("Environments", context=Project, role=VISIBLE, elsewhere=_environments_path, order=20)
-    config.add_tab("Settings", context=Project, name="settings", role=VISIBLE, order=50)
-
-
-def _environments_path(node: Project) -> str:
-    return f"{node.path(PAGES)}/environments"
+    config.add_navigation("Projects", "/projects", order=20, icon="box", section=MAIN)
+    config.add_tab("Settings", context=Project, name="settings", role=VISIBLE, order=50, icon="settings")
 
 
 def _declare_environments(config: ServiceConfigurator) -> None:

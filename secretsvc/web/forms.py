@@ -7,6 +7,7 @@ import hmac
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from multipart import MultipartError, MultipartParser, MultipartPart, parse_options_header
 from pyramid.request import Request
@@ -26,12 +27,20 @@ MAX_FIELDS = 10_000
 MAX_SHOWN = 100
 
 
+class Problem(NamedTuple):
+    """What is wrong with a form, in words; `field` is the id of the field that it is about."""
+
+    field: str | None
+    text: str
+
+
 class Form:
     """What a page's form holds: the text typed so far, and what was wrong with it."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self.values = dict(values or {})
         self.error: SecretsvcError | None = None
+        self._labels: dict[str, tuple[str, str]] = {}
         self._issues: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -46,6 +55,29 @@ class Form:
         """Notes why the form was not carried out."""
         self.error = error
         self._issues = {issue.path: issue.message for issue in error.issues}
+
+    def label(self, path: str, label: str, field: str | None = None) -> None:
+        """Says what people know a field by, where its name does not; `field` is its id, else its name is."""
+        self._labels[path] = label, field or path
+
+    @property
+    def headline(self) -> str:
+        """Why the form was not carried out."""
+        error = self.error
+        if isinstance(error, ValidationFailed) and error.issues:
+            return "Please correct the following:"
+        return error.message if error is not None else ""
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong, each with the label of its field; not more than a page shows."""
+        return [self._problem(issue) for issue in shown(self.error.issues if self.error else ())]
+
+    def _problem(self, issue: Issue) -> Problem:
+        named = issue.path in self._labels or issue.path in self.values
+        usual = issue.path.replace("_", " ").capitalize(), issue.path
+        label, field = self._labels.get(issue.path, usual)
+        return Problem(field if named else None, f"{label}: {issue.message}" if label else issue.message)
 
     def under(self, prefix: str) -> Iterator[tuple[str, str]]:
         """The fields whose names start with a prefix, each without it."""

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from pyramid.config import Configurator
 from pyramid.events import BeforeRender
+from pyramid.exceptions import ConfigurationError
 from pyramid.interfaces import IViewDeriverInfo
 from pyramid.viewderivers import VIEW
 
@@ -35,11 +36,12 @@ from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
+from secretsvc.web.place import place_view
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
-from secretsvc.web.shell import Link, Shell, Tab, macros
+from secretsvc.web.shell import ORGANISATION, SECTIONS, Link, Shell, Tab, macros
 from secretsvc.web.tree import PAGES, N, Node
 from secretsvc.web.views import ANY_IDENTITY, SAFE_METHODS
 
@@ -127,16 +129,26 @@ def _add(
 
 
 def add_navigation(
-    config: Configurator, label: str, path: str, *, role: Role | str = ANY_IDENTITY, order: int = 100
+    config: Configurator,
+    label: str,
+    path: str,
+    *,
+    role: Role | str = ANY_IDENTITY,
+    order: int = 100,
+    icon: str = "circle",
+    section: str = ORGANISATION,
 ) -> None:
     """Directive: an entry of the shell's navigation, for those who hold the role at global scope.
 
-    Entries stand in ascending `order`; the built-in ones are 10 to 70. Two of one path conflict.
+    Entries of a section, `main` or `organisation`, stand in ascending `order`; the built-in ones are 10 to
+    70. `icon` is a symbol of the sprite. Two of one path conflict.
     """
+    if section not in SECTIONS:
+        raise ConfigurationError(f"The navigation has no section {section!r}: name one of {SECTIONS}.")
     links = config.registry.navigation
 
     def register() -> None:
-        links.append(Link(order, label, path, role))
+        links.append(Link(order, label, path, role, icon, section))
         links.sort(key=lambda link: (link.order, link.label))
 
     declare(config, "navigation", path, register)
@@ -151,17 +163,18 @@ def add_tab(
     role: Role | str,
     elsewhere: Callable[[N], str] | None = None,
     order: int = 100,
+    icon: str = "circle",
 ) -> None:
     """Directive: one of the pages of a node, shown as a tab to those who hold the role there.
 
-    It is a view of the node, by its name, or, with `elsewhere`, a path made of the node. Two of one label
-    conflict.
+    The tabs of a project stand in the sidebar, with a symbol of the sprite. A tab is a view of the node, by
+    its name, or, with `elsewhere`, a path made of the node. Two of one label conflict.
     """
     node = config.maybe_dotted(context)
     tabs = config.registry.tabs[node]
 
     def register() -> None:
-        tabs.append(Tab(order, label, name, role, elsewhere))
+        tabs.append(Tab(order, label, name, role, elsewhere, icon))
         tabs.sort(key=lambda tab: (tab.order, tab.label))
 
     declare(config, "tab", label, register, within=node)
@@ -245,7 +258,8 @@ def _redrawn(redraw: View, context: Node, request: ServiceRequest, error: Secret
 def add_shell(event: BeforeRender) -> None:
     """Gives every template the shell: its macros, and what its page may ask of the request."""
     if event["renderer_name"].endswith(".pt"):
-        event["shell"], event["forms"] = macros("shell"), macros("forms")
+        for name in ("shell", "forms", "parts"):
+            event[name] = macros(name)
         # An error may come of the very address: its page says nothing of the node.
         event["ui"] = Shell(
             event["request"], None if "error" in event.rendering_val else event.get("context")
@@ -259,6 +273,7 @@ def includeme(config: Configurator) -> None:
     config.registry.tabs = defaultdict(list)
     config.include("pyramid_chameleon")
     config.include(".shell")
+    config.include(".place")
     config.add_directive("add_page", add_page)
     config.add_directive("add_form", add_form)
     config.add_directive("add_navigation", add_navigation)
@@ -266,5 +281,6 @@ def includeme(config: Configurator) -> None:
     config.add_view_deriver(page_view, under="INGRESS", over="secured_view")
     # Inside the renderer, to which it leaves nothing; what a redrawn page returns is drawn too.
     config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)
-    config.add_view_deriver(form_view, under="drawing_view", over=VIEW)
+    config.add_view_deriver(place_view, under="drawing_view", over=VIEW)
+    config.add_view_deriver(form_view, under="place_view", over=VIEW)
     config.add_subscriber(add_shell, BeforeRender)

@@ -16,6 +16,7 @@ from secretsvc.kernel.budget import PlaintextBudget
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError
+from secretsvc.kernel.place import Place
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.web.failures import Failure
@@ -86,6 +87,8 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     body_values: Values = cast(Values, None)
     #: What a page's form holds.
     form: Form = cast(Form, None)
+    #: The project that a page lies in.
+    place: Place | None = None
 
 
 def call_of(request: ServiceRequest) -> Call | None:

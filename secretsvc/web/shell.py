@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -11,7 +10,9 @@ from urllib.parse import urlencode
 from pyramid.config import Configurator
 from pyramid.renderers import get_renderer
 
-from secretsvc.kernel.authorization import GLOBAL, Address, Role, administered, decide, sees
+from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, administered, decide, sees
+from secretsvc.kernel.place import Place
+from secretsvc.web import moments, parts
 from secretsvc.web.declaring import declare
 from secretsvc.web.forms import CSRF_FIELD, Form, form_token, shown
 from secretsvc.web.query import parse_query
@@ -30,6 +31,8 @@ DONE = {
 }
 #: A mask tells nothing of the length of what it hides.
 MASK = "••••••••"
+#: The parts of the navigation, in the order in which they stand in the sidebar.
+MAIN, ORGANISATION = SECTIONS = ("main", "organisation")
 
 
 class Link(NamedTuple):
@@ -39,6 +42,8 @@ class Link(NamedTuple):
     label: str
     path: str
     role: Role | str
+    icon: str
+    section: str
 
 
 class ErrorLink(NamedTuple):
@@ -57,17 +62,18 @@ class Tab(NamedTuple):
     name: str
     role: Role | str
     elsewhere: Callable[..., str] | None
+    icon: str
 
 
 class Crumb(NamedTuple):
-    """A step on the way from the root; a node without a page of its own has no path."""
+    """A step on the way to what is shown."""
 
     label: str
-    path: str | None
+    path: str
 
 
 def macros(name: str) -> object:
-    """The macros of one of the shell's templates: `shell`, or `forms`."""
+    """The macros of one of the shell's templates: `shell`, `forms` or `parts`."""
     return get_renderer(f"secretsvc.web:templates/{name}.pt").implementation().macros
 
 
@@ -77,6 +83,10 @@ class Shell:
     token_field = CSRF_FIELD
     mask = MASK
     shown = staticmethod(shown)
+    time = staticmethod(moments.exact)
+    iso = staticmethod(moments.iso)
+    initials = staticmethod(parts.initials)
+    count = staticmethod(parts.count)
 
     def __init__(self, request: ServiceRequest, context: object) -> None:
         self.request = request
@@ -84,6 +94,12 @@ class Shell:
         #: None on the error page of a request that nobody was proven to have sent.
         self.call = request.call
         self._admitted = call_of(request) is not None
+
+    @property
+    def view_name(self) -> str:
+        """The name of the page's view below its node, "" for the node's own."""
+        name: str = self.request.view_name if self.context is not None else ""
+        return name
 
     @property
     def form(self) -> Form:
@@ -96,45 +112,76 @@ class Shell:
         return form_token(self.call.ring, self.call.actor, self.call.now)
 
     @property
-    def navigation(self) -> Iterator[Link]:
-        """The entries that the caller may follow."""
+    def place(self) -> Place | None:
+        """The project that the page lies in; the page of an error tells of none."""
+        return self.request.place if self.context is not None else None
+
+    @property
+    def environment_slug(self) -> str | None:
+        """The environment that the page lies in."""
+        return self.context.address.environment if self.context is not None else None
+
+    def navigation(self, section: str) -> list[Link]:
+        """The entries of a section that the caller may follow."""
         if not self._admitted:
-            return iter(())
-        return (link for link in self.request.registry.navigation if self._holds(link.role, GLOBAL))
+            return []
+        links = (link for link in self.request.registry.navigation if link.section == section)
+        return [link for link in links if self._holds(link.role, GLOBAL)]
 
     def is_current(self, link: Link) -> bool:
-        """Whether the page shown lies under an entry."""
-        here = self.path(*filter(None, [self.request.view_name])) if self.context is not None else ""
+        """Whether the page shown lies under an entry; what lies in a project is marked there."""
+        if self.context is None or self.place is not None:
+            return False
+        here = self.path(*filter(None, [self.view_name]))
         return here == link.path or (link.path != "/" and here.startswith(f"{link.path}/"))
 
     @property
-    def tabs(self) -> list[Tab]:
-        """The pages of the node shown, or of the nearest above it that has tabs, that the caller may open."""
-        if self._tabbed_node is None:
-            return []
-        at = self._tabbed_node.address
-        return [
-            tab for tab in self.request.registry.tabs[type(self._tabbed_node)] if self._holds(tab.role, at)
-        ]
-
-    def tab_path(self, tab: Tab) -> str:
-        """Where a tab leads."""
-        if tab.elsewhere is not None:
-            return tab.elsewhere(self._tabbed_node)
-        base: str = self._tabbed_node.path(PAGES) if self._tabbed_node is not None else "/"
-        return f"{base}/{tab.name}" if tab.name else base
-
-    @cached_property
-    def _tabbed_node(self) -> Node | None:
-        lineage = self.context.lineage() if self.context is not None else ()
-        return next((node for node in lineage if type(node) in self.request.registry.tabs), None)
+    def project_tabs(self) -> list[Tab]:
+        """The pages of the project that the page lies in."""
+        return self._tabs_of(self._project)
 
     @property
-    def crumbs(self) -> list[Crumb]:
-        """The way from the root to the page's node, the root left out."""
-        if self.context is None:
+    def tabs(self) -> list[Tab]:
+        """The pages of the node shown, or of the nearest above it that has tabs, where that is no project."""
+        return self._tabs_of(self._tabbed) if self._tabbed is not self._project else []
+
+    def tab_path(self, tab: Tab, *, project: bool = False) -> str:
+        """Where a tab of the node shown, or of its project, leads."""
+        node = self._project if project else self._tabbed
+        if tab.elsewhere is not None:
+            return tab.elsewhere(node)
+        base: str = node.path(PAGES) if node is not None else "/"
+        return f"{base}/{tab.name}" if tab.name else base
+
+    def is_shown(self, tab: Tab, *, project: bool = False) -> bool:
+        """Whether a tab is the page shown."""
+        node = self._project if project else self._tabbed
+        return node is self.context and not tab.elsewhere and tab.name == self.view_name
+
+    def _tabs_of(self, node: Node | None) -> list[Tab]:
+        if node is None:
             return []
-        return [self._crumb(node) for node in reversed([*self.context.lineage()][:-1])]
+        tabs: list[Tab] = self.request.registry.tabs[type(node)]
+        return [tab for tab in tabs if self._holds(tab.role, node.address)]
+
+    @cached_property
+    def _tabbed(self) -> Node | None:
+        return next((node for node in self._lineage if type(node) in self.request.registry.tabs), None)
+
+    @cached_property
+    def _project(self) -> Node | None:
+        return next((node for node in self._lineage if node.scope is ScopeType.PROJECT), None)
+
+    @cached_property
+    def _lineage(self) -> list[Node]:
+        return [*self.context.lineage()] if self.context is not None else []
+
+    def crumbs(self, *, deep: bool) -> list[Crumb]:
+        """The way to what is deeper than a tab; `deep` where that is no node of its own, as a review."""
+        if self.context is None or (self.context is self._tabbed and not deep):
+            return []
+        above = self._lineage if deep else self._lineage[1:]
+        return [*filter(None, map(self._crumb, reversed(above)))]
 
     @property
     def done(self) -> str | None:
@@ -181,15 +228,17 @@ class Shell:
             return iter(())
         return (link for link in self.request.registry.error_links if self._holds(link.role, GLOBAL))
 
-    @staticmethod
-    def time(moment: int) -> str:
-        """Epoch milliseconds as people read them, in UTC."""
-        return _moment(moment).strftime("%Y-%m-%d %H:%M UTC")
+    def icon(self, name: str, kind: str = "") -> parts.Icon:
+        """A symbol of the sprite; `kind` are further classes."""
+        return parts.Icon(self._sprite, name, kind)
 
-    @staticmethod
-    def iso(moment: int) -> str:
-        """Epoch milliseconds as machines read them, in UTC."""
-        return _moment(moment).isoformat(timespec="milliseconds")
+    @cached_property
+    def _sprite(self) -> str:
+        return self.asset("secretsvc.web:static/icons.svg")
+
+    def when(self, at: int) -> moments.Moment:
+        """A time relative to now, with the exact one beside; epoch milliseconds."""
+        return moments.Moment(at, self.call.now)
 
     @staticmethod
     def typed(text: str) -> str:
@@ -206,18 +255,15 @@ class Shell:
         held = decide(self.call.snapshot, at)
         return held is not None and held.implies(Role(role))
 
-    def _crumb(self, node: Node) -> Crumb:
-        label = node.__name__ if node.parameter else node.__name__.replace("-", " ").capitalize()
-        has_page = type(node) in self.request.registry.pages
-        return Crumb(label, node.path(PAGES) if has_page else None)
-
-
-def _moment(milliseconds: int) -> datetime:
-    """The last moment that a calendar has, where a time lies beyond it."""
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.max.replace(tzinfo=UTC)
+    def _crumb(self, node: Node) -> Crumb | None:
+        """None for what has no page, or only leads into a project."""
+        if node.__parent__ is None or type(node) not in self.request.registry.pages:
+            return None
+        if node.scope is not None and self.place is not None:
+            environment = self.place.environment(node.address.environment)
+            return Crumb(environment.name if environment else self.place.name, node.path(PAGES))
+        label = next((link.label for link in self.request.registry.navigation if link.path == node.path(PAGES)), None)
+        return Crumb(label, node.path(PAGES)) if label and self.place is None else None
 
 
 def add_done(config: Configurator, word: str, text: str) -> None:

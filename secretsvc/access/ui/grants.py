@@ -175,4 +175,4 @@ def includeme(config: ServiceConfigurator) -> None:
         template="secretsvc.access:templates/unknown.pt",
         role=ADMIN_SOMEWHERE,
     )
-    config.add_navigation("Grants", "/grants", role=ADMIN_SOMEWHERE, order=50)
+    config.add_navigation("Grants", "/grants", role=ADMIN_SOMEWHERE, order=50, icon="shield-check")

@@ -35,4 +35,4 @@ def includeme(config: ServiceConfigurator) -> None:
         page: Drawn[Node] = {"context": context, "template": "secretsvc.access:templates/scope.pt"}
         config.add_page(access_page, name=NAME, role=Role.ADMIN, **page)
         config.add_form(remove_grant, name=NAME, role=Role.ADMIN, redraw=access_page, **page)
-        config.add_tab("Access", context=context, name=NAME, role=Role.ADMIN, order=40)
+        config.add_tab("Access", context=context, name=NAME, role=Role.ADMIN, order=40, icon="shield")

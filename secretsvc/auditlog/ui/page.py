@@ -19,6 +19,7 @@ from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.shell import MAIN
 from secretsvc.web.schema import validate
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ADMIN_SOMEWHERE
@@ -139,7 +140,9 @@ def includeme(config: ServiceConfigurator) -> None:
         template="secretsvc.auditlog:templates/audit.pt",
         role=ADMIN_SOMEWHERE,
     )
-    config.add_navigation("Audit", PATH, role=ADMIN_SOMEWHERE, order=60)
-    config.add_tab("Audit", context=Project, role=Role.ADMIN, elsewhere=_project_audit, order=45)
-    config.add_tab("Audit", context=Environment, role=Role.ADMIN, elsewhere=_environment_audit, order=45)
+    config.add_navigation("Audit log", PATH, role=ADMIN_SOMEWHERE, order=60, icon="scroll-text", section=MAIN)
+    config.add_tab(
+        "Activity", context=Project, role=Role.ADMIN, elsewhere=_project_audit, order=45, icon="clock"
+    )
+    config.add_tab("Activity", context=Environment, role=Role.ADMIN, elsewhere=_environment_audit, order=45)
     config.add_error_link("Find it in the audit log", _requests_audit, role=ADMIN_SOMEWHERE)

@@ -10,6 +10,7 @@ from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import exports, reading, writing
 from secretsvc.secrets.domain import matrix as matrix_domain
+from secretsvc.secrets.domain.place import find_place
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.config import ServiceConfigurator
@@ -155,9 +156,10 @@ def _environment(context: Node) -> Environment:
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the pages."""
     config.add_assets("secretsvc.secrets")
+    config.set_place(find_place)
     templates = "secretsvc.secrets:templates"
     config.add_page(matrix, context=Project, role=VISIBLE, template=f"{templates}/matrix.pt")
-    config.add_tab("Keys", context=Project, role=VISIBLE, order=10)
+    config.add_tab("All keys", context=Project, role=VISIBLE, order=10, icon="grid-3x3")
     config.add_page(editor, context=Environment, role=Role.READER, template=f"{templates}/editor.pt")
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)

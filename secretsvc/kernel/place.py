@@ -1,0 +1,42 @@
+"""A project as the shell of the pages shows it beside each of the project's pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A project by its slug and its name."""
+
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceEnvironment:
+    """An environment that the caller sees, with the number of its keys."""
+
+    slug: str
+    name: str
+    protected: bool
+    keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A project with the environments that the caller sees, oldest first, and some of the other projects.
+
+    `keys` counts each key once, in however many environments it is.
+    """
+
+    slug: str
+    name: str
+    keys: int
+    environments: Sequence[PlaceEnvironment]
+    others: Sequence[Named]
+
+    def environment(self, slug: str | None) -> PlaceEnvironment | None:
+        """One of the environments."""
+        return next((one for one in self.environments if one.slug == slug), None)

@@ -1,0 +1,70 @@
+"""The project that a page lies in, with its environments, the number of their keys, and other projects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, Text, bindparam, false, func, literal, select, union_all
+
+from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.place import Named, Place, PlaceEnvironment
+from secretsvc.projects.rules import environment_in_sight, project_in_sight
+from secretsvc.secrets.models import secret
+from secretsvc.tables.projects import environment, project
+
+#: How many other projects one can switch to without a look at all of them.
+OTHERS = 8
+PROJECT, ENVIRONMENT, OTHER = range(3)
+
+
+def find_place(call: Call, at: Address) -> Place | None:
+    """The project of a scope, None where it is gone; one statement.
+
+    Open to any identity, narrowed in the query.
+    """
+    inside = project.c.slug == bindparam("slug", type_=Text)
+    found = union_all(_project(call, inside), _environments(call, inside), _others(call, inside))
+    # A union has no order, whatever that of its parts.
+    rows = sorted(call.connection.execute(found, {"slug": at.project}), key=lambda row: (row.kind, row.id))
+    own = next((row for row in rows if row.kind == PROJECT), None)
+    if own is None:
+        return None
+    return Place(
+        own.slug,
+        own.name,
+        own.keys,
+        [PlaceEnvironment(*row[2:]) for row in rows if row.kind == ENVIRONMENT],
+        [Named(row.slug, row.name) for row in rows if row.kind == OTHER],
+    )
+
+
+def _project(call: Call, inside: Any) -> Select[Any]:
+    keys = (
+        select(func.count(secret.c.key.distinct()))
+        .join_from(secret, environment)
+        .where(environment.c.project_id == project.c.id, environment_in_sight(call), ~secret.c.deleted)
+    )
+    return _row(PROJECT, project, false(), keys.scalar_subquery()).where(inside, project_in_sight(call))
+
+
+def _environments(call: Call, inside: Any) -> Select[Any]:
+    keys = select(func.count()).where(secret.c.environment_id == environment.c.id, ~secret.c.deleted)
+    rows = _row(ENVIRONMENT, environment, environment.c.protected, keys.scalar_subquery())
+    return rows.join_from(environment, project).where(inside, environment_in_sight(call))
+
+
+def _others(call: Call, inside: Any) -> Select[Any]:
+    rows = _row(OTHER, project, false(), literal(0)).where(~inside, project_in_sight(call))
+    return select(rows.order_by(project.c.id).limit(OTHERS).subquery())
+
+
+def _row(kind: int, of: Any, protected: Any, keys: Any) -> Select[Any]:
+    return select(
+        literal(kind).label("kind"),
+        of.c.id,
+        of.c.slug,
+        of.c.name,
+        protected.label("protected"),
+        keys.label("keys"),
+    )

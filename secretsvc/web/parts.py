@@ -1,0 +1,34 @@
+"""Small parts of pages that templates write in one word: icons, and what stands for a name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Icon:
+    """A symbol of the sprite, unseen by those who listen: what it says stands beside it or in a label.
+
+    `kind` are further classes.
+    """
+
+    sprite: str
+    name: str
+    kind: str = ""
+
+    def __html__(self) -> str:
+        kinds = f"i {self.kind}".rstrip()
+        return f'<svg class="{kinds}" aria-hidden="true"><use href="{self.sprite}#{self.name}"/></svg>'
+
+
+def initials(name: str) -> str:
+    """At most two letters that stand for a name or the local part of an address."""
+    words = re.findall(r"\w+", name.partition("@")[0].replace("_", " "))
+    letters = [word[0] for word in words[:2]] or ["?"]
+    return "".join(letters).upper()
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun: "1 key", "1,204 keys"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
