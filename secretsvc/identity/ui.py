@@ -32,6 +32,4 @@ def includeme(config: ServiceConfigurator) -> None:
         template="secretsvc.identity:templates/identities.pt",
         role=ADMIN_SOMEWHERE,
     )
-    config.add_navigation(
-        "People and tokens", "/identities", role=ADMIN_SOMEWHERE, order=30, icon="users"
-    )
+    config.add_navigation("People and tokens", "/identities", role=ADMIN_SOMEWHERE, order=30, icon="users")

@@ -10,7 +10,9 @@ def includeme(config: Configurator) -> None:
     config.include(".api.secrets")
     config.include(".api.history")
     config.include(".api.copying")
-    config.include(".ui.pages")
+    config.include(".ui.matrix")
+    config.include(".ui.editor")
+    config.include(".ui.secret")
     config.include(".ui.editing")
     config.add_audit_action(
         "secret.batch",

@@ -18,7 +18,9 @@ class Moment:
     now: int
 
     def __html__(self) -> str:
-        return f'<time datetime="{iso(self.at)}" title="{exact(self.at)}">{relative(self.at, self.now)}</time>'
+        return (
+            f'<time datetime="{iso(self.at)}" title="{exact(self.at)}">{relative(self.at, self.now)}</time>'
+        )
 
 
 def relative(at: int, now: int) -> str:

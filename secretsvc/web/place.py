@@ -15,7 +15,6 @@ from secretsvc.web.derivers import reads_option
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.tree import Node
 
-
 #: Finds the place of a scope, None where it is gone.
 Finder = Callable[[Call, Address], Place | None]
 

@@ -262,7 +262,9 @@ class Shell:
         if node.scope is not None and self.place is not None:
             environment = self.place.environment(node.address.environment)
             return Crumb(environment.name if environment else self.place.name, node.path(PAGES))
-        label = next((link.label for link in self.request.registry.navigation if link.path == node.path(PAGES)), None)
+        label = next(
+            (link.label for link in self.request.registry.navigation if link.path == node.path(PAGES)), None
+        )
         return Crumb(label, node.path(PAGES)) if label and self.place is None else None
 
 

@@ -20,7 +20,8 @@ from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.exporting import write_env
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui.pages import changed_descriptions, editor, revision_of, rows_of, secret
+from secretsvc.secrets.ui.editor import changed_descriptions, editor, revision_of, rows_of
+from secretsvc.secrets.ui.secret import secret
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import REFUSALS, Drawn, see_other
