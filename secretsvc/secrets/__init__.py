@@ -10,6 +10,7 @@ def includeme(config: Configurator) -> None:
     config.include(".api.secrets")
     config.include(".api.history")
     config.include(".api.copying")
+    config.include(".ui.changes")
     config.include(".ui.matrix")
     config.include(".ui.editor")
     config.include(".ui.secret")
