@@ -12,6 +12,8 @@ def includeme(config: Configurator) -> None:
     config.include(".api.copying")
     config.include(".ui.changes")
     config.include(".ui.matrix")
+    config.include(".ui.comparing")
+    config.include(".ui.copying")
     config.include(".ui.editor")
     config.include(".ui.secret")
     config.include(".ui.editing")
