@@ -92,4 +92,4 @@ def visit(browser: Browser, service: Service, port: int, **ids: str) -> Iterator
     yield visitor
     for context in browser.contexts:
         context.close()
-    assert visitor.problems == []
+    assert visitor.problems == [], visitor.problems
