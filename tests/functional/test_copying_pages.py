@@ -171,7 +171,7 @@ def test_what_is_the_same_already_stays_and_what_the_source_lacks_is_left_out(br
     page = follow(form.submit(), browser)
     assert rows(page) == ["+ NEW_A new v1"]
     assert "1 key stays as it is" in words(page)
-    assert "1 key is not in Dev , and left out: ONLY_PROD" in words(page)
+    assert "1 key is not in Dev, and left out: ONLY_PROD" in words(page)
     copy(page)
     assert vault.value("ONLY_PROD") == "x"
 

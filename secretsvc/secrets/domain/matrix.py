@@ -19,15 +19,13 @@ from secretsvc.projects.rules import Environment, Project, environment_in_sight,
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.rules.opening import Marks
+from secretsvc.secrets.rules.pairing import FINAL, REHEARSAL, named, natural
 from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 #: What a cell says beside that it is the same, differs or cannot be read; `SET` where nothing compares it.
 SET, MISSING = "set", "missing"
-#: By these names environments are known for what they are: the one that others are compared with, and copied
-#: to, and the one that is copied from.
-FINAL, REHEARSAL = "production", "staging"
 
 
 class Cell(NamedTuple):
@@ -108,6 +106,7 @@ def compared_matrix(call: Call, at: Address, here: str | None, there: str | None
     There is one column where only one is in sight, or one is compared with itself. Raises as `key_matrix`,
     and `NotFound` for a slug that names none of those in sight.
     """
+    assert_sees(call, at)
     for slug in filter(None, (here, there)):
         assert_can(call, Role.READER, Address(at.project, slug))
     sight = _sight_of(call, at)
@@ -119,22 +118,8 @@ def compared_matrix(call: Call, at: Address, here: str | None, there: str | None
     return _matrix(call, sight, pair[:1] if source == target else pair, target)
 
 
-def natural(
-    environments: Sequence[Environment], slug: str | None, *, other_than: str | None = None
-) -> Environment | None:
-    """The environment of a slug, else the one called production, else the newest."""
-    those = [one for one in environments if one.slug != other_than]
-    return named(those, slug) or named(those, FINAL) or (those[-1] if those else None)
-
-
-def named(environments: Sequence[Environment], slug: str | None) -> Environment | None:
-    """The environment of a slug."""
-    return next((one for one in environments if one.slug == slug), None)
-
-
 def _sight_of(call: Call, at: Address) -> Sight:
     """One statement. Raises `NotFound`."""
-    assert_sees(call, at)
     inside = and_(environment.c.project_id == project.c.id, environment_in_sight(call))
     newest = and_(revision.c.environment_id == environment.c.id, revision.c.rev == environment.c.rev)
     joined = (

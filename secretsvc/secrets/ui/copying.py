@@ -82,8 +82,8 @@ def apply(context: Environment, request: ServiceRequest) -> object:
     )
     if not written.changes:
         return see_other(context.path(PAGES), "unchanged")
-    told = f"copied.{len(written.changes)}.{asked.source.environment}.{written.rev}"
-    return see_other(context.path(PAGES), told)
+    count, source = len(written.changes), asked.source.environment
+    return see_other(context.path(PAGES), "copied", count, source, written.rev)
 
 
 def redrawn(context: Environment, request: ServiceRequest) -> object:

@@ -11,9 +11,10 @@ from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.projects.resources import Project
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.domain import matrix as matrix_domain
-from secretsvc.secrets.domain.matrix import MISSING, REHEARSAL, SET, Cell, KeyMatrix, MatrixRow, natural
+from secretsvc.secrets.domain.matrix import MISSING, SET, Cell, KeyMatrix, MatrixRow
 from secretsvc.secrets.domain.place import find_place
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
+from secretsvc.secrets.rules.pairing import REHEARSAL, natural
 from secretsvc.secrets.ui.selecting import ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.query import parse_query
