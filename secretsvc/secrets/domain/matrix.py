@@ -94,6 +94,7 @@ def key_matrix(call: Call, at: Address, text: str = "", base: str | None = None)
     one value after the other, of which marks are kept. Raises `NotFound`, and `ServerMisconfigured` without a
     ring, also where there is nothing to open: the answer must not depend on how many secrets there are.
     """
+    assert_sees(call, at)
     sight = _sight_of(call, at)
     return _matrix(
         call, sight, sight.environments, None if base == "" else natural(sight.environments, base), text
