@@ -16,6 +16,7 @@ def includeme(config: Configurator) -> None:
     config.include(".ui.copying")
     config.include(".ui.editor")
     config.include(".ui.secret")
+    config.include(".ui.history")
     config.include(".ui.editing")
     config.add_audit_action(
         "secret.batch",

@@ -194,11 +194,11 @@ def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
 def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """After a refusal: own and concurrent changes if the revision is stale, else the draft's page.
 
-    Where only the reason is missing, it is the page that asks for it: the review, but for a single secret.
+    Where only the reason is missing, it is the review, which asks for it.
     """
     form = request.form
     issues = form.error.issues if form.error else ()
-    if draft is not WRITE and [issue.path for issue in issues] == ["reason"]:
+    if [issue.path for issue in issues] == ["reason"]:
         try:
             return review(draft, context, request)
         except REFUSALS as error:
@@ -253,7 +253,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
     config.add_done("written", "Written.")
     written: Drawn[Secret] = {"context": Secret, "template": f"{TEMPLATES}/review.pt"}
-    for name, act in (("apply", apply), ("again", back_to_edit)):
+    for name, act in (("review", review), ("apply", apply), ("again", back_to_edit)):
         redraw, name = _bound(redrawn, WRITE), f"{WRITE.name}-{name}"
         config.add_form(_bound(act, WRITE), name=name, role=role, redraw=redraw, **written)
     reviewed: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/review.pt"}
