@@ -14,9 +14,9 @@ from sqlalchemy import Column, ColumnElement, RowMapping, Select, or_, select, u
 from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.rules.narrowing import Reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
-from secretsvc.auditlog.rules.keys import Bound, Wanted, ids_of_key
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import earliest_id
+from secretsvc.secrets.rules.records import Bound, Wanted, ids_of_key
 from secretsvc.tables.projects import environment, project
 
 # SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.

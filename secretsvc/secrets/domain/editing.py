@@ -24,12 +24,9 @@ from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.rows import (
     IS_CURRENT,
-    Sealed,
     SecretListItem,
-    find_secret,
     list_item,
     opened,
-    problem_with,
     secrets_inside,
     versions_beside,
 )
@@ -79,23 +76,6 @@ class EditorState:
     environment: Environment
     items: list[SecretListItem]
     authors: dict[str, Authored]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyHistory:
-    """A key with its versions, newest first; `error` says why its current value cannot be read, if so.
-
-    `rev` and `protected` are the environment's, read before them.
-    """
-
-    key: str
-    rev: int
-    protected: bool
-    description: str | None
-    version: int
-    deleted: bool
-    error: str | None
-    versions: list[Authored]
 
 
 def edit_secrets(
@@ -204,18 +184,6 @@ def editor_state(call: Call, at: Address) -> EditorState:
     return EditorState(environment, items, {one.key: one for one in _authored(call, CURRENT, environment.id)})
 
 
-def key_history(call: Call, at: Address, key: str) -> KeyHistory:
-    """A key, deleted or not, with its versions and who wrote them. Raises `NotFound`."""
-    assert_can(call, Role.READER, at)
-    row = find_secret(call, at, key)
-    sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
-    error = None if row.deleted else problem_with(call, sealed)
-    versions = _authored(call, OF_KEY, row.id, secret_key=key)
-    description = None if row.deleted else row.description
-    known = (key, row.rev, row.protected, description, row.version, row.deleted)
-    return KeyHistory(*known, error, versions[::-1])
-
-
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
@@ -247,12 +215,6 @@ def _written(dialect_name: str, condition: ColumnElement[bool]) -> Select[Any]:
 
 
 CURRENT = {name: _written(name, IS_CURRENT).where(~secret.c.deleted) for name in DIALECTS}
-OF_KEY = {
-    name: _written(name, secret_version.c.secret_id == secret.c.id).where(
-        secret.c.key == bindparam("secret_key")
-    )
-    for name in DIALECTS
-}
 # A key's newest version is its current one, be it a tombstone.
 SINCE = {
     name: _written(name, and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))) for name in DIALECTS

@@ -153,7 +153,7 @@ def not_undone(context: Environment, request: ServiceRequest) -> object:
 def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """After a refusal: own and concurrent changes if the revision is stale, else the draft's page.
 
-    Where only the reason is missing, it is the page that asks for it: the review.
+    Where only the reason is missing, it is the review, which asks for it.
     """
     form = request.form
     issues = form.error.issues if form.error else ()
