@@ -15,8 +15,8 @@ EXCEPTIONS = {
     ("identity/domain", "who_am_i"): "open to any identity; it tells the caller of itself alone",
     ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",
     (
-        "access/domain/permissions",
-        "own_permissions",
+        "access/domain/role_map",
+        "own_roles",
     ): "open to any identity; it tells the caller of itself alone",
 }
 DOMAINS = {
