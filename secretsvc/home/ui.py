@@ -18,10 +18,10 @@ from secretsvc.tokens.domain import EndingToken, ending_tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
+from secretsvc.web.navigation import MAIN
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
-from secretsvc.web.shell import MAIN
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ANY_IDENTITY
 

@@ -7,9 +7,9 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.projects import domain, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.navigation import MAIN
 from secretsvc.web.pages import Drawn, cursor_of, see_other
 from secretsvc.web.request import ServiceRequest
-from secretsvc.web.shell import MAIN
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from pyramid.config import Configurator
@@ -15,6 +14,7 @@ from secretsvc.kernel.place import Place
 from secretsvc.web import moments, parts
 from secretsvc.web.declaring import declare
 from secretsvc.web.forms import CSRF_FIELD, Form, form_token, shown
+from secretsvc.web.navigation import Crumb, ErrorLink, Link, Tab
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
@@ -31,45 +31,6 @@ DONE = {
 }
 #: A mask tells nothing of the length of what it hides.
 MASK = "••••••••"
-#: The parts of the navigation, in the order in which they stand in the sidebar.
-MAIN, ORGANISATION = SECTIONS = ("main", "organisation")
-
-
-class Link(NamedTuple):
-    """An entry of the navigation."""
-
-    order: int
-    label: str
-    path: str
-    role: Role | str
-    icon: str
-    section: str
-
-
-class ErrorLink(NamedTuple):
-    """A link on the page of an error; its path is made of the request and the id that it is logged under."""
-
-    label: str
-    path: Callable[[ServiceRequest, str], str]
-    role: Role | str
-
-
-class Tab(NamedTuple):
-    """One of the pages of a node: a view of it, or a page elsewhere that is about it."""
-
-    order: int
-    label: str
-    name: str
-    role: Role | str
-    elsewhere: Callable[..., str] | None
-    icon: str
-
-
-class Crumb(NamedTuple):
-    """A step on the way to what is shown."""
-
-    label: str
-    path: str
 
 
 def macros(name: str) -> object:
@@ -277,26 +238,9 @@ def add_done(config: Configurator, word: str, text: str) -> None:
     declare(config, "done", word, register)
 
 
-def add_error_link(
-    config: Configurator, label: str, path: Callable[[ServiceRequest, str], str], *, role: Role | str
-) -> None:
-    """Directive: a link on the page of an error, for those who hold the role at global scope.
-
-    Its path is made of the request and the request's id. Two of one label conflict.
-    """
-    links = config.registry.error_links
-
-    def register() -> None:
-        links.append(ErrorLink(label, path, role))
-
-    declare(config, "error link", label, register)
-
-
 def includeme(config: Configurator) -> None:
     """Registers the directives, and the words of every package."""
     config.registry.done = {}
-    config.registry.error_links = []
     config.add_directive("add_done", add_done)
-    config.add_directive("add_error_link", add_error_link)
     for word, text in DONE.items():
         config.add_done(word, text)

@@ -14,6 +14,7 @@ EXCEPTIONS = {
     ("projects/domain", "environments_of"): "open to any identity; its visibility is scoped in the query",
     ("identity/domain", "who_am_i"): "open to any identity; it tells the caller of itself alone",
     ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",
+    ("secrets/domain/place", "find_place"): "open to any identity; its visibility is scoped in the query",
     (
         "access/domain/role_map",
         "own_roles",
