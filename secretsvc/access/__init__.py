@@ -10,4 +10,5 @@ def includeme(config: Configurator) -> None:
     config.include(".ui.grant")
     config.include(".ui.identity")
     config.include(".ui.scope")
+    config.add_assets("secretsvc.access")
     config.add_audit_action("grant.create", "grant.update", "grant.delete")

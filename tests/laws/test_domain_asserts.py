@@ -16,8 +16,8 @@ EXCEPTIONS = {
     ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",
     ("secrets/domain/place", "find_place"): "open to any identity; its visibility is scoped in the query",
     (
-        "access/domain/permissions",
-        "own_permissions",
+        "access/domain/role_map",
+        "own_roles",
     ): "open to any identity; it tells the caller of itself alone",
 }
 DOMAINS = {
