@@ -62,7 +62,7 @@ READS = {
     "deleted": (lambda vault, _browser: vault.get("secrets:deleted"), [(ONE, 1)]),
     "matrix": (lambda _vault, browser: browser.open("/projects/shop"), [(ONE, SECRETS * 3)]),
     "editor": (lambda _vault, browser: browser.open(PROD), [(ONE, SECRETS)] * 2),
-    "secret": (lambda _vault, browser: browser.open(f"{PROD}/secrets/K0"), [(ONE, 1), ALL]),
+    "secret": (lambda _vault, browser: browser.open(f"{PROD}/secrets/K0"), [(ONE, 1), ALL, (ONE, 2)]),
 }
 
 

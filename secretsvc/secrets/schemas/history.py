@@ -83,3 +83,26 @@ class RestoreBody(Body):
     dry_run = optional(Boolean(), missing=False)
     expected_rev = optional(Revision(), missing=None)
     reason = optional(REASON)
+
+
+class HistoryQuery(Body):
+    """The page of revisions: which one is looked at, beside which, which others are listed."""
+
+    rev = optional(RevisionText())
+    other = optional(RevisionText(), name="with")
+    before = optional(RevisionText())
+    restored = optional(RevisionText())
+
+
+class RestoreQuery(Body):
+    """The review of going back to a revision."""
+
+    rev = required(RevisionText())
+
+
+class RestoreForm(Body):
+    """The form that goes back to a revision, where all is text."""
+
+    to_rev = required(RevisionText())
+    rev = optional(RevisionText(), missing=None)
+    reason = optional(REASON)
