@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from pages import Browser, form_of, press, submit, words
+from pages import Browser, form_of, submit, words
 
 PROD = "/projects/shop/environments/prod"
 GONE = "deleted, can be rolled back"
