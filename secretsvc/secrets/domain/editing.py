@@ -16,9 +16,10 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.domain.writing import REPLACE
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.bounds import check_edits, check_values
-from secretsvc.secrets.rules.importing import read_env
+from secretsvc.secrets.rules.importing import Reader, read_env
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.rows import (
@@ -86,7 +87,7 @@ def edit_secrets(
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Written:
-    """As `batch_secrets` merges, but a description may change alone, which writes no version.
+    """As `batch_secrets` merges, but what is as it was takes no version, and a description may change alone.
 
     Raises as `batch_secrets` does, and `ValidationFailed` for the description of what is not there.
     """
@@ -94,11 +95,13 @@ def edit_secrets(
     check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
     check_values(call, edits.values)
 
-    def plan(_environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         undeleted = {key for key, one in known.items() if not one.deleted}
-        values = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
-        _check_described(edits, values.keys() | undeleted)
-        return Plan(values, edits.removals, edits.descriptions)
+        given = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
+        _check_described(edits, given.keys() | undeleted)
+        values = _changed(call, environment, given) if given.keys() & undeleted else given
+        unchanged = given.keys() - values.keys()
+        return Plan(values, edits.removals, edits.descriptions, unchanged=unchanged)
 
     return write(
         call,
@@ -123,30 +126,34 @@ def _check_described(edits: Edits, there: Collection[str]) -> None:
         raise ValidationFailed(issues=tuple(issues))
 
 
-def rewrite_as_text(
+def rewrite(
     call: Call,
     at: Address,
     content: str,
     *,
+    read: Reader = read_env,
+    mode: str = REPLACE,
     expected_rev: int | None = None,
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Written:
-    """Makes the environment what the dotenv text says; a value that stays as it is takes no new version."""
+    """As `import_secrets`, but a value that stays as it is takes no new version."""
     assert_can(call, Role.WRITER, at)
-    values = read_env(content, call.settings.env_max_secrets)
-    check_values(call, values)
+    given = read(content, call.settings.env_max_secrets)
+    check_values(call, given)
 
     def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
-        return Plan(_changed(call, environment, values), known.keys() - values.keys())
+        values = _changed(call, environment, given)
+        gone = known.keys() - given.keys() if mode == REPLACE else ()
+        return Plan(values, gone, unchanged=given.keys() - values.keys())
 
     return write(
         call,
         at,
         plan,
         action="secret.import",
-        keys=values,
-        whole=True,
+        keys=given,
+        whole=mode == REPLACE,
         expected_rev=expected_rev,
         reason=reason,
         dry_run=dry_run,
@@ -157,10 +164,12 @@ def _changed(call: Call, environment: Environment, values: Mapping[str, str]) ->
     changed, cipher = dict(values), call.ring.within(environment.id)
     with secrets_inside(call, environment.id) as rows:
         for row in rows:
-            # What cannot be read differs from whatever the text says.
+            if row[0] not in changed:
+                continue
+            # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
                 key, value = opened(cipher, row)
-                if changed.get(key) == value:
+                if changed[key] == value:
                     del changed[key]
     return changed
 
