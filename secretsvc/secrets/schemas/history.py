@@ -46,6 +46,23 @@ class CopySource(Body):
     environment = required(Slug())
 
 
+class CopyForm(Body):
+    """The form that copies selected keys, where all is text; without revisions it is of the present ones."""
+
+    source = required(Slug(), name="from")
+    existing = optional(Choice("overwrite", "skip"), missing="overwrite")
+    from_rev = optional(RevisionText(), missing=None)
+    rev = optional(RevisionText(), missing=None)
+    reason = optional(REASON)
+
+
+class DestinationForm(Body):
+    """The form that says where selected keys go."""
+
+    source = required(Slug(), name="from")
+    to = required(Slug())
+
+
 class CopyBody(Body):
     """`POST …/secrets:copy`."""
 
