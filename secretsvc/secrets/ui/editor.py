@@ -64,7 +64,7 @@ def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -
         "author": _author(state),
         "rev": form.values.get("rev", state.environment.rev),
         "rows": rows,
-        "whole": len(rows) <= WITH_MENUS,
+        "few": len(rows) <= WITH_MENUS,
         "blank": BLANK,
         "matches": sum(not row.is_hidden for row in rows),
         "readable": sum(row.error is None for row in rows),

@@ -146,7 +146,9 @@ def restore_review(context: Environment, request: ServiceRequest) -> object:
     """What going back to a revision would do: a dry run."""
     form = request.form
     known = {"rev": form["to_rev"]} if form.error else {}
-    to_rev = _query(schemas.RestoreQuery(), request, **known)["rev"]
+    to_rev = _query(schemas.RestoreQuery(), request, **known).get("rev")
+    if to_rev is None:
+        return see_other(f"{context.path(PAGES)}/history")
     shown: dict[str, object] = {"to_rev": to_rev, "planned": None, "rows": (), "tally": "", "problem": None}
     try:
         planned = copying.restore_secrets(request.call, context.address, to_rev, dry_run=True)
