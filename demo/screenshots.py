@@ -11,29 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import waitress
-from alembic.config import Config
 from playwright.sync_api import Browser, sync_playwright
 
-from alembic import command
-from demo.caller import Caller, load
-from demo.organisation import Organisation
+from demo.caller import Caller
+from demo.deployment import demo_in
 from demo.people import ADMIN, WRITERS
-from secretsvc.kernel.crypto import generate_master_key
 
-ROOT = Path(__file__).parent.parent
 SIZE = {"width": 1200, "height": 800}
-
-
-def demo_in(directory: Path) -> Any:
-    """The application of a copy of development.ini, with the demo in its database."""
-    ini = Path(shutil.copy(ROOT / "development.ini", directory))
-    (directory / "alembic").symlink_to(ROOT / "alembic")
-    (directory / ".dev").mkdir()
-    os.environ["MASTER_KEY"] = generate_master_key()
-    command.upgrade(Config(ini), "head")
-    app = load(str(ini))
-    Organisation(app).fill()
-    return app
 
 
 def pictures_of(app: Any) -> dict[str, str]:

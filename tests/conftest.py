@@ -162,7 +162,7 @@ def vault(admin: Client, spelling: str) -> Vault:
     return Vault(admin, spelling)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def here() -> Path:
     """The project's own folder."""
     return Path(__file__).parent.parent

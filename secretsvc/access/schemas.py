@@ -8,6 +8,7 @@ from secretsvc.web.schema import (
     Choice,
     Identifier,
     Integer,
+    IntegerText,
     Slug,
     Text,
     Variants,
@@ -87,17 +88,23 @@ class UpdateGrantBody(Body):
     expires_at = optional(Integer(nullable=True))
 
 
-class MemberForm(Body):
-    """Whom a form names: a person or a service token."""
+class WhoForm(Body):
+    """Whom a form names."""
 
-    holder_kind = required(Choice("user", "service"))
-    holder = required(Text(minimum=1, maximum=320, strip=True))
+    holder = required(Text(minimum=1, maximum=340, strip=True))
 
 
-class HolderForm(MemberForm):
-    """The same, or a group."""
+class InsteadForm(Body):
+    """The grant that is there already, which a form changes instead of making another."""
 
-    holder_kind = required(Choice("user", "service", "group"))
+    instead = required(Identifier())
+
+
+class ExtendForm(Body):
+    """A grant that is to end later, and when it ended on the page; epoch milliseconds."""
+
+    chosen = required(Identifier())
+    drawn = required(IntegerText(minimum=0))
 
 
 class ChosenForm(Body):

@@ -11,6 +11,30 @@ from secretsvc.secrets.schemas.secrets import SecretKey
 from secretsvc.web.schema import Body, Choice, Identifier, IntegerText, Slug, Text, optional
 
 OUTCOME = Choice("success", "denied")
+#: Words that stand for several actions.
+SEVERAL = {
+    "changes": tuple(f"secret.{one}" for one in ("batch", "import", "rename", "rollback", "copy", "restore")),
+    "access": tuple(
+        f"{thing}.{verb}"
+        for thing, verbs in (
+            ("grant", ("create", "update", "delete", "bootstrap")),
+            ("group", ("create", "update", "delete")),
+            ("group.grant", ("create", "update", "delete")),
+            ("group.member", ("add", "remove")),
+            ("identity", ("create", "update")),
+            ("token", ("create", "delete")),
+        )
+        for verb in verbs
+    ),
+}
+#: The ready-made questions of the page, and the filters that they set.
+QUESTIONS = {
+    "Denied": {"outcome": "denied"},
+    "Reveals": {"action": "secret.reveal"},
+    "Exports": {"action": "secret.export"},
+    "Changes": {"show": "changes"},
+    "Access": {"show": "access"},
+}
 
 
 class AuditQuery(Body):
@@ -49,4 +73,5 @@ class AuditPageQuery(AuditQuery):
     since = optional(Moment())
     until = optional(Moment())
     request_id = optional(Text(minimum=1, maximum=64))
+    show = optional(Choice(*SEVERAL))
     after = optional(Identifier())

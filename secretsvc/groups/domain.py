@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from secretsvc.access.domain.named_grants import whom
 from secretsvc.access.rules.grants import (
     Grant,
     Terms,
@@ -20,7 +21,6 @@ from secretsvc.access.rules.grants import (
     select_grants,
     within_administered,
 )
-from secretsvc.access.rules.holders import Holder, find_holder
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_admin_guard
@@ -51,10 +51,30 @@ class Group:
     updated_at: Time
 
 
+@dataclass(frozen=True, slots=True)
+class CountedGroup(Group):
+    """A group with the numbers of its members and of its grants, those that have ended included."""
+
+    members: int
+    grants: int
+
+
 def list_groups(call: Call, window: Window) -> Page[Group]:
     """Every group, oldest first."""
     assert_admin_somewhere(call)
     return page_of(call.connection, select(group), group.c.id, window, Group)
+
+
+def count_groups(call: Call, window: Window, containing: str = "") -> Page[CountedGroup]:
+    """Every group, oldest first, with how much there is of it; with a text, those whose name has it."""
+    assert_admin_somewhere(call)
+    members = select(func.count()).where(group_member.c.group_id == group.c.id).scalar_subquery()
+    grants = select(func.count()).where(grant.c.group_id == group.c.id).scalar_subquery()
+    statement = select(group, members.label("members"), grants.label("grants"))
+    if containing:
+        names = (column.icontains(containing, autoescape=True) for column in (group.c.slug, group.c.name))
+        statement = statement.where(or_(*names))
+    return page_of(call.connection, statement, group.c.id, window, CountedGroup)
 
 
 def create_group(call: Call, slug: str, name: str, description: str | None = None) -> Group:
@@ -124,10 +144,13 @@ def add_member(call: Call, group_id: UUID, identity_id: UUID) -> Identity:
     return member
 
 
-def add_member_by_name(call: Call, group_id: UUID, member: Holder) -> None:
-    """Adds whoever bears a name to a group. Raises `ValidationFailed` where nobody does, and as above."""
+def add_member_by_name(call: Call, group_id: UUID, member: str, *, announce: bool = False) -> None:
+    """Adds whoever bears a name to a group, with `announce` also who has not signed in yet.
+
+    Raises `ValidationFailed` where nobody does, and as above.
+    """
     assert_can(call, Role.ADMIN, GLOBAL)
-    add_member(call, group_id, find_holder(call, member))
+    add_member(call, group_id, whom(call, member, announce=announce, groups=False).id)
 
 
 def remove_member(call: Call, group_id: UUID, identity_id: UUID) -> None:

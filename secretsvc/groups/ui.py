@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from secretsvc.access.domain import named_grants as grant_domain
-from secretsvc.access.schemas import MemberForm
-from secretsvc.access.ui.grants import LIMIT, chosen, read_holder, remove_grant
+from secretsvc.access.rules.holders import GROUP, FoundHolder
+from secretsvc.access.schemas import WhoForm
+from secretsvc.access.ui import giving
+from secretsvc.access.ui.changing import chosen, extend_chosen, remove_chosen
+from secretsvc.access.ui.grants import LIMIT, removing
 from secretsvc.db.paging import Window
 from secretsvc.groups import domain, schemas
 from secretsvc.groups.resources import Group, Groups
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, cursor_of, see_other
+from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
+#: The panels of a group's page, beside those of grants.
+PANELS = ("edit", "add", "delete")
+
 
 def groups_page(_context: Groups, request: ServiceRequest) -> object:
-    """Every group, with a form for another."""
-    page = domain.list_groups(request.call, Window(LIMIT, cursor_of(request)))
-    return {"groups": page.items, "next_cursor": page.next_cursor}
+    """Every group, or those that a text picks out, with the panel for another."""
+    query = parse_query(request.environ)
+    text = query.get("q", "").strip()
+    page = domain.count_groups(request.call, Window(LIMIT, cursor_of(request)), text)
+    return {
+        "groups": page.items,
+        "text": text,
+        "next_cursor": page.next_cursor,
+        "making": "new" in query or "slug" in request.form.values,
+    }
 
 
 def create_group(context: Groups, request: ServiceRequest) -> object:
@@ -31,15 +45,20 @@ def create_group(context: Groups, request: ServiceRequest) -> object:
 
 def group_page(context: Group, request: ServiceRequest) -> object:
     """A group with its members and its grants."""
-    call = request.call
+    call, path = request.call, context.path(PAGES)
     group = domain.get_group(call, context.id)
+    grants = grant_domain.grants_of_group(call, context.id)
+    who = FoundHolder(GROUP, group.slug, group.id, group.name)
+    asked = _panel(request)
     return {
-        "here": group.slug,
         "group": group,
+        "path": path,
         "members": domain.list_members(call, context.id),
-        "grants": grant_domain.grants_of_group(call, context.id),
-        "scopes": grant_domain.grantable_scopes(call),
-        "holders": grant_domain.known_holders(call),
+        "grants": grants,
+        "giving": giving.opened(request, action=f"{path}/give", holder=who),
+        "removing": removing(request, grants),
+        "asked": asked,
+        "naming": giving.naming(request, groups=False) if asked == "add" else None,
     }
 
 
@@ -58,9 +77,12 @@ def delete_group(context: Group, request: ServiceRequest) -> object:
 
 
 def add_member(context: Group, request: ServiceRequest) -> object:
-    """Adds the identity of a subject."""
-    member = read_holder(request.form, MemberForm())
-    domain.add_member_by_name(request.call, context.id, member)
+    """Adds whoever is named."""
+    form = request.form
+    form.label("holder", "Who")
+    name = form.read(WhoForm(), "holder")["holder"]
+    announce = form["announce"] == "yes"
+    domain.add_member_by_name(request.call, context.id, name, announce=announce)
     return see_other(context.path(PAGES), "added")
 
 
@@ -68,6 +90,31 @@ def remove_member(context: Group, request: ServiceRequest) -> object:
     """Removes the chosen member."""
     domain.remove_member(request.call, context.id, chosen(request.form))
     return see_other(context.path(PAGES), "removed")
+
+
+def give_role(context: Group, request: ServiceRequest) -> object:
+    """Gives the group a role."""
+    return giving.give(request, context.path(PAGES), FoundHolder(GROUP, "", context.id, ""))
+
+
+def remove_grant(context: Group, request: ServiceRequest) -> object:
+    """Removes the chosen grant."""
+    return remove_chosen(request, context.path(PAGES))
+
+
+def extend_grant(context: Group, request: ServiceRequest) -> object:
+    """Lets the chosen grant end a week later."""
+    return extend_chosen(request, context.path(PAGES))
+
+
+def _panel(request: ServiceRequest) -> str | None:
+    """Which panel is open, by a form that was refused or by the address."""
+    form = request.form.values
+    for name, field in (("add", "holder"), ("edit", "description"), ("delete", "confirm")):
+        if field in form:
+            return name
+    query = parse_query(request.environ)
+    return next((name for name in PANELS if name in query), None)
 
 
 def includeme(config: ServiceConfigurator) -> None:
@@ -81,5 +128,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(delete_group, name="delete", role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(add_member, name="add-member", role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(remove_member, name="remove-member", role=Role.ADMIN, redraw=group_page, **page)
+    config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
     config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
+    config.add_form(extend_grant, name="extend-grant", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
     config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40, icon="layers")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import func, or_, select, update
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
@@ -14,11 +14,20 @@ from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import insert_or_ignore, update_one
 from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity
+from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.identities import identity
+
+#: The parts of the list, and the condition of each.
+SEGMENTS = {
+    "people": identity.c.kind == Kind.USER.value,
+    "services": identity.c.kind == Kind.SERVICE.value,
+    "announced": identity.c.last_seen_at.is_(None),
+    "disabled": identity.c.disabled,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +43,11 @@ def who_am_i(call: Call) -> WhoAmI:
     return WhoAmI(find_identity(call, call.actor.identity_id), call.snapshot.global_role)
 
 
-def list_identities(call: Call, window: Window, containing: str = "") -> Page[Identity]:
+def list_identities(call: Call, window: Window, containing: str = "", show: str = "") -> Page[Identity]:
     """Everyone who ever came with a valid assertion or was announced, the first first.
 
-    With a text, those whose subject or display name contains it, in capitals or not.
+    With a text, those whose subject or display name contains it, in capitals or not; `show` is one of
+    `SEGMENTS`, or "" for all.
     """
     assert_admin_somewhere(call)
     statement = select(identity)
@@ -46,7 +56,17 @@ def list_identities(call: Call, window: Window, containing: str = "") -> Page[Id
         statement = statement.where(
             or_(*(column.icontains(containing, autoescape=True) for column in columns))
         )
+    if show:
+        statement = statement.where(SEGMENTS[show])
     return page_of(call.connection, statement, identity.c.id, window, Identity)
+
+
+def count_identities(call: Call) -> dict[str, int]:
+    """How many there are, under "", and of each of `SEGMENTS`; one statement."""
+    assert_admin_somewhere(call)
+    kinds = [func.count().filter(condition).label(name) for name, condition in SEGMENTS.items()]
+    row = call.connection.execute(select(func.count().label("all"), *kinds).select_from(identity)).one()
+    return dict(zip(["", *SEGMENTS], row, strict=True))
 
 
 def announce_identity(call: Call, kind: str, subject: str, display_name: str | None = None) -> Identity:

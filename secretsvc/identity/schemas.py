@@ -76,3 +76,4 @@ class IdentityFilter(Body):
     """The filter of the list."""
 
     q = required(Text(maximum=320, strip=True))
+    show = required(Choice("", "people", "services", "announced", "disabled"))

@@ -1,4 +1,4 @@
-"""The page of all identities."""
+"""The page of all identities, with the panels that add a person or a service before they come."""
 
 from __future__ import annotations
 
@@ -6,30 +6,60 @@ from secretsvc.db.paging import Window
 from secretsvc.identity import domain, schemas
 from secretsvc.identity.resources import Identities
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import cursor_of
+from secretsvc.web.pages import Drawn, cursor_of, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
+from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
 #: How many identities stand on one page.
 LIMIT = 100
+SEGMENTS = (
+    ("", "All"),
+    ("people", "People"),
+    ("services", "Services"),
+    ("announced", "Not signed in yet"),
+    ("disabled", "Disabled"),
+)
+KINDS = ("user", "service")
 
 
 def identities_page(_context: Identities, request: ServiceRequest) -> object:
-    """Everyone who ever came with a valid assertion or was announced, or those that a text picks out."""
-    text = parse_query(request.environ).get("q", "")
-    query = validate(schemas.IdentityFilter(), {"q": text})
-    page = domain.list_identities(request.call, Window(LIMIT, cursor_of(request)), query["q"])
-    return {"identities": page.items, "next_cursor": page.next_cursor, "text": query["q"]}
+    """Everyone who ever came with a valid assertion or was announced, or those that a filter picks out."""
+    call, asked = request.call, parse_query(request.environ)
+    given = {"q": asked.get("q", ""), "show": asked.get("show", "")}
+    query = validate(schemas.IdentityFilter(), given)
+    window = Window(LIMIT, cursor_of(request))
+    page = domain.list_identities(call, window, query["q"], query["show"])
+    new = request.form["kind"] or asked.get("new")
+    return {
+        "identities": page.items,
+        "next_cursor": page.next_cursor,
+        "text": query["q"],
+        "show": query["show"],
+        "counts": domain.count_identities(call),
+        "kinds": SEGMENTS,
+        "adding": new if new in KINDS else None,
+    }
+
+
+def add_identity(context: Identities, request: ServiceRequest) -> object:
+    """Adds a person or a service before the first visit, and leads on to them."""
+    form = request.form
+    form.label("subject", "Name" if form["kind"] == "service" else "Address")
+    named = ["display_name"] if form["display_name"].strip() else []
+    body = form.read(schemas.create_identity_body(), "kind", "subject", *named)
+    made = domain.announce_identity(request.call, **body)
+    return see_other(f"{context.path(PAGES)}/{made.id}", "created")
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
-    config.add_page(
-        identities_page,
-        context=Identities,
-        template="secretsvc.identity:templates/identities.pt",
-        role=ADMIN_SOMEWHERE,
-    )
+    """Declares the page and its form."""
+    page: Drawn[Identities] = {
+        "context": Identities,
+        "template": "secretsvc.identity:templates/identities.pt",
+    }
+    config.add_page(identities_page, role=ADMIN_SOMEWHERE, **page)
+    config.add_form(add_identity, role=ADMIN_SOMEWHERE, redraw=identities_page, **page)
     config.add_navigation("People and tokens", "/identities", role=ADMIN_SOMEWHERE, order=30, icon="users")

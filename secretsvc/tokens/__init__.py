@@ -6,4 +6,6 @@ from pyramid.config import Configurator
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
-    config.add_audit_action("token.create", "token.delete")
+    config.include(".ui")
+    config.add_audit_action("token.create", sentence="created the token {name} of {holder}", icon="key-round")
+    config.add_audit_action("token.delete", sentence="removed the token {name} of {holder}", icon="trash-2")

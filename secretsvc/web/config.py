@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyramid.config import Configurator
 
-from secretsvc.web import assets, error_codes, pages, place, shell, tree, views
+from secretsvc.web import assets, error_codes, navigation, pages, place, refusals, shell, tree, views
 
 
 class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no types of its own
@@ -17,10 +17,11 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_assets = assets.add_assets
         add_done = shell.add_done
         add_error = error_codes.add_error
-        add_error_link = shell.add_error_link
+        add_error_link = navigation.add_error_link
         add_form = pages.add_form
-        add_navigation = pages.add_navigation
+        add_navigation = navigation.add_navigation
         add_page = pages.add_page
-        add_tab = pages.add_tab
+        add_tab = navigation.add_tab
         add_tree_child = tree.add_tree_child
         set_place = place.set_place
+        set_refusals = refusals.set_refusals

@@ -6,7 +6,6 @@ what was wrong with it. Both stand on the same tree as the API and pass the same
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypedDict
@@ -14,7 +13,6 @@ from uuid import UUID
 
 from pyramid.config import Configurator
 from pyramid.events import BeforeRender
-from pyramid.exceptions import ConfigurationError
 from pyramid.interfaces import IViewDeriverInfo
 from pyramid.viewderivers import VIEW
 
@@ -30,7 +28,6 @@ from secretsvc.kernel.errors import (
     VersionConflict,
 )
 from secretsvc.kernel.refusals import Reason
-from secretsvc.web.declaring import declare
 from secretsvc.web.derivers import reads_option
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected
@@ -41,9 +38,9 @@ from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
-from secretsvc.web.shell import ORGANISATION, SECTIONS, Link, Shell, Tab, macros
+from secretsvc.web.shell import Shell, macros
 from secretsvc.web.tree import PAGES, N, Node
-from secretsvc.web.views import ANY_IDENTITY, SAFE_METHODS
+from secretsvc.web.views import SAFE_METHODS
 
 #: What a form draws its page again for; everything else has an error page of its own.
 REFUSALS = (
@@ -128,61 +125,13 @@ def _add(
     )
 
 
-def add_navigation(
-    config: Configurator,
-    label: str,
-    path: str,
-    *,
-    role: Role | str = ANY_IDENTITY,
-    order: int = 100,
-    icon: str = "circle",
-    section: str = ORGANISATION,
-) -> None:
-    """Directive: an entry of the shell's navigation, for those who hold the role at global scope.
+def see_other(path: str, done: str | None = None, *details: object) -> RelativeResponse:
+    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`.
 
-    Entries of a section, `main` or `organisation`, stand in ascending `order`; the built-in ones are 10 to
-    70. `icon` is a symbol of the sprite. Two of one path conflict.
+    The details, numbers and slugs, are for the function that makes a text of them.
     """
-    if section not in SECTIONS:
-        raise ConfigurationError(f"The navigation has no section {section!r}: name one of {SECTIONS}.")
-    links = config.registry.navigation
-
-    def register() -> None:
-        links.append(Link(order, label, path, role, icon, section))
-        links.sort(key=lambda link: (link.order, link.label))
-
-    declare(config, "navigation", path, register)
-
-
-def add_tab(
-    config: Configurator,
-    label: str,
-    *,
-    context: type[N] | str,
-    name: str = "",
-    role: Role | str,
-    elsewhere: Callable[[N], str] | None = None,
-    order: int = 100,
-    icon: str = "circle",
-) -> None:
-    """Directive: one of the pages of a node, shown as a tab to those who hold the role there.
-
-    The tabs of a project stand in the sidebar, with a symbol of the sprite. A tab is a view of the node, by
-    its name, or, with `elsewhere`, a path made of the node. Two of one label conflict.
-    """
-    node = config.maybe_dotted(context)
-    tabs = config.registry.tabs[node]
-
-    def register() -> None:
-        tabs.append(Tab(order, label, name, role, elsewhere, icon))
-        tabs.sort(key=lambda tab: (tab.order, tab.label))
-
-    declare(config, "tab", label, register, within=node)
-
-
-def see_other(path: str, done: str | None = None) -> RelativeResponse:
-    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`."""
-    return RelativeResponse(status=303, location=f"{path}?done={done}" if done else path)
+    word = ".".join(map(str, (done, *details)))
+    return RelativeResponse(status=303, location=f"{path}?done={word}" if done else path)
 
 
 def cursor_of(request: ServiceRequest) -> UUID | None:
@@ -269,15 +218,12 @@ def add_shell(event: BeforeRender) -> None:
 def includeme(config: Configurator) -> None:
     """Registers the directives, the derivers and the shell."""
     config.registry.pages = set()
-    config.registry.navigation = []
-    config.registry.tabs = defaultdict(list)
     config.include("pyramid_chameleon")
     config.include(".shell")
+    config.include(".navigation")
     config.include(".place")
     config.add_directive("add_page", add_page)
     config.add_directive("add_form", add_form)
-    config.add_directive("add_navigation", add_navigation)
-    config.add_directive("add_tab", add_tab)
     config.add_view_deriver(page_view, under="INGRESS", over="secured_view")
     # Inside the renderer, to which it leaves nothing; what a redrawn page returns is drawn too.
     config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TypeAlias
 from urllib.parse import urlencode
 
 from pyramid.config import Configurator
@@ -15,6 +15,7 @@ from secretsvc.kernel.place import Place
 from secretsvc.web import moments, parts
 from secretsvc.web.declaring import declare
 from secretsvc.web.forms import CSRF_FIELD, Form, form_token, shown
+from secretsvc.web.navigation import Crumb, ErrorLink, Link, Tab
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
@@ -31,50 +32,15 @@ DONE = {
 }
 #: A mask tells nothing of the length of what it hides.
 MASK = "••••••••"
-#: The parts of the navigation, in the order in which they stand in the sidebar.
-MAIN, ORGANISATION = SECTIONS = ("main", "organisation")
-
-
-class Link(NamedTuple):
-    """An entry of the navigation."""
-
-    order: int
-    label: str
-    path: str
-    role: Role | str
-    icon: str
-    section: str
-
-
-class ErrorLink(NamedTuple):
-    """A link on the page of an error; its path is made of the request and the id that it is logged under."""
-
-    label: str
-    path: Callable[[ServiceRequest, str], str]
-    role: Role | str
-
-
-class Tab(NamedTuple):
-    """One of the pages of a node: a view of it, or a page elsewhere that is about it."""
-
-    order: int
-    label: str
-    name: str
-    role: Role | str
-    elsewhere: Callable[..., str] | None
-    icon: str
-
-
-class Crumb(NamedTuple):
-    """A step on the way to what is shown."""
-
-    label: str
-    path: str
 
 
 def macros(name: str) -> object:
     """The macros of one of the shell's templates: `shell`, `forms` or `parts`."""
     return get_renderer(f"secretsvc.web:templates/{name}.pt").implementation().macros
+
+
+#: What is told of a form that was carried out, or what makes it of the shell and of details in the URL.
+Told: TypeAlias = "str | Callable[[Shell, Sequence[str]], str | None]"
 
 
 class Shell:
@@ -188,8 +154,9 @@ class Shell:
         """What the form did that led here."""
         if self.context is None:
             return None
-        told: str | None = self.request.registry.done.get(self.query.get("done", ""))
-        return told
+        word, *details = self.query.get("done", "").split(".")
+        told: Told | None = self.request.registry.done.get(word)
+        return told(self, details) if callable(told) else told
 
     @cached_property
     def query(self) -> dict[str, str]:
@@ -268,8 +235,12 @@ class Shell:
         return Crumb(label, node.path(PAGES)) if label and self.place is None else None
 
 
-def add_done(config: Configurator, word: str, text: str) -> None:
-    """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict."""
+def add_done(config: Configurator, word: str, text: Told) -> None:
+    """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict.
+
+    A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
+    it returns None for details that no form of ours leads on with.
+    """
 
     def register() -> None:
         config.registry.done[word] = text
@@ -277,26 +248,9 @@ def add_done(config: Configurator, word: str, text: str) -> None:
     declare(config, "done", word, register)
 
 
-def add_error_link(
-    config: Configurator, label: str, path: Callable[[ServiceRequest, str], str], *, role: Role | str
-) -> None:
-    """Directive: a link on the page of an error, for those who hold the role at global scope.
-
-    Its path is made of the request and the request's id. Two of one label conflict.
-    """
-    links = config.registry.error_links
-
-    def register() -> None:
-        links.append(ErrorLink(label, path, role))
-
-    declare(config, "error link", label, register)
-
-
 def includeme(config: Configurator) -> None:
     """Registers the directives, and the words of every package."""
     config.registry.done = {}
-    config.registry.error_links = []
     config.add_directive("add_done", add_done)
-    config.add_directive("add_error_link", add_error_link)
     for word, text in DONE.items():
         config.add_done(word, text)

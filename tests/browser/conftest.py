@@ -6,7 +6,9 @@ tests ask for every page and form on both.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from chromium import Visitor, chromium, visit
@@ -15,11 +17,13 @@ from furnished import furnish
 from playwright.sync_api import Browser, Page
 from rotation import rotated
 from server import served
-from service import Service
+from service import MASTER_KEY, Service
 from tokens import TestIssuer
 from vault import Vault
 
 VALUES = {"API_KEY": "s3cr3t-of-the-house", "DB_URL": "postgresql://shop", "MAIL_FROM": "shop@example.com"}
+#: The port of the demo, and ids by the names of people.
+Demonstration = tuple[int, dict[str, str]]
 
 
 @pytest.fixture
@@ -62,6 +66,26 @@ def organisation(
         yield turned, port, ids
     service.close()
     sqlite_databases.drop(url)
+
+
+@pytest.fixture(scope="module")
+def demonstration(here: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demonstration]:
+    """The organisation of `make demo` behind the development proxy: its port, and ids by people's names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASTER_KEY", MASTER_KEY)
+        patch.syspath_prepend(str(here))
+        screens = importlib.import_module("demo.deployment")
+        app = screens.demo_in(tmp_path_factory.mktemp("demo"))
+        with served(app) as port:
+            yield port, screens.people(app)
+
+
+@pytest.fixture
+def demo(browser: Browser, demonstration: Demonstration) -> Iterator[Visitor]:
+    """The administrator's browser before the demo."""
+    port, ids = demonstration
+    with visit(browser, None, port, **ids) as visitor:
+        yield visitor
 
 
 @pytest.fixture

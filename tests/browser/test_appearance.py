@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from chromium import Visitor
+from layout import SHIFTS
 from playwright.sync_api import Page, expect
 from vault import CANONICAL as PROD
 from vault import Vault
@@ -11,12 +12,6 @@ from vault import Vault
 COLOURS = """() => ["backgroundColor", "color"].map((name) =>
     getComputedStyle(document.body)[name].match(/\\d+/g)
         .map(Number).reduce((sum, part) => sum + part) / 765)"""
-SHIFTS = """() => new Promise((resolve) => {
-    const found = [];
-    new PerformanceObserver((list) => found.push(...list.getEntries().map((one) => one.value)))
-        .observe({type: "layout-shift", buffered: true});
-    setTimeout(() => resolve(found), 500);
-})"""
 
 
 @pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])

@@ -12,10 +12,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from chromium import Visitor
 from furnished import PATHS
+from layout import SHIFTS
 from playwright.sync_api import Page
 
 EVERY_PAGE = pytest.mark.parametrize("path", PATHS)
 NARROW = {"width": 320, "height": 640}
+#: What a window of 1440 by 900 shows at 200 %.
+HALF = {"width": 720, "height": 450}
+SIZES = ({"width": 1440, "height": 900}, {"width": 390, "height": 844}, NARROW)
 #: What can be used, and what has the focus: its place in the document, and how it starts.
 TAB_STOPS = """() => [...document.querySelectorAll("*")]
     .map((one, place) => [one, place])
@@ -37,11 +41,27 @@ def violations(page: Page) -> list[Any]:
 
 
 @EVERY_PAGE
-def test_axe_finds_no_violation_be_it_light_or_dark(onlooker: Visitor, path: str) -> None:
+def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(onlooker: Visitor, path: str) -> None:
     page = onlooker.page(path)
     page.wait_for_load_state("networkidle")
-    assert violations(page) == []
-    page.emulate_media(color_scheme="dark")
+    for size in SIZES:
+        page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert violations(page) == [], (size, scheme)
+
+
+@EVERY_PAGE
+def test_nothing_moves_while_a_page_loads(onlooker: Visitor, path: str) -> None:
+    page = onlooker.page()
+    page.goto(path.format(**onlooker.ids), wait_until="networkidle")
+    assert sum(page.evaluate(SHIFTS)) == 0
+
+
+@EVERY_PAGE
+def test_a_page_at_twice_its_size_and_in_forced_colours_is_whole(onlooker: Visitor, path: str) -> None:
+    page = onlooker.page(path, viewport=HALF, forced_colors="active")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= HALF["width"]
     assert violations(page) == []
 
 

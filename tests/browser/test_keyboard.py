@@ -1,8 +1,10 @@
-"""Shortcuts, none of which gets in the way of typing."""
+"""Shortcuts, none of which gets in the way of typing, and the search over a page."""
 
 from __future__ import annotations
 
-import pytest
+import re
+
+from chromium import Visitor
 from playwright.sync_api import Page, expect
 from vault import CANONICAL as PROD
 
@@ -19,18 +21,54 @@ def test_a_question_mark_opens_the_help_and_escape_closes_it(page: Page) -> None
 
 def test_the_help_opens_by_its_link_too_and_closes_by_its_button(page: Page) -> None:
     page.goto(PROD)
+    page.locator(".me > summary").click()
     page.get_by_role("link", name="Keyboard").click()
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     expect(page.get_by_role("dialog")).to_be_hidden()
     assert page.url.endswith(PROD)
 
 
-@pytest.mark.parametrize(("path", "label"), [(PROD, "Filter rows"), ("/projects/shop", "Filter keys")])
-def test_a_slash_leads_to_the_filter(page: Page, path: str, label: str) -> None:
-    page.goto(path)
+def test_f_leads_to_the_filter_of_the_page(page: Page) -> None:
+    page.goto("/projects/shop")
+    page.keyboard.press("f")
+    field = page.locator("main .find input")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("")
+
+
+def test_a_slash_searches_over_the_page_and_leads_to_what_it_finds(page: Page) -> None:
+    page.goto(PROD)
     page.keyboard.press("/")
-    expect(page.get_by_label(label)).to_be_focused()
-    expect(page.get_by_label(label)).to_have_value("")
+    palette = page.get_by_role("dialog", name="Search everything")
+    expect(palette.get_by_label("Search what you may see")).to_be_focused()
+    page.keyboard.type("mail")
+    expect(palette.get_by_role("status")).to_have_text("1 found")
+    page.keyboard.press("ArrowDown")
+    expect(palette.get_by_role("link", name="MAIL_FROM")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(palette.get_by_label("Search what you may see")).to_be_focused()
+    palette.get_by_role("link", name="MAIL_FROM").click()
+    expect(page).to_have_url(re.compile(f"{PROD}/secrets/MAIL_FROM$"))
+
+
+def test_the_search_over_a_page_says_where_nothing_is_found(page: Page) -> None:
+    page.goto(PROD)
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search everything")
+    page.keyboard.type("nothing of the kind")
+    expect(palette.get_by_role("status")).to_contain_text("Nothing that you may see")
+    page.keyboard.press("Escape")
+    expect(palette).to_be_hidden()
+
+
+def test_the_search_over_a_page_says_that_the_session_has_ended(visitor: Visitor) -> None:
+    page = visitor.page(PROD)
+    page.route("**/api/v1/search?*", lambda route: route.abort())
+    page.keyboard.press("/")
+    page.keyboard.type("mail")
+    status = page.get_by_role("dialog", name="Search everything").get_by_role("status")
+    expect(status).to_contain_text("Your session may have ended")
+    visitor.problems.clear()
 
 
 def test_g_and_h_lead_home(page: Page) -> None:
@@ -46,18 +84,11 @@ def test_g_and_h_lead_home(page: Page) -> None:
     assert page.url.split("/", 3)[3] == ""
 
 
-def test_n_leads_to_the_first_new_row(page: Page) -> None:
-    page.goto(PROD)
-    page.keyboard.press("n")
-    expect(page.get_by_label("Key of a new secret").first).to_be_focused()
-    expect(page.get_by_label("Key of a new secret").first).to_have_value("")
-
-
 def test_what_is_typed_is_no_shortcut(page: Page) -> None:
     page.goto(PROD)
-    field = page.get_by_label("Key of a new secret").first
-    field.press_sequentially("?/ghn")
-    expect(field).to_have_value("?/ghn")
+    field = page.locator("#find")
+    field.press_sequentially("?/ghnf")
+    expect(field).to_have_value("?/ghnf")
     expect(page.get_by_role("dialog")).to_be_hidden()
     assert page.url.endswith(PROD)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pages import Browser, submit, words
 from statements import recorded
-from vault import Vault, detail, overwrite, tamper
+from vault import Vault, detail, overwrite, tamper, version_row
 
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
@@ -27,6 +27,14 @@ def dev(admin) -> Vault:
 def reader(browser, service) -> Browser:
     service.grant("rita@example.com", "reader", "shop/prod")
     return Browser(service, "rita@example.com")
+
+
+def take_an_unknown_key(service, key):
+    """As if the master key that sealed it were no longer loaded."""
+    kid = bytes.fromhex("00" * 8)
+    envelope = bytearray(version_row(service, key)["envelope"])
+    envelope[1:9] = kid
+    overwrite(service, key, kid=kid.hex(), envelope=bytes(envelope))
 
 
 def compared(page):
@@ -123,7 +131,7 @@ def test_a_revealed_value_has_a_page_without_a_form_that_its_refresh_could_drop(
 
 
 def test_a_value_that_cannot_be_read_has_its_cause_and_its_cure(browser, service):
-    overwrite(service, "A", kid="0" * 16)
+    take_an_unknown_key(service, "A")
     page = browser.open(PAGE)
     assert "its master key is not loaded" in words(page, ".note.bad")
     tamper(service, "B")
@@ -161,7 +169,7 @@ def test_who_can_read_it_is_told_to_administrators_alone(browser, reader, servic
     crew = service.group("crew", "wendy@example.com")
     service.grant(crew, "writer", "shop", group=True)
     assert listed(browser.open(PAGE), "rd") == [
-        "R root@example.com everywhere, by the configuration admin",
+        "R root@example.com everywhere, directly admin",
         "W wendy@example.com Shop, through crew writer",
         "R rita@example.com here, directly reader",
     ]
@@ -186,9 +194,6 @@ def test_who_was_given_the_value_lately_is_told_by_person_and_kind(browser, vaul
         "rita@example.com revealed it · 2 times this week",
         "root@example.com copied it to another environment",
     ]
-    eight_days = 8 * 86_400_000
-    if service.engine.name == "sqlite":
-        assert eight_days
 
 
 @pytest.mark.parametrize("count", [1, 300])

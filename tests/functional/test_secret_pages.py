@@ -26,44 +26,6 @@ def reader(browser, service) -> Browser:
     return Browser(service, "rita@example.com")
 
 
-def cells(page, key):
-    row = page.html.find("th", string=key).parent
-    return [cell.get_text(" ", strip=True).split()[-1] for cell in row.find_all("td")]
-
-
-def test_the_matrix_shows_what_is_present_missing_and_unreadable(browser, vault, service):
-    service.execute("UPDATE secret_version SET envelope = :bad", {"bad": b"damaged"})
-    vault.batch(set={"DB_URL": "fresh"})
-    page = browser.open("/projects/shop")
-    assert [head.text for head in page.html.thead.find_all("th")] == ["Key", "Prod", "Dev"]
-    assert cells(page, "API_KEY") == ["unreadable", "missing"]
-    assert cells(page, "DB_URL") == ["present", "missing"]
-
-
-def test_the_matrix_is_filtered_by_text_and_by_what_is_missing_somewhere(browser, admin):
-    body = {"mode": "merge", "set": {"API_KEY": "y"}}
-    admin.post("/projects/shop/environments/dev/secrets:batch", body)
-    shown = {}
-    for query in ("", "?q=api", "?q=_", "?missing=1", "?q=api&missing=1", "?q=%25"):
-        page = browser.open(f"/projects/shop{query}")
-        shown[query] = [row.th.text for row in page.html.tbody.find_all("tr")]
-    assert shown == {
-        "": ["API_KEY", "DB_URL"],
-        "?q=api": ["API_KEY"],
-        "?q=_": ["API_KEY", "DB_URL"],
-        "?missing=1": ["DB_URL"],
-        "?q=api&missing=1": [],
-        "?q=%25": [],
-    }
-
-
-def test_an_environment_that_is_not_seen_has_no_column_and_its_keys_no_row(reader, admin):
-    admin.post("/projects/shop/environments/dev/secrets:batch", {"mode": "merge", "set": {"ONLY_DEV": "y"}})
-    page = reader.open("/projects/shop")
-    assert "Dev" not in page.html.thead.text
-    assert "ONLY_DEV" not in page.text
-
-
 def test_no_page_holds_a_value_before_it_is_asked_for(browser):
     for path in ("/projects/shop", PROD, f"{PROD}/secrets/API_KEY", f"{PROD}/text", f"{PROD}/import"):
         page = browser.open(path)

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from pages import Browser
 from pyramid.exceptions import ConfigurationError
+from service import ADMIN
+from statements import recorded
 
 pytestmark = pytest.mark.engine_neutral
 
 PROD = "/projects/shop/environments/prod"
 
 
-def navigation(page):
-    return {link.text: link["href"] for link in page.html.find("nav", {"aria-label": "Main"}).find_all("a")}
+def navigation(page, section="Main"):
+    return {link.text: link["href"] for link in page.html.find("nav", {"aria-label": section}).find_all("a")}
 
 
-def test_breadcrumbs_follow_the_tree_and_name_the_present_place(vault, service):
+def crumbs(page):
+    trail = page.html.find("nav", {"aria-label": "Breadcrumb"})
+    return {link.text: link["href"] for link in trail.find_all("a")} if trail else {}
+
+
+def project_links(page, name="Shop"):
+    found = page.html.find("nav", {"aria-label": name})
+    return {link.text: link["href"] for link in found.find_all("a")} if found else {}
+
+
+def test_breadcrumbs_lead_back_from_what_is_deeper_than_a_tab(vault, service):
     vault.batch(set={"API_KEY": "x"})
-    page = Browser(service).open(f"{PROD}/secrets/API_KEY")
-    crumbs = page.html.find("nav", {"aria-label": "Breadcrumb"})
-    assert [item.text.strip() for item in crumbs.find_all("li")] == [
-        "Home",
-        "Projects",
-        "shop",
-        "Environments",
-        "prod",
-        "Secrets",
-        "API_KEY",
-    ]
-    assert crumbs.find(attrs={"aria-current": "page"}).text == "API_KEY"
-    assert [link["href"] for link in crumbs.find_all("a")][2] == "/projects/shop"
+    browser = Browser(service)
+    assert crumbs(browser.open(f"{PROD}/secrets/API_KEY")) == {"Shop": "/projects/shop", "Prod": PROD}
+    assert crumbs(browser.open(PROD)) == crumbs(browser.open("/projects/shop")) == {}
+    for kind, label, id in (
+        ("identities", "People and tokens", service.identity_id("rita@example.com")),
+        ("groups", "Groups", service.group("crew")),
+    ):
+        assert crumbs(browser.open(f"/{kind}/{id}")) == {label: f"/{kind}"}
 
 
 def test_a_place_that_an_id_names_is_called_by_what_people_know_it_by(admin, service):
@@ -38,8 +47,61 @@ def test_a_place_that_an_id_names_is_called_by_what_people_know_it_by(admin, ser
         f"/groups/{service.group('crew')}": "crew",
     }
     for path, name in paths.items():
-        crumbs = Browser(service).open(path).html.find("nav", {"aria-label": "Breadcrumb"})
-        assert crumbs.find(attrs={"aria-current": "page"}).text == name
+        page = Browser(service).open(path)
+        assert name in page.html.title.text
+        assert name in page.html.main.text
+
+
+def test_the_sidebar_shows_the_project_with_the_number_of_its_keys(vault, service):
+    vault.batch(set={"API_KEY": "x", "DB_URL": "y", "GONE": "z"})
+    vault.batch(delete=["GONE"])
+    page = Browser(service).open(f"{PROD}/settings")
+    links = project_links(page)
+    assert links["All keys2"] == "/projects/shop"
+    assert links["Prod2"] == PROD
+    assert links["Settings"] == "/projects/shop/settings"
+    assert project_links(Browser(service).open("/projects")) == {}
+
+
+def test_the_sidebar_counts_a_key_once_and_only_where_the_caller_reads(vault, service):
+    vault.batch(set={"SHARED": "x", "HERE": "y"})
+    root = service.user(ADMIN)
+    batch = {"mode": "merge", "set": {"SHARED": "x", "THERE": "y"}}
+    root.post("/projects/shop/environments/dev/secrets:batch", batch)
+    links = [*project_links(Browser(service).open("/projects/shop/settings"))]
+    assert links[:3] == ["All keys3", "Prod2", "Dev2"]
+    service.grant("rita@example.com", "reader", "shop/dev")
+    page = Browser(service, "rita@example.com").open("/projects/shop/settings")
+    assert [*project_links(page)][:2] == ["All keys2", "Dev2"]
+    assert "Prod" not in page.html.find(id="side").text
+
+
+def test_one_switches_to_the_other_projects_that_one_sees(vault, service):
+    root = service.user(ADMIN)
+    for number in range(10):
+        root.post("/projects", {"slug": f"other-{number}", "name": f"Other {number}"}, status=201)
+    page = Browser(service).open("/projects/shop/settings")
+    links = [link["href"] for link in page.html.find("details", class_="switch").find_all("a")]
+    assert links == [*(f"/projects/other-{number}" for number in range(8)), "/projects"]
+    service.grant("rita@example.com", "reader", "shop/prod")
+    mine = Browser(service, "rita@example.com").open("/projects/shop/settings")
+    assert [link["href"] for link in mine.html.find("details", class_="switch").find_all("a")] == [
+        "/projects"
+    ]
+
+
+def test_the_project_beside_a_page_takes_one_statement(vault, service):
+    browser = Browser(service)
+    browser.open(f"{PROD}/settings")
+    with recorded(service.engine) as statements:
+        browser.open(f"{PROD}/settings")
+    assert len([one for one in statements if "UNION ALL" in one and "protected" in one]) == 1, statements
+
+
+def test_an_error_tells_nothing_of_the_project_it_happened_in(vault, service):
+    page = Browser(service).open("/projects/shop/nothing-of-the-kind", 404)
+    assert project_links(page) == {}
+    assert "Shop" not in page.html.find(id="side").text
 
 
 def test_every_page_has_a_title_a_skip_link_one_heading_and_a_live_region(vault, service):
@@ -54,9 +116,13 @@ def test_every_page_has_a_title_a_skip_link_one_heading_and_a_live_region(vault,
 
 
 def test_the_place_shown_is_marked_in_navigation_and_tabs(admin, service):
-    page = Browser(service).open(f"{PROD}/settings")
-    marked = [link.text for link in page.html.find_all("a", {"aria-current": "page"})]
-    assert marked == ["Projects", "Settings"]
+    def marked(path):
+        found = Browser(service).open(path).html.find_all("a", {"aria-current": "page"})
+        return [(link.text, link["href"]) for link in found]
+
+    assert marked("/projects") == [("Projects", "/projects")]
+    assert marked("/projects/shop/settings") == [("Settings", "/projects/shop/settings")]
+    assert marked(f"{PROD}/settings")[0] == ("Prod0", PROD)
 
 
 def test_a_package_outside_adds_to_navigation_and_tabs(admin, make_service, tmp_path, monkeypatch):
@@ -66,7 +132,7 @@ def page(context, request):
     return request.response
 
 def includeme(config):
-    config.add_navigation("Billing", "/billing", order=15)
+    config.add_navigation("Billing", "/billing", order=15, icon="box", section="main")
     config.add_navigation("Secret plans", "/plans", role="admin")
     config.add_tab("Costs", context="secretsvc.projects.resources.Project", name="costs", role="reader")
     config.add_page(page, context="secretsvc.projects.resources.Project", name="costs", role="reader")
@@ -76,33 +142,46 @@ def includeme(config):
     service = make_service(**{"PYRAMID.INCLUDES": "outside"})
     service.grant("rita@example.com", "reader", "shop")
     page = Browser(service).open("/projects/shop/settings")
-    assert "Secret plans" in navigation(page)
+    assert "Secret plans" in navigation(page, "Organisation")
     assert [*navigation(page)].index("Billing") < [*navigation(page)].index("Projects")
     mine = Browser(service, "rita@example.com")
     page = mine.open("/projects/shop/settings")
     assert "Billing" in navigation(page)
-    assert "Secret plans" not in navigation(page)
-    assert page.html.find("a", string="Costs")["href"] == "/projects/shop/costs"
+    assert "Secret plans" not in page.text
+    assert project_links(page)["Costs"] == "/projects/shop/costs"
     mine.open("/projects/shop/costs")
 
 
 @pytest.mark.parametrize(
-    "declaration",
+    ("declaration", "told"),
     [
-        "add_navigation({!r}, '/same')",
-        "add_done('same', {!r})",
-        "add_error_link('Same', {!r}.format, role='admin')",
+        ("add_navigation({!r}, '/same')", "navigation /same"),
+        ("add_done('same', {!r})", "done same"),
+        ("add_error_link('Same', {!r}.format, role='admin')", "error link Same"),
     ],
 )
-def test_two_entries_of_one_path_word_or_label_conflict(make_service, tmp_path, monkeypatch, declaration):
+def test_two_entries_of_one_path_word_or_label_conflict(
+    make_service, tmp_path, monkeypatch, declaration, told
+):
     (tmp_path / "rival.py").write_text(
         "def includeme(config):\n"
         f"    config.{declaration.format('A')}\n"
         f"    config.{declaration.format('B')}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigurationError, match="there are two of navigation /same: take one out"):
+    # Or it would be that of the test before.
+    monkeypatch.delitem(sys.modules, "rival", raising=False)
+    with pytest.raises(ConfigurationError, match=f"there are two of {told}: take one out"):
         make_service(**{"PYRAMID.INCLUDES": "rival"})
+
+
+def test_a_section_that_the_navigation_does_not_have_is_refused(make_service, tmp_path, monkeypatch):
+    (tmp_path / "astray.py").write_text(
+        "def includeme(config):\n    config.add_navigation('Astray', '/astray', section='nowhere')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigurationError, match="no section 'nowhere'"):
+        make_service(**{"PYRAMID.INCLUDES": "astray"})
 
 
 def test_a_word_of_another_package_cannot_be_taken(make_service, tmp_path, monkeypatch):
@@ -130,7 +209,7 @@ def includeme(config):
     monkeypatch.syspath_prepend(tmp_path)
     service = make_service(**{"PYRAMID.INCLUDES": "told"})
     browser = Browser(service)
-    assert browser.open("/projects?done=noted").html.find("p", string="Noted & kept.")
+    assert browser.open("/projects?done=noted").html.find("div", string="Noted & kept.")
     assert "Noted" not in browser.open("/projects?done=Noted").text
     lost = browser.open("/projects/nothing", 404)
     link = lost.html.find("a", string="Find its trace")

@@ -22,16 +22,17 @@ FILLED = {
     "audit_actions": "audit/directives.py",
     "done": "web/shell.py",
     "error_codes": "web/error_codes.py",
-    "error_links": "web/shell.py",
+    "error_links": "web/navigation.py",
+    "find_place": "web/place.py",
     "formats": "secrets/directives.py",
     "key_providers": "registry.py",
     "models": "directives.py",
-    "navigation": "web/pages.py",
+    "navigation": "web/navigation.py",
     "pages": "web/pages.py",
     "public_paths": "web/views.py",
     "revealing": "web/views.py",
     "service_settings": "registry.py",
-    "tabs": "web/pages.py",
+    "tabs": "web/navigation.py",
     "tree": "web/tree.py",
 }
 #: Those who read what others filled while the application is configured.
@@ -130,7 +131,7 @@ def test_what_is_listed_is_there():
     "source",
     [
         "def includeme(config):\n    config.registry.error_codes['X'] = (409, '')",
-        "def includeme(config):\n    config.registry.audit_actions.append('x.y')",
+        "def includeme(config):\n    config.registry.audit_actions['x.y'] = 1",
         "def includeme(config):\n    actions = config.registry.audit_actions",
     ],
 )
@@ -140,5 +141,5 @@ def test_the_law_of_directives_bites(source):
 
 def test_the_law_of_directives_sees_what_was_not_declared(registry):
     other = secretsvc.assemble({}).registry
-    other.audit_actions.append("private.door")
+    other.audit_actions["private.door"] = None
     assert declared(other, "audit action") != FOUND["audit action"](other)

@@ -21,6 +21,9 @@ FORBIDDEN = {
     "javascript": r"javascript:",
 }
 
+#: Where the name of a symbol stands.
+PATTERN = r"""icon\('([a-z0-9-]+)'|icon="([a-z0-9-]+)"|sprite\}#([a-z0-9-]+)"""
+
 
 def offences(source: str) -> set[str]:
     """What a template holds that none may."""
@@ -50,6 +53,20 @@ def test_a_template_compiles_and_holds_nothing_forbidden(path):
 )
 def test_the_law_of_templates_bites(source):
     assert offences(source)
+
+
+def test_every_symbol_that_a_page_shows_is_in_the_sprite():
+    symbols = set(re.findall(r'symbol id="([^"]+)"', (PACKAGE / "web/static/icons.svg").read_text()))
+    sources = [*TEMPLATES, *PACKAGE.rglob("*.py")]
+    used = {
+        name
+        for path in sources
+        for found in re.findall(PATTERN, path.read_text(encoding="utf-8"))
+        for name in found
+        if name
+    }
+    assert len(used) > 15
+    assert used - symbols == set()
 
 
 def test_no_field_takes_a_builtin_of_the_language_for_its_text():

@@ -21,6 +21,7 @@ from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.rules import find_identity
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Conflict
 from secretsvc.tables.grants import grant
 
 
@@ -45,6 +46,22 @@ def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, object]) -> G
     """
     assert_admin_somewhere(call)
     return change_grant(call, changes, grant_id)
+
+
+def extend_grant(call: Call, grant_id: UUID, drawn: int, length: int) -> bool:
+    """Lets a grant end later, if it still ends when a page said so; whether it did anything.
+
+    `drawn` is that end in epoch milliseconds, and the new one is `length` milliseconds after it, or after now
+    where it is over. Raises as `update_grant` does, and `Conflict` where somebody has shortened it.
+    """
+    assert_admin_somewhere(call)
+    found = find_grant(call, grant_id)
+    if found.expires_at is None or found.expires_at > drawn:
+        return False
+    if found.expires_at < drawn:
+        raise Conflict("Somebody has changed the end of this grant. Look at it again.")
+    change_grant(call, {"expires_at": max(drawn, call.now) + length}, grant_id)
+    return True
 
 
 def delete_grant(call: Call, grant_id: UUID) -> None:

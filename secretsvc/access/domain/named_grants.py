@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, true
+from sqlalchemy import func, literal, or_, select, true, union_all
 
 from secretsvc.access.rules.grants import (
     GRANT_NOT_FOUND,
@@ -15,32 +14,31 @@ from secretsvc.access.rules.grants import (
     create_grant,
     find_grant,
     is_admin_without,
-    make_grant,
-    select_grants,
     within_administered,
 )
-from secretsvc.access.rules.holders import GROUP, Holder, find_holder
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, recheck_by_id
+from secretsvc.access.rules.holders import (
+    GROUP,
+    NOBODY,
+    NOT_YET,
+    FoundHolder,
+    address,
+    find_named,
+    is_address,
+)
+from secretsvc.access.rules.named import NamedGrant, all_named, make_named, select_named
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, administered, decide
+from secretsvc.identity.domain import announce_identity
+from secretsvc.kernel.actors import Kind
+from secretsvc.kernel.authorization import GLOBAL, Role, ScopeType, administered, decide
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import NotFound
-from secretsvc.projects.rules import find_environment, find_project
+from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 #: How many names a form suggests: the identities seen or announced last, and as many groups.
 SUGGESTIONS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class NamedGrant:
-    """A grant with the names of who holds it and of who made it."""
-
-    grant: Grant
-    holder: Holder
-    created_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +51,15 @@ class ChangeableGrant:
 
 @dataclass(frozen=True, slots=True)
 class ProjectScopes:
-    """What the caller can grant in a project: the project as a whole, and these environments."""
+    """What the caller can grant in a project: the project as a whole, and these environments.
+
+    The environments are pairs of slug and name.
+    """
 
     project: str
+    name: str
     whole: bool
-    environments: list[str]
+    environments: list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,52 +70,49 @@ class Scopes:
     projects: list[ProjectScopes]
 
 
-def named_grants(call: Call, window: Window) -> Page[NamedGrant]:
-    """The grants at scopes that the caller administers, oldest first."""
+def named_grants(call: Call, window: Window, containing: str = "") -> Page[NamedGrant]:
+    """The grants at scopes that the caller administers, oldest first.
+
+    With a text, those whose holder or scope has it in its name, in capitals or not.
+    """
     assert_admin_somewhere(call)
-    statement = _select().where(within_administered(call))
-    return page_of(call.connection, statement, grant.c.id, window, _make)
+    statement = select_named().where(within_administered(call))
+    if containing:
+        held = (identity.c.subject, identity.c.display_name, group.c.slug, group.c.name)
+        scopes = (project.c.slug, project.c.name, environment.c.slug, environment.c.name)
+        names = (column.icontains(containing, autoescape=True) for column in held + scopes)
+        statement = statement.where(or_(*names))
+    return page_of(call.connection, statement, grant.c.id, window, make_named)
 
 
 def grants_of_identity(call: Call, identity_id: UUID) -> list[NamedGrant]:
     """Those of them that an identity holds itself, the expired too."""
     assert_admin_somewhere(call)
-    return _all(call, grant.c.identity_id == identity_id, within_administered(call))
+    return all_named(call, grant.c.identity_id == identity_id, within_administered(call))
 
 
 def grants_of_group(call: Call, group_id: UUID) -> list[NamedGrant]:
     """Those of them that a group holds, the expired too."""
     assert_admin_somewhere(call)
-    return _all(call, grant.c.group_id == group_id, within_administered(call))
-
-
-def grants_within(call: Call, at: Address) -> list[NamedGrant]:
-    """The grants on a project and its environments, or on an environment alone, the expired too."""
-    assert_can(call, Role.ADMIN, at)
-    if at.environment is None:
-        found = find_project(call, at)
-        recheck_by_id(call, found.id)
-        return _all(call, grant.c.project_id == found.id)
-    return _all(call, grant.c.environment_id == find_environment(call, at).id)
+    return all_named(call, grant.c.group_id == group_id, within_administered(call))
 
 
 def changeable_grant(call: Call, grant_id: UUID) -> ChangeableGrant:
     """A grant at a scope that the caller administers. Raises `NotFound` and `Forbidden` as a removal does."""
     assert_admin_somewhere(call)
     found = find_grant(call, grant_id)
-    named = _all(call, grant.c.id == found.id)
+    named = all_named(call, grant.c.id == found.id)
     if not named:
         raise NotFound(GRANT_NOT_FOUND)
     return ChangeableGrant(named[0], is_admin_without(call, found))
 
 
-def same_grant(call: Call, holder: Holder, terms: Terms) -> NamedGrant | None:
+def same_grant(call: Call, holder: FoundHolder, terms: Terms) -> NamedGrant | None:
     """The grant that another one to the same holder, at the same scope and of the same role would repeat."""
     assert_can(call, Role.ADMIN, terms.scope)
-    holder_id = find_holder(call, holder)
-    found = _all(
+    found = all_named(
         call,
-        or_(grant.c.identity_id == holder_id, grant.c.group_id == holder_id),
+        grant.c[holder.column] == holder.id,
         grant.c.role == terms.role.value,
         project.c.slug == terms.scope.project,
         environment.c.slug == terms.scope.environment,
@@ -131,61 +130,57 @@ def grantable_scopes(call: Call) -> Scopes:
     single = {one.environment_id for one in held if one.environment_id is not None}
     condition = true() if everywhere else or_(project.c.id.in_(whole), environment.c.id.in_(single))
     statement = (
-        select(project.c.id, project.c.slug, environment.c.slug.label("environment"))
+        select(
+            project.c.id,
+            project.c.slug,
+            project.c.name,
+            environment.c.slug.label("environment"),
+            environment.c.name.label("environment_name"),
+        )
         .outerjoin_from(project, environment)
         .where(condition)
         .order_by(project.c.slug, environment.c.slug)
     )
     found: dict[str, ProjectScopes] = {}
     for row in call.connection.execute(statement):
-        scopes = found.setdefault(row.slug, ProjectScopes(row.slug, everywhere or row.id in whole, []))
+        usual = ProjectScopes(row.slug, row.name, everywhere or row.id in whole, [])
+        scopes = found.setdefault(row.slug, usual)
         if row.environment is not None:
-            scopes.environments.append(row.environment)
+            scopes.environments.append((row.environment, row.environment_name))
     return Scopes(everywhere, list(found.values()))
 
 
-def known_holders(call: Call) -> list[Holder]:
+def known_holders(call: Call, *, groups: bool = True) -> list[FoundHolder]:
     """Whom a form suggests: the identities that were seen or announced last, and groups by their slugs."""
     assert_admin_somewhere(call)
     latest = func.coalesce(identity.c.last_seen_at, identity.c.created_at).desc()
-    seen = select(identity.c.kind, identity.c.subject).order_by(latest, identity.c.id)
-    people = call.connection.execute(seen.limit(SUGGESTIONS))
-    slugs = call.connection.execute(select(group.c.slug).order_by(group.c.slug).limit(SUGGESTIONS))
-    return [Holder(*row) for row in people] + [Holder(GROUP, slug) for slug in slugs.scalars()]
+    seen = select(identity.c.kind, identity.c.subject, identity.c.id, identity.c.display_name.label("label"))
+    people = seen.order_by(latest, identity.c.id).limit(SUGGESTIONS).subquery()
+    slugs = select(literal(GROUP).label("kind"), group.c.slug.label("subject"), group.c.id, group.c.name)
+    named = slugs.order_by(group.c.slug).limit(SUGGESTIONS).subquery()
+    statement = union_all(select(people), select(named)) if groups else select(people)
+    rows = call.connection.execute(statement)
+    return [FoundHolder(row.kind, row.subject, row.id, row.label or row.subject) for row in rows]
 
 
-def grant_by_name(call: Call, holder: Holder, terms: Terms) -> Grant:
-    """Grants a role to whoever bears a name. Raises `ValidationFailed` where nobody does, `Conflict`."""
+def whom(call: Call, text: str, *, announce: bool = False, groups: bool = True) -> FoundHolder:
+    """Whoever a text names; a person who has not signed in yet is announced if that is wanted.
+
+    Raises `ValidationFailed` where nobody is named, or several are.
+    """
+    assert_admin_somewhere(call)
+    found = find_named(call, text, groups=groups)
+    if found is not None:
+        return found
+    if not is_address(text):
+        raise ValidationFailed.at("holder", NOBODY)
+    if not announce:
+        raise ValidationFailed.at("holder", NOT_YET)
+    made = announce_identity(call, Kind.USER.value, address(text))
+    return FoundHolder(made.kind, made.subject, made.id, made.subject)
+
+
+def grant_to(call: Call, holder: FoundHolder, terms: Terms) -> Grant:
+    """Grants a role to whoever was found. Raises `Conflict`."""
     assert_can(call, Role.ADMIN, terms.scope)
-    holder_id = find_holder(call, holder)
-    column = "group_id" if holder.kind == GROUP else "identity_id"
-    return create_grant(call, terms, **{column: holder_id})
-
-
-def _select() -> Select[Any]:
-    maker = identity.alias("maker")
-    return (
-        select_grants()
-        .outerjoin(identity, identity.c.id == grant.c.identity_id)
-        .outerjoin(group, group.c.id == grant.c.group_id)
-        .outerjoin(maker, maker.c.id == grant.c.created_by)
-        .add_columns(
-            identity.c.kind,
-            identity.c.subject,
-            group.c.slug.label("group"),
-            maker.c.subject.label("maker"),
-        )
-    )
-
-
-def _make(
-    kind: str | None, subject: str | None, group: str | None, maker: str | None, **columns: Any
-) -> NamedGrant:
-    found = make_grant(**columns)
-    holder = Holder(kind or GROUP, subject or group or "")
-    return NamedGrant(found, holder, maker or str(found.created_by))
-
-
-def _all(call: Call, *conditions: ColumnElement[bool]) -> list[NamedGrant]:
-    statement = _select().where(*conditions).order_by(grant.c.id)
-    return [_make(**row) for row in call.connection.execute(statement).mappings()]
+    return create_grant(call, terms, **{holder.column: holder.id})

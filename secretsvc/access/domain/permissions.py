@@ -16,7 +16,7 @@ from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Slug, called
-from secretsvc.tables.grants import group, group_member
+from secretsvc.tables.grants import group
 
 
 @called("EffectivePermission")
@@ -39,15 +39,6 @@ class EffectivePermissions:
     items: list[Entry]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberOf:
-    """A group that an identity is in."""
-
-    id: UUID
-    slug: str
-    name: str
-
-
 def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions:
     """Each scope that an unexpired grant names, with every source (specification, "Access")."""
     assert_admin_somewhere(call)
@@ -55,25 +46,6 @@ def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions
     explained, groups = _explanation(call, found)
     visible = [one for one in explained if decide(call.snapshot, one.at) is Role.ADMIN]
     return EffectivePermissions(found, [_entry(one, groups) for one in visible])
-
-
-def own_permissions(call: Call) -> EffectivePermissions:
-    """The same of the caller itself, at every scope; open to any identity, the disabled too."""
-    found = find_identity(call, call.actor.identity_id)
-    explained, groups = _explanation(call, found)
-    return EffectivePermissions(found, [_entry(one, groups) for one in explained])
-
-
-def groups_of(call: Call, identity_id: UUID) -> list[MemberOf]:
-    """The groups that an identity is in, by their slugs."""
-    assert_admin_somewhere(call)
-    statement = (
-        select(group.c.id, group.c.slug, group.c.name)
-        .join_from(group, group_member)
-        .where(group_member.c.identity_id == identity_id)
-        .order_by(group.c.slug)
-    )
-    return [MemberOf(**row) for row in call.connection.execute(statement).mappings()]
 
 
 def _explanation(call: Call, found: Identity) -> tuple[list[Explained], dict[UUID, GroupRef]]:

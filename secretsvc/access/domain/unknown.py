@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ColumnElement, cast, exists, func, select
+from sqlalchemy import BigInteger, cast, func, select
 
+from secretsvc.access.rules.holders import holds_anything
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.narrowing import auditable_denials
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
-from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import KindText, Ordinal, Subject, Time
-from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 
 
@@ -41,19 +40,9 @@ def unknown_identities(call: Call) -> list[UnknownIdentity]:
             last.label("last_denied_at"),
         )
         .join_from(denial_tally, identity, identity.c.id == counted.identity_id)
-        .where(auditable_denials(call), ~_holds_anything(counted.identity_id))
+        .where(auditable_denials(call), ~holds_anything(counted.identity_id))
         .group_by(counted.identity_id, identity.c.kind, identity.c.subject)
         .order_by(last.desc(), identity.c.subject)
     )
     rows = call.connection.execute(statement, {"now": call.now}).mappings()
     return [UnknownIdentity(**found) for found in rows]
-
-
-def _holds_anything(identity_id: ColumnElement[object]) -> ColumnElement[bool]:
-    direct = exists().where(grant.c.identity_id == identity_id, not_expired())
-    shared = exists().where(
-        group_member.c.identity_id == identity_id,
-        grant.c.group_id == group_member.c.group_id,
-        not_expired(),
-    )
-    return direct | shared

@@ -1,18 +1,22 @@
-"""The page of one grant: its role and its time, to be changed or renewed."""
+"""The page of one grant: its role and its end, to be changed or renewed; and its removal."""
 
 from __future__ import annotations
 
 from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
 from secretsvc.access.domain import named_grants as grant_domain
-from secretsvc.access.domain.named_grants import NamedGrant
 from secretsvc.access.resources import Grant
 from secretsvc.access.rules.grants import Terms
-from secretsvc.access.ui.grants import holders_page, read_expiry
+from secretsvc.access.rules.holders import GROUP, FoundHolder
+from secretsvc.access.rules.named import NamedGrant
+from secretsvc.access.ui.changing import holders_page
+from secretsvc.access.ui.giving import ROLES
+from secretsvc.access.ui.until import SPANS, read_end
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.errors import Conflict
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
@@ -20,13 +24,14 @@ from secretsvc.web.views import ADMIN_SOMEWHERE
 def grant_page(context: Grant, request: ServiceRequest) -> object:
     """A grant with a form that is drawn with its present terms."""
     found = grant_domain.changeable_grant(request.call, context.id)
-    granted = found.named.grant
     return {
-        "here": f"{granted.role} of {found.named.holder.name}",
         "named": found.named,
         "may_raise": found.may_raise,
-        "holders_page": holders_page(granted),
+        "holders_page": holders_page(found.named.grant),
         "twin": _twin(request, found.named),
+        "roles": ROLES,
+        "spans": SPANS,
+        "removing": found.named if "remove" in parse_query(request.environ) else None,
     }
 
 
@@ -36,24 +41,40 @@ def change_grant(context: Grant, request: ServiceRequest) -> object:
     What somebody else changed in the meantime stays, unless it was typed anew here.
     """
     form = request.form
-    typed = {"role": form["role"], "expires_at": read_expiry(request)}
+    form.label("expires_at", "Until")
+    typed = {"role": form["role"], "expires_at": read_end(request)}
     drawn = dict(form.under("drawn."))
     changed = {name: value for name, value in typed.items() if form[name] != drawn.get(name)}
+    if form["until"]:
+        changed["expires_at"] = typed["expires_at"]
     changes = form.read(schemas.UpdateGrantBody(), **changed)
     granted = domain.update_grant(request.call, context.id, changes)
     return see_other(holders_page(granted), "saved" if changes else "unchanged")
+
+
+def remove_grant(context: Grant, request: ServiceRequest) -> object:
+    """Removes it and leads on to whoever held it."""
+    found = grant_domain.changeable_grant(request.call, context.id)
+    domain.delete_grant(request.call, context.id)
+    return see_other(holders_page(found.named.grant), "grant-removed")
 
 
 def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
     """The other grant of the holder, where the form was refused because of it."""
     if not isinstance(request.form.error, Conflict):
         return None
-    scope = Address(named.grant.project, named.grant.environment)
-    return grant_domain.same_grant(request.call, named.holder, Terms(scope, Role(request.form["role"])))
+    granted, holder = named.grant, named.holder
+    holder_id = granted.group_id if holder.kind == GROUP else granted.identity_id
+    if holder_id is None:
+        return None
+    held_by = FoundHolder(holder.kind, holder.name, holder_id, named.label)
+    scope = Address(granted.project, granted.environment)
+    return grant_domain.same_grant(request.call, held_by, Terms(scope, Role(request.form["role"])))
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its form."""
+    """Declares the page and its forms."""
     page: Drawn[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
     config.add_page(grant_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(change_grant, role=ADMIN_SOMEWHERE, redraw=grant_page, **page)
+    config.add_form(remove_grant, name="remove", role=ADMIN_SOMEWHERE, redraw=grant_page, **page)

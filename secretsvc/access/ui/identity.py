@@ -2,46 +2,66 @@
 
 from __future__ import annotations
 
-from secretsvc.access.domain import named_grants as grant_domain
-from secretsvc.access.domain import permissions
-from secretsvc.access.ui.grants import remove_grant
+from contextlib import suppress
+
+from secretsvc.access.domain import role_map
+from secretsvc.access.rules.holders import FoundHolder
+from secretsvc.access.ui import giving
+from secretsvc.access.ui.changing import extend_chosen, remove_chosen
+from secretsvc.access.ui.grants import removing
+from secretsvc.access.ui.role_map import map_table
 from secretsvc.identity import domain as identity_domain
 from secretsvc.identity import schemas
 from secretsvc.identity.resources import Identity
+from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
+from secretsvc.tokens.domain import Token, list_tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Root
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY
 
 SWITCH = {"yes": True, "no": False}
+#: The panels of the page, beside those of grants.
+PANELS = ("rename", "disable")
 
 
 def whoami_page(_context: Root, request: ServiceRequest) -> object:
     """Who the caller is, and what it may do by which grants."""
-    return {
-        "effective": permissions.own_permissions(request.call),
-        "global_role": request.call.snapshot.global_role,
-    }
+    found = role_map.own_roles(request.call)
+    asked = parse_query(request.environ).get("why")
+    return {"map": found, "table": map_table(found, request.call.now, asked), "path": "/whoami"}
 
 
 def identity_page(context: Identity, request: ServiceRequest) -> object:
-    """An identity with its effective permissions, its grants and its groups."""
-    call = request.call
-    effective = permissions.effective_permissions(call, context.id)
+    """An identity with its roles, its grants, its groups and its service tokens."""
+    call, query, path = request.call, parse_query(request.environ), context.path(PAGES)
+    found = role_map.roles_of(call, context.id)
+    subject = found.identity
+    who = FoundHolder(subject.kind, subject.subject, subject.id, found.holding.name)
     return {
-        "here": effective.identity.subject,
-        "effective": effective,
-        "grants": grant_domain.grants_of_identity(call, context.id),
-        "groups": permissions.groups_of(call, context.id),
-        "scopes": grant_domain.grantable_scopes(call),
+        "map": found,
+        "table": map_table(found, call.now, query.get("why")),
+        "path": path,
+        "giving": giving.opened(request, action=f"{path}/give", holder=who),
+        "removing": removing(request, found.direct),
+        "asked": _panel(request),
+        "tokens": _tokens(request, found),
     }
+
+
+def give_role(context: Identity, request: ServiceRequest) -> object:
+    """Gives the identity a role."""
+    holder = FoundHolder(Kind.USER.value, "", context.id, "")
+    return giving.give(request, context.path(PAGES), holder)
 
 
 def rename_identity(context: Identity, request: ServiceRequest) -> object:
     """Changes the display name."""
+    request.form.label("display_name", "Name")
     changes = request.form.read(schemas.UpdateIdentityBody(), "display_name")
     identity_domain.update_identity(request.call, context.id, changes)
     return see_other(context.path(PAGES), "saved")
@@ -53,7 +73,37 @@ def switch_identity(context: Identity, request: ServiceRequest) -> object:
     if disabled is None:
         raise ValidationFailed.at("disabled", "Must be yes or no.")
     identity_domain.update_identity(request.call, context.id, {"disabled": disabled})
-    return see_other(context.path(PAGES), "saved")
+    return see_other(context.path(PAGES), "disabled" if disabled else "enabled")
+
+
+def remove_grant(context: Identity, request: ServiceRequest) -> object:
+    """Removes the chosen grant."""
+    return remove_chosen(request, context.path(PAGES))
+
+
+def extend_grant(context: Identity, request: ServiceRequest) -> object:
+    """Lets the chosen grant end a week later."""
+    return extend_chosen(request, context.path(PAGES))
+
+
+def _panel(request: ServiceRequest) -> str | None:
+    """Which panel is open, by the address or by a form that was refused."""
+    if "display_name" in request.form.values:
+        return "rename"
+    if request.form["disabled"] == "yes":
+        return "disable"
+    query = parse_query(request.environ)
+    return next((name for name in PANELS if name in query), None)
+
+
+def _tokens(request: ServiceRequest, found: role_map.RoleMap) -> list[Token] | None:
+    """The service tokens of a machine, None where there are none to be shown."""
+    call = request.call
+    if found.identity.kind != Kind.SERVICE or call.snapshot.global_role is not Role.ADMIN:
+        return None
+    with suppress(ServerMisconfigured):
+        return list_tokens(call, found.identity.id) if call.settings.service_tokens else None
+    return None
 
 
 def includeme(config: ServiceConfigurator) -> None:
@@ -64,4 +114,8 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(identity_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(rename_identity, role=Role.ADMIN, redraw=identity_page, **page)
     config.add_form(switch_identity, name="switch", role=Role.ADMIN, redraw=identity_page, **page)
+    config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)
     config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)
+    config.add_form(extend_grant, name="extend-grant", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)
+    config.add_done("disabled", "Disabled: nothing is allowed any more.")
+    config.add_done("enabled", "Enabled again.")

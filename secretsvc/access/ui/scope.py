@@ -1,14 +1,19 @@
-"""The page "Access" of a project and of an environment: who can read there, and by which grants."""
+"""The page "Access" of a project and of an environment: who holds which role there, and through what."""
 
 from __future__ import annotations
 
-from secretsvc.access.domain import named_grants as grant_domain
-from secretsvc.access.domain import readers as readers_domain
-from secretsvc.access.ui.grants import remove_chosen
-from secretsvc.kernel.authorization import Role
+from urllib.parse import urlencode
+
+from secretsvc.access.domain import overview
+from secretsvc.access.domain.turned_away import turned_away_from
+from secretsvc.access.ui import giving
+from secretsvc.access.ui.changing import extend_chosen, remove_chosen
+from secretsvc.access.ui.table import AccessTable
+from secretsvc.kernel.authorization import Address, Role
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn
+from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
 
@@ -16,17 +21,42 @@ NAME = "access"
 
 
 def access_page(context: Node, request: ServiceRequest) -> object:
-    """Everybody who holds a role here, and the grants on this scope and below."""
-    at = context.address
+    """Everybody who holds a role here; with the panel for another, and with who was turned away."""
+    call, at, query = request.call, context.address, parse_query(request.environ)
+    table = AccessTable(call, at, overview.access_to(call, at), query)
     return {
-        "readers": readers_domain.readers(request.call, at),
-        "grants": grant_domain.grants_within(request.call, at),
+        "table": table,
+        "path": _path(context),
+        "place_path": context.path(PAGES),
+        "audit": _audit(at),
+        "turned_away": turned_away_from(call, at),
+        "giving": giving.opened(request, action=_path(context), inside=True),
+        "removing": table.changeable(request.form["chosen"] or query.get("remove", "")),
     }
+
+
+def _audit(at: Address) -> str:
+    slugs = {"project": at.project, "environment": at.environment}
+    return f"/audit?{urlencode({name: slug for name, slug in slugs.items() if slug})}"
+
+
+def give_access(context: Node, request: ServiceRequest) -> object:
+    """Gives a role here."""
+    return giving.give(request, _path(context))
+
+
+def extend_grant(context: Node, request: ServiceRequest) -> object:
+    """Lets a grant end a week later."""
+    return extend_chosen(request, _path(context))
 
 
 def remove_grant(context: Node, request: ServiceRequest) -> object:
     """Removes the chosen grant."""
-    return remove_chosen(request, f"{context.path(PAGES)}/{NAME}")
+    return remove_chosen(request, _path(context))
+
+
+def _path(context: Node) -> str:
+    return f"{context.path(PAGES)}/{NAME}"
 
 
 def includeme(config: ServiceConfigurator) -> None:
@@ -34,5 +64,7 @@ def includeme(config: ServiceConfigurator) -> None:
     for context in (Project, Environment):
         page: Drawn[Node] = {"context": context, "template": "secretsvc.access:templates/scope.pt"}
         config.add_page(access_page, name=NAME, role=Role.ADMIN, **page)
-        config.add_form(remove_grant, name=NAME, role=Role.ADMIN, redraw=access_page, **page)
+        config.add_form(give_access, name=NAME, role=Role.ADMIN, redraw=access_page, **page)
+        config.add_form(extend_grant, name="extend-grant", role=Role.ADMIN, redraw=access_page, **page)
+        config.add_form(remove_grant, name="remove-grant", role=Role.ADMIN, redraw=access_page, **page)
         config.add_tab("Access", context=context, name=NAME, role=Role.ADMIN, order=40, icon="shield")

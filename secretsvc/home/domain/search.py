@@ -50,8 +50,8 @@ def _order(one: Found) -> tuple[int, str, str, str]:
 
 def _statement(call: Call, text: str, limit: int) -> Any:
     dialect_name = call.connection.dialect.name
-    holds = partial(_holds, dialect_name, text)
-    exact = partial(_by_code_point, dialect_name)
+    holds = partial(holds_text, dialect_name, text)
+    exact = partial(by_code_point, dialect_name)
     projects = _found(PROJECT, exact(project.c.slug), name=project.c.name).where(
         project_in_sight(call), holds(project.c.slug, project.c.name)
     )
@@ -91,12 +91,12 @@ def _found(
     )
 
 
-def _by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElement[str]:
+def by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElement[str]:
     """A column to be sorted by code point; PostgreSQL sorts by the language of its server."""
     return collate(column, "C") if dialect_name == "postgresql" else column
 
 
-def _holds(dialect_name: str, text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
+def holds_text(dialect_name: str, text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
     """The condition that one of the columns has the text in it, whatever the case of its ASCII letters.
 
     SQLite's LIKE takes no others for the same; on PostgreSQL only under this collation.

@@ -1,22 +1,21 @@
 // Shortcuts of every page; none of them works while something is typed.
 const help = document.getElementById("keys");
+const FILTER = "main .find input";
 let leader = false;
 
-function goTo(selector) {
+function focusOn(selector) {
   const target = document.querySelector(selector);
-  if (target) {
-    target.focus();
-  }
+  target?.focus();
   return Boolean(target);
 }
 
-document.getElementById("show-keys").addEventListener("click", (event) => {
+document.getElementById("show-keys")?.addEventListener("click", (event) => {
   event.preventDefault();
   help.showModal();
 });
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select, dialog");
+  const typing = event.target.closest("input:not([type=checkbox], [type=radio]), textarea, select, dialog");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) {
     return;
   }
@@ -24,7 +23,7 @@ document.addEventListener("keydown", (event) => {
     location.assign("/");
   } else if (event.key === "?") {
     help.showModal();
-  } else if (event.key === "/" && goTo("input[type=search]")) {
+  } else if (event.key === "f" && focusOn(FILTER)) {
     event.preventDefault();
   }
   leader = event.key === "g";

@@ -4,7 +4,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
   if (event.effectiveDirective === "form-action") {
     document.getElementById("announcer").textContent = "";
     const notice = document.createElement("p");
-    notice.className = "notice warning";
+    notice.className = "note warn";
     notice.setAttribute("role", "alert");
     notice.textContent =
       "Your session may have ended. Open this page in another tab to sign in again, then repeat: nothing typed here is lost.";

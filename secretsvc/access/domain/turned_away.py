@@ -1,0 +1,108 @@
+"""Who was turned away: denied at a place without holding anything, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, or_, select
+
+from secretsvc.access.rules.holders import holds_anything
+from secretsvc.audit.models import denial_tally
+from secretsvc.audit.rules.narrowing import auditable_denials
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
+
+#: How many rows of the tally a page looks at.
+LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """Somebody who proved who they are, was denied, and holds nothing; times in epoch milliseconds.
+
+    `at` is where they were denied last.
+    """
+
+    kind: str
+    subject: str
+    denials: int
+    first_denied_at: int
+    last_denied_at: int
+    at: Address
+    place: str
+
+
+def turned_away(call: Call) -> list[TurnedAway]:
+    """All whom the caller may see to have been turned away, the latest first."""
+    assert_admin_somewhere(call)
+    return _found(call, auditable_denials(call))
+
+
+def turned_away_from(call: Call, at: Address) -> list[TurnedAway]:
+    """Those at a project and its environments, or at an environment; one statement."""
+    assert_can(call, Role.ADMIN, at)
+    inside = [project.c.slug == at.project]
+    if at.environment is not None:
+        inside.append(environment.c.slug == at.environment)
+    return _found(call, *inside)
+
+
+def _found(call: Call, *conditions: ColumnElement[bool]) -> list[TurnedAway]:
+    row = denial_tally.c
+    source = (
+        denial_tally.join(identity, identity.c.id == row.identity_id)
+        .outerjoin(environment, environment.c.id == row.scope_id)
+        .outerjoin(project, or_(project.c.id == row.scope_id, project.c.id == environment.c.project_id))
+    )
+    statement = (
+        select(
+            identity.c.kind,
+            identity.c.subject,
+            row.denials,
+            row.first_denied_at,
+            row.last_denied_at,
+            project.c.slug.label("project"),
+            project.c.name.label("project_name"),
+            environment.c.slug.label("environment"),
+            environment.c.name.label("environment_name"),
+        )
+        .select_from(source)
+        .where(*conditions, ~holds_anything(row.identity_id))
+        .order_by(row.last_denied_at.desc(), identity.c.subject)
+        .limit(LIMIT)
+    )
+    found: dict[tuple[str, str], TurnedAway] = {}
+    for one in call.connection.execute(statement, {"now": call.now}):
+        key = (one.kind, one.subject)
+        found[key] = _and(found[key], one) if key in found else _first(one)
+    return [*found.values()]
+
+
+def _first(row: Any) -> TurnedAway:
+    names = filter(None, (row.project_name, row.environment_name))
+    return TurnedAway(
+        row.kind,
+        row.subject,
+        row.denials,
+        row.first_denied_at,
+        row.last_denied_at,
+        Address(row.project, row.environment),
+        " / ".join(names),
+    )
+
+
+def _and(one: TurnedAway, row: Any) -> TurnedAway:
+    """With what was counted at an earlier place."""
+    return TurnedAway(
+        one.kind,
+        one.subject,
+        one.denials + row.denials,
+        min(one.first_denied_at, row.first_denied_at),
+        one.last_denied_at,
+        one.at,
+        one.place,
+    )

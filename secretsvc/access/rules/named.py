@@ -1,0 +1,66 @@
+"""Grants with the names of their holders, of who made them, and of their scopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func
+
+from secretsvc.access.rules.grants import Grant, make_grant, select_grants
+from secretsvc.access.rules.holders import GROUP, Holder
+from secretsvc.access.rules.ways import SYSTEM
+from secretsvc.kernel.call import Call
+from secretsvc.tables.grants import grant, group
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGrant:
+    """A grant with what people call its holder, who made it, and its scope, "" for everywhere."""
+
+    grant: Grant
+    holder: Holder
+    label: str
+    created_by: str
+    place: str
+
+    @property
+    def where(self) -> str:
+        """Its scope in words."""
+        return self.place or "everywhere"
+
+
+def select_named() -> Select[Any]:
+    """Every grant with what `make_named` needs."""
+    maker = identity.alias("maker")
+    return (
+        select_grants()
+        .outerjoin(identity, identity.c.id == grant.c.identity_id)
+        .outerjoin(group, group.c.id == grant.c.group_id)
+        .outerjoin(maker, maker.c.id == grant.c.created_by)
+        .add_columns(
+            identity.c.kind,
+            func.coalesce(identity.c.subject, group.c.slug).label("holder"),
+            func.coalesce(identity.c.display_name, identity.c.subject, group.c.name).label("label"),
+            func.coalesce(maker.c.display_name, maker.c.subject).label("maker"),
+            project.c.name.label("project_name"),
+            environment.c.name.label("environment_name"),
+        )
+    )
+
+
+def make_named(**row: Any) -> NamedGrant:
+    """A grant from the columns of `select_named`."""
+    named = {name: row.pop(name) for name in ("kind", "holder", "label", "maker")}
+    place = tuple(filter(None, (row.pop("project_name"), row.pop("environment_name"))))
+    found = make_grant(**row)
+    holder = Holder(named["kind"] or GROUP, named["holder"])
+    return NamedGrant(found, holder, named["label"], named["maker"] or SYSTEM, " / ".join(place))
+
+
+def all_named(call: Call, *conditions: ColumnElement[bool]) -> list[NamedGrant]:
+    """The grants that meet some conditions, oldest first."""
+    statement = select_named().where(*conditions).order_by(grant.c.id)
+    return [make_named(**row) for row in call.connection.execute(statement).mappings()]

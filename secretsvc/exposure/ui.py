@@ -1,0 +1,51 @@
+"""The page of what an identity has seen, and what of it must be replaced."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from secretsvc.exposure import domain, schemas
+from secretsvc.exposure.domain import Exposed
+from secretsvc.identity.resources import Identity
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import validate
+from secretsvc.web.tree import PAGES
+from secretsvc.web.views import ADMIN_SOMEWHERE
+
+#: How many values a page looks at.
+LIMIT = "500"
+
+
+def exposure_page(context: Identity, request: ServiceRequest) -> object:
+    """The values that an identity was given or wrote, by their places, and which of them are in force."""
+    asked = parse_query(request.environ)
+    given = {"limit": LIMIT, **{name: asked[name] for name in ("cursor",) if name in asked}}
+    query = validate(schemas.ExposureQuery(), given)
+    found = domain.exposure_of(request.call, context.id, query["limit"], query.get("cursor"))
+    everything = asked.get("show") == "all"
+    in_force = [one for one in found.items if one.current]
+    shown = found.items if everything else in_force
+    return {
+        "exposure": found,
+        "path": context.path(PAGES),
+        "everything": everything,
+        "in_force": len(in_force),
+        "places": [(*place, [*items]) for place, items in groupby(shown, key=_place)],
+    }
+
+
+def _place(one: Exposed) -> tuple[str, str]:
+    return one.project, one.environment
+
+
+def includeme(config: ServiceConfigurator) -> None:
+    """Declares the page."""
+    config.add_page(
+        exposure_page,
+        context=Identity,
+        name="exposure",
+        template="secretsvc.exposure:templates/exposure.pt",
+        role=ADMIN_SOMEWHERE,
+    )

@@ -1,0 +1,90 @@
+"""The page of a service's tokens, which is there where `SERVICE_TOKENS` is on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from secretsvc.identity.rules import find_identity
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
+from secretsvc.tokens import domain, schemas
+from secretsvc.tokens.resources import Tokens
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.forms import Form
+from secretsvc.web.moments import DAY
+from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.tree import PAGES
+
+#: How long a token may be in force: the value, what it is called, and the length in milliseconds.
+SPANS = (
+    ("1w", "1 week", 7 * DAY),
+    ("3m", "3 months", 91 * DAY),
+    ("1y", "1 year", 365 * DAY),
+)
+_LENGTHS = {value: length for value, _, length in SPANS}
+
+
+def tokens_page(context: Tokens, request: ServiceRequest) -> dict[str, object]:
+    """The tokens of a service, with the panel for another."""
+    _ = request.call.settings.service_tokens
+    call, query, form = request.call, parse_query(request.environ), request.form
+    tokens = domain.list_tokens(call, context.identity_id)
+    asked = form["chosen"] or query.get("remove")
+    return {
+        "holder": find_identity(call, context.identity_id),
+        "tokens": tokens,
+        "path": context.path(PAGES),
+        "soon": domain.SOON_MS,
+        "spans": SPANS,
+        "making": "new" in query or "name" in form.values,
+        "made": None,
+        "removing": next((one for one in tokens if str(one.id) == asked), None),
+    }
+
+
+def create_token(context: Tokens, request: ServiceRequest) -> object:
+    """Makes a token and shows it, this once."""
+    _ = request.call.settings.service_tokens
+    form, call = request.form, request.call
+    form.label("expires_at", "Until")
+    end = {"expires_at": _end(form, call.now)}
+    body = form.read(schemas.CreateTokenBody(), "name", **end)
+    made = domain.create_token(call, context.identity_id, **body)
+    return {**tokens_page(context, request), "made": made, "making": False}
+
+
+def remove_token(context: Tokens, request: ServiceRequest) -> object:
+    """Removes the chosen token."""
+    _ = request.call.settings.service_tokens
+    chosen = request.form.read(schemas.ChosenTokenForm(), "chosen")["chosen"]
+    domain.delete_token(request.call, context.identity_id, chosen)
+    return see_other(context.path(PAGES), "token-removed")
+
+
+def _end(form: Form, now: int) -> int:
+    """When a token is to end, in epoch milliseconds. Raises `ValidationFailed`."""
+    typed = form["expires_at"].strip()
+    if not typed:
+        if form["until"] not in _LENGTHS:
+            raise ValidationFailed.at("expires_at", "Choose one of the spans, or give an exact time.")
+        return now + _LENGTHS[form["until"]]
+    with suppress(ValueError):
+        if typed.isascii():
+            return int(datetime.strptime(typed, "%Y-%m-%dT%H:%M").replace(tzinfo=UTC).timestamp()) * 1000
+    raise ValidationFailed.at("expires_at", "Must be a date and a time, as in 2030-12-31T18:00.")
+
+
+def includeme(config: ServiceConfigurator) -> None:
+    """Declares the page and its forms, unless service tokens are switched off."""
+    config.add_done("token-removed", "The service token was removed.")
+    config.add_assets("secretsvc.tokens")
+    with suppress(ServerMisconfigured):
+        if not config.registry.service_settings.service_tokens:
+            return
+    page: Drawn[Tokens] = {"context": Tokens, "template": "secretsvc.tokens:templates/tokens.pt"}
+    config.add_page(tokens_page, role=Role.ADMIN, **page)
+    config.add_form(create_token, role=Role.ADMIN, redraw=tokens_page, **page)
+    config.add_form(remove_token, name="remove", role=Role.ADMIN, redraw=tokens_page, **page)
