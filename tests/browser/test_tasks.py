@@ -36,7 +36,7 @@ class Hand:
 
     def press(self, name: str) -> None:
         """A click on the button or link of a name in the page itself, or in its panel."""
-        inside = self.page.locator("main, [role=dialog]")
+        inside = self.page.locator(".app:not([inert]) main, [role=dialog]")
         found = inside.get_by_role("button", name=name).or_(inside.get_by_role("link", name=name))
         self.click(found.filter(visible=True).first)
 
@@ -145,7 +145,7 @@ def test_who_read_a_key_last_week_takes_two_clicks(shop, scripts: bool) -> None:
     service.user().post(f"{PROD}/secrets/API_KEY:reveal", {"reason": "reveal"}, status="*")
     one = hand(visitor, PROD, scripts=scripts)
     one.click(one.page.get_by_role("link", name="API_KEY", exact=True))
-    reads = one.page.locator("main section").filter(has=one.page.get_by_role("heading", name="Reads")).first
+    reads = one.page.locator("main section").filter(has=one.page.get_by_role("heading", name="Read lately")).first
     expect(reads).to_be_visible()
     assert one.clicks <= 2
 
