@@ -39,7 +39,7 @@ FORMS: dict[str, tuple[str, dict[str, str]]] = {
 
 def token_of(browser: Browser) -> str:
     """What the forms of a person bear, from a page of the same process."""
-    found: str = browser.open("/admin/keyring").html.find("input", {"name": "csrf"})["value"]
+    found: str = browser.open(f"{PROD}/import").html.find("input", {"name": "csrf"})["value"]
     return found
 
 

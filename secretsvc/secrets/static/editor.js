@@ -54,7 +54,7 @@ function showNewRows() {
   if (!blank.length) {
     blank.push(addRow());
   }
-  blank.forEach((row, index) => { row.hidden = index > 0; });
+  blank.filter((row, index) => row.hidden !== index > 0).forEach((row) => { row.hidden = !row.hidden; });
 }
 
 function addRow() {
@@ -147,7 +147,6 @@ for (const row of document.getElementById("old").querySelectorAll("tr[hidden]"))
     row.dataset.out = "";
   }
 }
-edits.classList.replace("counted", "marked");
 edits.addEventListener("input", (event) => {
   const row = event.target.closest("tr.old, tr.new");
   if (row) {

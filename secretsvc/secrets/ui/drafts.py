@@ -38,10 +38,11 @@ class Draft:
     """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
 
     `by_key` says that each key was typed by itself: one whose value is as it was is told of, and in a
-    conflict each can be given up.
+    conflict each can be given up. `tab` is the name of its page's view.
     """
 
     name: str
+    tab: str
     template: str
     page: Callable[..., object]
     write: Callable[..., Written]
@@ -124,8 +125,10 @@ def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
     return lambda form: {name: form[name] for name in names if form[name]}
 
 
-EDIT = Draft("edit", "editor", editor, write_edits, values_of_edits, carried_edits, by_key=True)
-WRITE = Draft("write", "secret", secret, write_edits, values_of_edits, carried_edits, by_key=True)
+EDIT = Draft("edit", "", "editor", editor, write_edits, values_of_edits, carried_edits, by_key=True)
+WRITE = Draft("write", "", "secret", secret, write_edits, values_of_edits, carried_edits, by_key=True)
 _FILE = named_fields("content", "file", "format", "mode")
-IMPORT = Draft("import", "import", import_page, write_import, values_of_import, _FILE, by_key=False)
-TEXT = Draft("text", "text", text_page, write_text, values_of_text, named_fields("content"), by_key=False)
+IMPORT = Draft("import", "import", "import", import_page, write_import, values_of_import, _FILE, by_key=False)
+TEXT = Draft(
+    "text", "text", "text", text_page, write_text, values_of_text, named_fields("content"), by_key=False
+)

@@ -61,6 +61,7 @@ def edit(context: Node, request: ServiceRequest) -> object:
         if drawn is None:
             return review(EDIT, context, request)
         request.override_renderer = TEMPLATE
+        request.view_name = EDIT.tab
         return drawn
     return back_to_edit(EDIT, context, request)
 
@@ -189,6 +190,8 @@ def back_to_edit(draft: Draft, context: Node, request: ServiceRequest) -> object
     """The draft's page with what was typed."""
     give_up(request.form)
     request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
+    # So that it is known for that page, with its tab.
+    request.view_name = draft.tab
     return draft.page(context, request)
 
 

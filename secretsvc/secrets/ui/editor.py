@@ -160,6 +160,7 @@ def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mappi
 
 def read(context: Environment, request: ServiceRequest) -> object:
     """What who only reads may ask for: the page with values, or with the menu of a row."""
+    request.view_name = ""
     return show(context, request) or see_other(context.path(PAGES))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from secretsvc.secrets.domain.editing import Authored
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.rules.writing import Written
-from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, change_rows
+from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, change_rows, in_order
 from secretsvc.secrets.ui.doubts import doubts
 
 #: What one's own change is called beside theirs.
@@ -45,7 +45,7 @@ def review_rows(
     """What a dry run would do, with what is doubtful about the new values and without any of them."""
     rows = change_rows(planned)
     if tells_unchanged:
-        rows = sorted([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)], key=lambda row: row.key)
+        rows = in_order([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)])
     return [_told(row, values, described) for row in rows]
 
 
