@@ -35,22 +35,6 @@ def test_a_value_is_shown_on_a_page_of_its_own_and_the_edits_stay(visitor: Visit
     expect(page.get_by_label("New value of API_KEY")).to_have_value("typed")
 
 
-def test_a_reveal_neither_fills_in_a_reason_nor_drops_what_is_typed(
-    visitor: Visitor, vault: Vault, service: Service
-) -> None:
-    page = visitor.page(f"{PROD}/secrets/API_KEY", java_script_enabled=False)
-    page.get_by_label("New value").fill("typed")
-    shown = shown_apart(page, "Reveal")
-    # What the page's refresh gives way to has no field that it would take along.
-    expect(shown.locator("main form")).to_have_count(0)
-    expect(page.get_by_label("New value")).to_have_value("typed")
-    expect(page.get_by_label("Reason")).to_have_value("")
-    page.get_by_role("button", name="Write it").click()
-    expect(page.get_by_text("Written.", exact=True)).to_be_visible()
-    assert vault.value("API_KEY") == "typed"
-    assert service.audit("secret.batch")[-1]["reason"] is None
-
-
 def test_what_only_a_script_can_do_is_not_offered(visitor: Visitor) -> None:
     page = visitor.page(PROD, java_script_enabled=False)
     for hidden in ("Filter rows", "Copy API_KEY", "Add a row"):

@@ -40,7 +40,8 @@ def history(context: Environment, request: ServiceRequest) -> object:
         request.call, context.address, before=asked.get("before"), since=rev, until=other
     )
     now = found.environment.rev
-    chosen = now if rev is None else rev
+    # Unless another is asked for, that which the newest one followed: it can be gone back to.
+    chosen = rev if rev is not None else found.since or now
     return {
         "found": found,
         "chosen": chosen,
