@@ -11,6 +11,7 @@ from pyramid.httpexceptions import HTTPException
 from pyramid.renderers import render
 from pyramid.response import Response
 
+from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import (
     BadRequest,
     Internal,
@@ -19,7 +20,6 @@ from secretsvc.kernel.errors import (
     SecretsvcError,
     Unavailable,
 )
-from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.throttle import Throttle
 from secretsvc.web import moments
 from secretsvc.web.error_codes import status_of

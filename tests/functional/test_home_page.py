@@ -146,7 +146,7 @@ def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_places_need_wh
     assert "2 values cannot be read in Shop / Prod KEPT and LOST were sealed by a key that is not loaded" in (
         waiting(page)
     )
-    assert [read(chip) for chip in page.html.select(".chip.hot")][0] == "Prod 2, 2 unreadable"
+    assert read(page.html.select_one(".chip.hot")) == "Prod 2, 2 unreadable"
     assert attention(Browser(service, "rita@example.com").open("/")) == []
 
 
@@ -182,7 +182,9 @@ def test_identities_turned_away_and_ending_grants_need_those_who_may_see_them(se
     page = Browser(service, ADA).open("/")
     ending, away = attention(page)
     assert ending.startswith("1 grant ends this week bob@example.com, writer on Shop / Dev, tomorrow")
-    assert away.startswith("1 identity was turned away without any grant Last: stranger@example.com, just now")
+    assert away.startswith(
+        "1 identity was turned away without any grant Last: stranger@example.com, just now"
+    )
     assert "1 attempt" in away
     links = page.html.select("section[aria-labelledby=attention] a")
     assert [link["href"] for link in links] == ["/grants", "/access/unknown-identities"]

@@ -40,7 +40,9 @@ def test_the_ring_stands_with_its_rows_and_what_to_do_next(service, admin):
     assert "not safe to remove MASTER_KEY_OLD until 0 remain" in answer(turned)
     lost = Browser(service.restarted(MASTER_KEY=NEW_KEY)).open("/admin/keyring")
     assert keys(lost)[1][1:] == ["not loaded", "just now", "9", "It is missing: 9 envelopes cannot be opened"]
-    assert answer(lost).startswith("9 envelopes cannot be opened: the master key that sealed them is not loaded")
+    assert answer(lost).startswith(
+        "9 envelopes cannot be opened: the master key that sealed them is not loaded"
+    )
     assert lost.html.find(id="rekey-form") is None
 
 

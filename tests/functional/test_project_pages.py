@@ -44,7 +44,12 @@ def test_the_panel_is_an_address_of_its_own_and_the_list_stands_without_it(brows
 
 @pytest.mark.parametrize(
     ("name", "slug"),
-    [("Web Shop 2", "web-shop-2"), ("  Über–Crème!  ", "uber-creme"), ("x" * 80, "x" * 64), ("A--B_c", "a-b-c")],
+    [
+        ("Web Shop 2", "web-shop-2"),
+        ("  Über–Crème!  ", "uber-creme"),
+        ("x" * 80, "x" * 64),
+        ("A--B_c", "a-b-c"),
+    ],
 )
 def test_an_address_left_blank_is_made_of_the_name(browser, name, slug):
     assert create(browser, name=name).request.path == f"/projects/{slug}"
@@ -93,7 +98,9 @@ def test_an_environment_is_created_and_deleted_by_forms(browser):
 
 def test_an_environment_is_renamed_and_protected_and_then_cannot_be_deleted(browser, service, admin):
     path = "/projects/shop/environments/prod"
-    page = submit(browser.open(f"{path}/settings"), "/settings", name="Live", description="Ours", protected="yes")
+    page = submit(
+        browser.open(f"{path}/settings"), "/settings", name="Live", description="Ours", protected="yes"
+    )
     assert "Saved." in page.html.find(role="status").text
     assert "protected" in page.html.h1.text
     found = admin.get(path).json

@@ -38,7 +38,9 @@ def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
         return None
     source = next((row.one for row in rows if row.kind == SOURCE), None)
     found = [row for row in rows if row.kind == HELPER]
-    admins = dict.fromkeys(Admin(row.two or row.one, row.one, row.three) for row in sorted(found, key=_nearest))
+    admins = dict.fromkeys(
+        Admin(row.two or row.one, row.one, row.three) for row in sorted(found, key=_nearest)
+    )
     return Refused(
         " / ".join(filter(None, (place.one, place.two))),
         place.two or place.one,

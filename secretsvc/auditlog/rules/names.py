@@ -62,7 +62,9 @@ def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID]) -> Name
     scope_ids, holder_ids = {*scopes}, {*holders}
     found = union_all(
         _row(PROJECT, project.c, project.c.slug, project.c.name).where(project.c.id.in_(scope_ids)),
-        _row(ENVIRONMENT, environment.c, project.c.slug, project.c.name, environment.c.slug, environment.c.name)
+        _row(
+            ENVIRONMENT, environment.c, project.c.slug, project.c.name, environment.c.slug, environment.c.name
+        )
         .join_from(environment, project)
         .where(environment.c.id.in_(scope_ids)),
         _row(IDENTITY, identity.c, identity.c.subject, identity.c.display_name).where(

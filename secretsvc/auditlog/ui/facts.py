@@ -44,8 +44,7 @@ def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
     facts += [Fact(one.name.capitalize(), [Bit(one.text)]) for one in labels.facts(rest)]
     facts += [Fact("Detail", [Bit(str(record.detail))])] if record.detail and not detail else []
     facts += [Fact("Where", [Bit(place.text, place.path)])] if place else _gone(record)
-    facts += [
-        Fact("Reason", [Bit(record.reason)])] if record.reason else []
+    facts += [Fact("Reason", [Bit(record.reason)])] if record.reason else []
     facts += [
         Fact("Who", _who(record, names)),
         Fact("Exact time", [Bit(f"{moments.moment(record.created_at):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC")]),

@@ -95,7 +95,9 @@ def _grants(call: Call) -> Iterator[Item]:
         told = [_ending(one, call.now) for one in ending]
         how_many = f"More than {COUNTED} grants" if len(ending) > COUNTED else count(len(ending), "grant")
         verb = "ends" if len(ending) == 1 else "end"
-        yield Item("hourglass", "warn", f"{how_many} {verb} this week", "", _several(told), "/grants", "Review")
+        yield Item(
+            "hourglass", "warn", f"{how_many} {verb} this week", "", _several(told), "/grants", "Review"
+        )
 
 
 def _own_grants(call: Call) -> Iterator[Item]:
@@ -148,7 +150,9 @@ def _ring(call: Call, is_told: bool) -> Iterator[Item]:
     moving = ring.remaining - ring.unreadable
     if moving > 0:
         bold = f"Key rotation is at {percent(ring)} %"
-        sub = f"{moving:,} of {sum(key.rows for key in ring.keys):,} envelopes are still sealed by the old key"
+        sub = (
+            f"{moving:,} of {sum(key.rows for key in ring.keys):,} envelopes are still sealed by the old key"
+        )
         yield Item("refresh-cw", "", bold, "", sub, path, "Continue")
     elif ring.holds_old_key and not ring.remaining:
         sub = "Look at the key ring before you remove it"

@@ -20,7 +20,12 @@ from secretsvc.web.views import ANY_IDENTITY
 
 #: How many rows of each kind a search finds.
 FOUND = 200
-KINDS = {"keys": "Keys", "projects": "Projects", "environments": "Environments", "people": "People and tokens"}
+KINDS = {
+    "keys": "Keys",
+    "projects": "Projects",
+    "environments": "Environments",
+    "people": "People and tokens",
+}
 
 
 def search_page(_context: Root, request: ServiceRequest) -> object:
