@@ -11,11 +11,11 @@ WRITTEN = WrittenByHand(
 )
 
 
-def test_rows_are_sorted_and_say_what_happens_from_which_version_on():
+def test_rows_are_sorted_by_kind_and_say_what_happens_from_which_version_on():
     assert [(row.key, row.sign[0], row.what, row.versions) for row in change_rows(WRITTEN)] == [
         ("A", "+", "new", "v1"),
-        ("B", "~", "description only", ""),
         ("C", "~", "new value", "v2 → v3"),
+        ("B", "~", "description only", ""),
         ("D", "\u2212", "deleted, can be rolled back", "v1"),
     ]
     assert tally(change_rows(WRITTEN)) == "1 new, 1 changed, 1 described, 1 deleted"

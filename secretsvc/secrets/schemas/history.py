@@ -104,7 +104,7 @@ class HistoryQuery(Body):
 class RestoreQuery(Body):
     """The review of going back to a revision."""
 
-    rev = required(RevisionText())
+    rev = optional(RevisionText())
 
 
 class RestoreForm(Body):

@@ -54,7 +54,7 @@ function showNewRows() {
   if (!blank.length) {
     blank.push(addRow());
   }
-  blank.forEach((row, index) => { row.hidden = index > 0; });
+  blank.filter((row, index) => row.hidden !== index > 0).forEach((row) => { row.hidden = !row.hidden; });
 }
 
 function addRow() {
@@ -136,6 +136,7 @@ function begin() {
   if (newRows) {
     showNewRows();
   }
+  tellSoon();
 }
 
 function picked() {
@@ -147,7 +148,6 @@ for (const row of document.getElementById("old").querySelectorAll("tr[hidden]"))
     row.dataset.out = "";
   }
 }
-edits.classList.replace("counted", "marked");
 edits.addEventListener("input", (event) => {
   const row = event.target.closest("tr.old, tr.new");
   if (row) {
@@ -168,7 +168,12 @@ edits.addEventListener("click", (event) => {
     (button.name === "menu" ? drawMenu : generate)(button);
   }
 });
-document.addEventListener("click", (event) => closeMenus(event.target.closest("details.menu")));
+document.addEventListener("click", (event) => {
+  // A button that gave way to its menu is in none.
+  if (event.target.isConnected) {
+    closeMenus(event.target.closest("details.menu"));
+  }
+});
 document.addEventListener("keydown", (event) => event.key === "Escape" && closeMenus());
 filter.addEventListener("input", filterRows);
 document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());

@@ -79,10 +79,16 @@ class ChangeRow:
 
 
 def change_rows(written: Written) -> list[ChangeRow]:
-    """A row for each key that a write, be it a dry run, changes; sorted by key."""
+    """A row for each key that a write, be it a dry run, changes: by kind, then by key."""
     rows = [ChangeRow(one.key, one.kind, one.version) for one in written.changes]
     rows += [ChangeRow(key, DESCRIBED) for key in written.described]
-    return sorted(rows, key=lambda row: row.key)
+    return in_order(rows)
+
+
+def in_order(rows: Iterable[ChangeRow]) -> list[ChangeRow]:
+    """What is new first, what is deleted and what stays last."""
+    kinds = [*TALLIED, SAME]
+    return sorted(rows, key=lambda row: (kinds.index(row.kind), row.key))
 
 
 def tally(rows: Iterable[ChangeRow]) -> str:

@@ -18,7 +18,7 @@ from secretsvc.secrets.rules.importing import read_env
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.editor import editor
-from secretsvc.secrets.ui.edits import carried_edits, check_rows, drop_shown, read_edits
+from secretsvc.secrets.ui.edits import carried_edits, check_rows, drop_shown, name_fields, read_edits
 from secretsvc.secrets.ui.secret import secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.request import ServiceRequest
@@ -38,10 +38,11 @@ class Draft:
     """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
 
     `by_key` says that each key was typed by itself: one whose value is as it was is told of, and in a
-    conflict each can be given up.
+    conflict each can be given up. `tab` is the name of its page's view.
     """
 
     name: str
+    tab: str
     template: str
     page: Callable[..., object]
     write: Callable[..., Written]
@@ -55,7 +56,7 @@ def import_page(_context: Environment, request: ServiceRequest) -> object:
     labels, form = request.registry.formats.labels, request.form
     formats = [(name, labels[name]) for name in request.registry.formats.readers]
     accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
-    name_lines(form)
+    name_fields(form)
     limit = request.call.settings.body_max_bytes
     return {"formats": formats, "accepted": ",".join(accepted), "limit": limit}
 
@@ -63,7 +64,7 @@ def import_page(_context: Environment, request: ServiceRequest) -> object:
 def text_page(_context: Environment, request: ServiceRequest) -> object:
     """The environment as dotenv text; empty until it is asked for."""
     form = request.form
-    name_lines(form)
+    name_fields(form)
     known = {"content": form["content"], "rev": form["rev"], "loaded": bool(form["rev"])}
     return known | {"limit": request.call.settings.body_max_bytes, "shown": ""}
 
@@ -74,13 +75,6 @@ def load_text(context: Environment, request: ServiceRequest) -> object:
     limit = request.call.settings.body_max_bytes
     content = write_env(exported.secrets)
     return {"content": content, "rev": exported.rev, "loaded": True, "limit": limit, "shown": "shown"}
-
-
-def name_lines(form: Form) -> None:
-    """Problems of a text name their lines themselves."""
-    for issue in form.error.issues if form.error else ():
-        if issue.path == "content" or issue.path.startswith("content."):
-            form.label(issue.path, issue.path.partition(".")[2], "content")
 
 
 def write_edits(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
@@ -131,8 +125,10 @@ def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
     return lambda form: {name: form[name] for name in names if form[name]}
 
 
-EDIT = Draft("edit", "editor", editor, write_edits, values_of_edits, carried_edits, by_key=True)
-WRITE = Draft("write", "secret", secret, write_edits, values_of_edits, carried_edits, by_key=True)
+EDIT = Draft("edit", "", "editor", editor, write_edits, values_of_edits, carried_edits, by_key=True)
+WRITE = Draft("write", "", "secret", secret, write_edits, values_of_edits, carried_edits, by_key=True)
 _FILE = named_fields("content", "file", "format", "mode")
-IMPORT = Draft("import", "import", import_page, write_import, values_of_import, _FILE, by_key=False)
-TEXT = Draft("text", "text", text_page, write_text, values_of_text, named_fields("content"), by_key=False)
+IMPORT = Draft("import", "import", "import", import_page, write_import, values_of_import, _FILE, by_key=False)
+TEXT = Draft(
+    "text", "text", "text", text_page, write_text, values_of_text, named_fields("content"), by_key=False
+)

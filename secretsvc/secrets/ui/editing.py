@@ -58,7 +58,11 @@ def edit(context: Node, request: ServiceRequest) -> object:
         if form["remove"]:
             remove_picked(form)
         drawn = show(context, request)
-        return review(EDIT, context, request) if drawn is None else drawn
+        if drawn is None:
+            return review(EDIT, context, request)
+        request.override_renderer = TEMPLATE
+        request.view_name = EDIT.tab
+        return drawn
     return back_to_edit(EDIT, context, request)
 
 
@@ -186,6 +190,8 @@ def back_to_edit(draft: Draft, context: Node, request: ServiceRequest) -> object
     """The draft's page with what was typed."""
     give_up(request.form)
     request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
+    # So that it is known for that page, with its tab.
+    request.view_name = draft.tab
     return draft.page(context, request)
 
 
@@ -217,7 +223,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
     config.add_done("written", "Saved.")
-    acts = {"review": review, "apply": apply, "again": back_to_edit}
+    acts = {"review": review, "reveal": review, "apply": apply, "again": back_to_edit}
     for draft in (EDIT, IMPORT, TEXT, WRITE):
         node: type[Node] = Secret if draft is WRITE else Environment
         for name, act in acts.items():

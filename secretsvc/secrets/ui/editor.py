@@ -64,7 +64,7 @@ def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -
         "author": _author(state),
         "rev": form.values.get("rev", state.environment.rev),
         "rows": rows,
-        "whole": len(rows) <= WITH_MENUS,
+        "few": len(rows) <= WITH_MENUS,
         "blank": BLANK,
         "matches": sum(not row.is_hidden for row in rows),
         "readable": sum(row.error is None for row in rows),
@@ -160,6 +160,7 @@ def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mappi
 
 def read(context: Environment, request: ServiceRequest) -> object:
     """What who only reads may ask for: the page with values, or with the menu of a row."""
+    request.view_name = ""
     return show(context, request) or see_other(context.path(PAGES))
 
 

@@ -175,6 +175,9 @@ def name_fields(form: Form) -> None:
         if kind == "new":
             row = rest.rpartition(".")[0]
             form.label(issue.path, f"New secret, row {rows.index(row) + 1 if row in rows else row}")
+        elif kind == "content":
+            # Problems of a text name their lines, or their keys, themselves.
+            form.label(issue.path, rest, "content")
         elif rest in new:
             part = "description" if kind.startswith("description") else "value"
             form.label(issue.path, rest, f"new.{new[rest]}.{part}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from secretsvc.secrets.domain.editing import Authored
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.rules.writing import Written
-from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, change_rows
+from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, change_rows, in_order
 from secretsvc.secrets.ui.doubts import doubts
 
 #: What one's own change is called beside theirs.
@@ -45,7 +45,7 @@ def review_rows(
     """What a dry run would do, with what is doubtful about the new values and without any of them."""
     rows = change_rows(planned)
     if tells_unchanged:
-        rows = sorted([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)], key=lambda row: row.key)
+        rows = in_order([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)])
     return [_told(row, values, described) for row in rows]
 
 
@@ -84,14 +84,20 @@ def _sides(row: ChangeRow, old: str | None, new: str | None) -> tuple[Side, Side
         return _whole(before, old), replace(after, absent="Deleted.")
     if not old or not new:
         return _whole(before, old), _whole(after, new)
-    start, end = _common(old, new)
-    return _apart(before, old, start, end), _apart(after, new, start, end)
+    return set_apart((before, after), (old, new))
 
 
 def _whole(side: Side, value: str | None) -> Side:
     if not value:
         return replace(side, absent="It cannot be read." if value is None else "Empty.")
     return replace(side, before=value)
+
+
+def set_apart(sides: tuple[Side, Side], values: tuple[str, str]) -> tuple[Side, Side]:
+    """Two sides with their values, in which what differs stands by itself."""
+    start, end = _common(*values)
+    first, second = (_apart(side, value, start, end) for side, value in zip(sides, values, strict=True))
+    return first, second
 
 
 def _apart(side: Side, value: str, start: int, end: int) -> Side:
