@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from chromium import Visitor
 from playwright.sync_api import Page, expect
-from service import Service
 from vault import CANONICAL as PROD
 from vault import Vault
 
