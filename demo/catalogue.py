@@ -47,7 +47,11 @@ ENVIRONMENTS = {
 #: Kept apart: changes need a reason, and it cannot be deleted.
 PROTECTED = "production"
 #: Set in staging, but not in production yet, which is what the home page points at.
-COMING = {"PAYOUT_QUEUE_URL": "Where pay-outs wait", "PAYOUT_TOKEN": None, "SEPA_CREDITOR_ID": "Ours, at the bank"}
+COMING = {
+    "PAYOUT_QUEUE_URL": "Where pay-outs wait",
+    "PAYOUT_TOKEN": None,
+    "SEPA_CREDITOR_ID": "Ours, at the bank",
+}
 #: The key whose master key is not loaded.
 UNREADABLE = "TLS_CERTIFICATE"
 #: How much of a project's keys an environment has: gaps are what the matrix is for.

@@ -39,7 +39,9 @@ class Clock:
         Assertions.sign = signed  # type: ignore[method-assign]
         return self
 
-    def __exit__(self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None
+    ) -> None:
         tweens.now_ms, uuid_utils.compat.uuid7, Assertions.sign = self._kept  # type: ignore[method-assign]
         self.now = self.present
 
@@ -54,4 +56,6 @@ class Clock:
     def new_id(self) -> UUID:
         """A UUIDv7 of the clock's time, later than those before."""
         self._last = max(self._last + 1, self.now)
-        return UUID(int=self._last << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62))
+        return UUID(
+            int=self._last << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
+        )

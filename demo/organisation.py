@@ -134,8 +134,12 @@ class Organisation:
             may = [Caller(self.app, who) for who in WRITERS if may_write(who, f"{project.slug}/{slug}")]
             removed, back, *_ = self.random.sample(keys, 4)
             for _ in range(self.random.randint(3, 6)):
-                changed = self.random.sample([key for key in keys if key != removed], self.random.randint(1, 4))
-                found.append((self._working_time(), self._change(base, host, self.random.choice(may), changed)))
+                changed = self.random.sample(
+                    [key for key in keys if key != removed], self.random.randint(1, 4)
+                )
+                found.append(
+                    (self._working_time(), self._change(base, host, self.random.choice(may), changed))
+                )
             latest = self._ago(self.random.uniform(0.1, 1.5))
             again = {"key": back, "to_version": 1, "reason": "The vendor refused the new one"}
             writer = self.random.choice(may)

@@ -11,7 +11,8 @@ PROD = f"{SHOP}/environments/prod"
 PATHS = (
     "/projects",
     SHOP,
-    f"{SHOP}?q=key&missing=1",
+    f"{SHOP}?q=key&show=missing",
+    f"{SHOP}/compare?from=dev&to=prod&show=all",
     f"{SHOP}/settings",
     f"{SHOP}/environments",
     PROD,

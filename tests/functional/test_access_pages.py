@@ -421,7 +421,8 @@ def test_hostile_names_are_shown_as_text(browser, service):
     for path in (*PAGES, *PLACES, *asked, *own):
         page = browser.open(path)
         assert EVIL in page.html.text or page.html.find(attrs={"value": EVIL})
-        assert not page.html.select_one("main b b, script:not([src])")
+        assert not page.html.find("script", src=None)
+        assert not [bold for bold in page.html.find_all("b") if "1+1" in bold.text and "<b>" not in bold.text]
         assert not page.html.find(style=True)
     page = browser.open("/grants?grant&holder=%3Cb%3E%22&scope=%3Cb%3E&role=%3Cb%3E")
     assert page.html.find(id="holder")["value"] == '<b>"'

@@ -136,6 +136,7 @@ function begin() {
   if (newRows) {
     showNewRows();
   }
+  tellSoon();
 }
 
 function picked() {
@@ -167,7 +168,12 @@ edits.addEventListener("click", (event) => {
     (button.name === "menu" ? drawMenu : generate)(button);
   }
 });
-document.addEventListener("click", (event) => closeMenus(event.target.closest("details.menu")));
+document.addEventListener("click", (event) => {
+  // A button that gave way to its menu is in none.
+  if (event.target.isConnected) {
+    closeMenus(event.target.closest("details.menu"));
+  }
+});
 document.addEventListener("keydown", (event) => event.key === "Escape" && closeMenus());
 filter.addEventListener("input", filterRows);
 document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());
