@@ -25,7 +25,7 @@ TAB_STOPS = """() => [...document.querySelectorAll("*")]
     .map((one, place) => [one, place])
     .filter(([one]) => one.matches(`a[href], button:enabled, input:enabled:not([type=hidden]), select:enabled,
         textarea:enabled, summary`) && one.checkVisibility({visibilityProperty: true})
-        && !one.closest("[inert]"))
+        && !one.closest("[inert]") && one.tabIndex >= 0)
     .map(([one, place]) => [place, one.outerHTML.slice(0, 80)])"""
 FOCUSED = """() => {
     const one = document.activeElement;
