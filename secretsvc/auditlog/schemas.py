@@ -13,20 +13,16 @@ from secretsvc.web.schema import Body, Choice, Identifier, IntegerText, Slug, Te
 OUTCOME = Choice("success", "denied")
 #: Words that stand for several actions.
 SEVERAL = {
-    "changes": tuple(f"secret.{one}" for one in ("batch", "import", "rename", "rollback", "copy", "restore")),
-    "access": tuple(
-        f"{thing}.{verb}"
-        for thing, verbs in (
-            ("grant", ("create", "update", "delete", "bootstrap")),
-            ("group", ("create", "update", "delete")),
-            ("group.grant", ("create", "update", "delete")),
-            ("group.member", ("add", "remove")),
-            ("identity", ("create", "update")),
-            ("token", ("create", "delete")),
-        )
-        for verb in verbs
+    "changes": (
+        "secret.batch", "secret.import", "secret.rename", "secret.rollback", "secret.copy", "secret.restore",
     ),
-}
+    "access": (
+        "grant.create", "grant.update", "grant.delete", "grant.bootstrap",
+        "group.create", "group.update", "group.delete", "group.member.add", "group.member.remove",
+        "group.grant.create", "group.grant.update", "group.grant.delete",
+        "identity.create", "identity.update", "token.create", "token.delete",
+    ),
+}  # fmt: skip
 #: The ready-made questions of the page, and the filters that they set.
 QUESTIONS = {
     "Denied": {"outcome": "denied"},

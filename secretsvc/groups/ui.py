@@ -114,7 +114,8 @@ def _panel(request: ServiceRequest) -> str | None:
         if field in form:
             return name
     query = parse_query(request.environ)
-    return next((name for name in PANELS if name in query), None)
+    asked = next((name for name in PANELS if name in query), None)
+    return asked if request.call.snapshot.global_role is Role.ADMIN else None
 
 
 def includeme(config: ServiceConfigurator) -> None:

@@ -21,12 +21,14 @@ class Admin:
 class Refused:
     """A refusal at a place that its caller sees.
 
-    `place` is the whole of it ("Web shop / Production"), `name` its own name. `held` is the caller's role
-    there by a grant at `scope`, through `group` if it is one of a group's; None without a role.
+    `place` is the whole of it ("Web shop / Production"), `name` its own name, `path` that of its page.
+    `held` is the caller's role there by a grant at `scope`, through `group` if it is one of a group's; None
+    without a role.
     """
 
     place: str
     name: str
+    path: str
     needed: Role
     held: Role | None
     scope: ScopeType | None

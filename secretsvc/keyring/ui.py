@@ -18,6 +18,7 @@ DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 def operations(_context: Admin, request: ServiceRequest) -> object:
     """The rotation, the key ring with its envelopes, the limits and how far they are used."""
+    request.form.label("limit", "Envelopes at a time")
     limits = domain.limits_in_force(request.call)
     return {
         "ring": domain.key_ring(request.call),

@@ -78,7 +78,8 @@ def _environments(request: ServiceRequest) -> list[Values]:
 
 def slug_of(name: str) -> str:
     """The address that a name makes: "Web shop" is `web-shop`; empty where it has no letter and no digit."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    letters = (one for one in unicodedata.normalize("NFKD", name) if not unicodedata.combining(one))
+    plain = "".join(letters).lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].rstrip("-")
 
 

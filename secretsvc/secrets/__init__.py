@@ -27,6 +27,7 @@ def includeme(config: Configurator) -> None:
     config.include(".ui.matrix")
     config.include(".ui.comparing")
     config.include(".ui.copying")
+    config.include(".ui.deleting")
     config.include(".ui.editor")
     config.include(".ui.secret")
     config.include(".ui.history")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secretsvc.web.schema import NAME, Body, Identifier, Integer, required
+from secretsvc.web.schema import NAME, Body, Integer, required
 
 
 class CreateTokenBody(Body):
@@ -10,9 +10,3 @@ class CreateTokenBody(Body):
 
     name = required(NAME)
     expires_at = required(Integer())
-
-
-class ChosenTokenForm(Body):
-    """The token whose button was pressed."""
-
-    chosen = required(Identifier())

@@ -9,7 +9,7 @@ from secretsvc.identity.rules import find_identity
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.tokens import domain, schemas
-from secretsvc.tokens.resources import Tokens
+from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
 from secretsvc.web.moments import DAY
@@ -32,7 +32,7 @@ def tokens_page(context: Tokens, request: ServiceRequest) -> dict[str, object]:
     _ = request.call.settings.service_tokens
     call, query, form = request.call, parse_query(request.environ), request.form
     tokens = domain.list_tokens(call, context.identity_id)
-    asked = form["chosen"] or query.get("remove")
+    asked = query.get("remove")
     return {
         "holder": find_identity(call, context.identity_id),
         "tokens": tokens,
@@ -56,12 +56,11 @@ def create_token(context: Tokens, request: ServiceRequest) -> object:
     return {**tokens_page(context, request), "made": made, "making": False}
 
 
-def remove_token(context: Tokens, request: ServiceRequest) -> object:
-    """Removes the chosen token."""
+def remove_token(context: Token, request: ServiceRequest) -> object:
+    """Removes a token and leads back to the others."""
     _ = request.call.settings.service_tokens
-    chosen = request.form.read(schemas.ChosenTokenForm(), "chosen")["chosen"]
-    domain.delete_token(request.call, context.identity_id, chosen)
-    return see_other(context.path(PAGES), "token-removed")
+    domain.delete_token(request.call, context.identity_id, context.id)
+    return see_other(f"/identities/{context.identity_id}/tokens", "token-removed")
 
 
 def _end(form: Form, now: int) -> int:
@@ -87,4 +86,4 @@ def includeme(config: ServiceConfigurator) -> None:
     page: Drawn[Tokens] = {"context": Tokens, "template": "secretsvc.tokens:templates/tokens.pt"}
     config.add_page(tokens_page, role=Role.ADMIN, **page)
     config.add_form(create_token, role=Role.ADMIN, redraw=tokens_page, **page)
-    config.add_form(remove_token, name="remove", role=Role.ADMIN, redraw=tokens_page, **page)
+    config.add_form(remove_token, context=Token, name="remove", role=Role.ADMIN)

@@ -37,14 +37,13 @@ def refused(error: SecretsvcError, request: ServiceRequest) -> Refused | None:
     """
     operation, node = operation_of(request), getattr(request, "context", None)
     explain = request.registry.explain_refusal
-    by_role = operation is not None and operation.role in {*Role}
-    if not (
-        isinstance(error, Forbidden) and by_role and isinstance(node, Node) and call_of(request) and explain
-    ):
+    if operation is None or operation.role not in {*Role} or not isinstance(node, Node):
+        return None
+    if not isinstance(error, Forbidden) or call_of(request) is None or explain is None:
         return None
     try:
         found: Refused | None = explain(request, node.address, Role(operation.role))
-    except Exception as problem:
+    except Exception as problem:  # a page about an error must not become another
         log.warning("the refusal of request %s was not explained: %s", request.request_id, cause_of(problem))
         return None
     return found

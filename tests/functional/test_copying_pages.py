@@ -119,12 +119,12 @@ def test_without_names_staging_is_compared_with_production(browser, admin):
         assert [one["value"] for one in page.html.select(chosen)] == expected
 
 
-@pytest.mark.parametrize("slug", ["absent", "dev", "%00"])
-def test_an_environment_that_is_not_in_sight_is_not_found_to_compare(browser, service, slug):
+@pytest.mark.parametrize(("slug", "status"), [("absent", 404), ("dev", 404), ("%00", 422)])
+def test_an_environment_that_is_not_in_sight_is_not_found_to_compare(browser, service, slug, status):
     service.grant("rita@example.com", "reader", "shop/prod")
     rita = Browser(service, "rita@example.com")
     for query in (f"from={slug}&to=prod", f"from=prod&to={slug}"):
-        rita.open(f"{PROJECT}/compare?{query}", 404)
+        rita.open(f"{PROJECT}/compare?{query}", status)
 
 
 def test_a_comparison_takes_two_statements_beside_authentication_and_the_shell(browser, service):

@@ -60,10 +60,12 @@ def test_what_differs_since_a_revision_is_told_without_values(browser, service):
 
 
 def test_the_newest_revision_shows_its_own_step_and_two_others_what_lies_between(browser):
-    for query in ("", "?rev=3"):
+    for query, chosen, card in (("", "2", 1), ("?rev=3", "3", 0)):
         page = browser.open(PAGE + query)
         assert words(page, "#df") == "From revision 2 to now (3)"
         assert rows(page) == ["~ A changed in 3 v2 → v3"]
+        assert words(page, ".rev[aria-current]").startswith(chosen)
+        assert len(page.html.select("form.card")) == card
     form = next(one for one in browser.open(f"{PAGE}?rev=2").forms.values() if "with" in one.fields)
     form["with"] = "1"
     page = form.submit()

@@ -185,3 +185,42 @@ def test_it_takes_two_statements_beside_authentication_and_the_shell(service, va
     with recorded(quiet.engine) as statements:
         browser.open(PROJECT)
     assert len(statements) == 4, statements
+
+
+def delete(browser, *keys, status=200, **fields):
+    """What is shown when keys that are ticked are to be deleted."""
+    form = form_of(browser.open(PROJECT), "/copy")
+    for key in keys:
+        form[f"key.{key}"].checked = True
+    return browser.post(f"{PROJECT}/delete-keys", dict(form.submit_fields()) | fields, status=status)
+
+
+def test_selected_keys_are_deleted_from_one_environment_after_its_review(browser, vault, dev):
+    page = delete(browser, "DB_URL", "ONLY_PROD")
+    assert "Nothing is deleted yet" in words(page)
+    assert [item.find("small").text for item in page.html.select(".lines li")] == [
+        "has 2 keys",
+        "has 1 of 2 keys",
+    ]
+    form = form_of(page, "/delete-keys")
+    page = browser.post(page.html.select_one(".lines button")["formaction"], dict(form.submit_fields()))
+    assert [*vault.listed()] == ["DB_URL", "DB_USER", "ONLY_PROD"]
+    form_of(page, "/edit-apply").submit()
+    assert [*vault.listed()] == ["DB_USER"]
+    assert "DB_URL" in dev.listed()
+
+
+def test_a_row_is_deleted_by_its_menu_whatever_else_is_ticked(browser):
+    page = delete(browser, "DB_URL", only="ONLY_DEV")
+    assert words(page, "h1") == "Delete 1 key"
+    assert "DB_URL" not in words(page)
+
+
+def test_to_delete_nothing_is_refused_and_what_may_not_be_written_to_is_not_offered(browser, service):
+    assert "Keys: Select at least one key." in words(delete(browser, status=422))
+    service.grant("wanda@example.com", "writer", "shop/dev")
+    service.grant("wanda@example.com", "reader", "shop")
+    page = delete(Browser(service, "wanda@example.com"), "DB_URL", "ONLY_PROD")
+    assert len(page.html.select(".lines li")) == 1
+    page = delete(Browser(service, "wanda@example.com"), "ONLY_PROD")
+    assert "in no environment that you may write to" in words(page)

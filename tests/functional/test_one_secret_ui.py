@@ -68,6 +68,7 @@ def test_an_empty_value_is_asked_for_by_itself(browser, vault):
 def test_an_empty_value_beside_a_typed_one_is_refused_and_both_stay(browser, vault):
     page = review(browser.open(PAGE), 422, empty=True, value="typed")
     assert "as well" in words(page, "[role=alert]")
+    assert page.html.select_one("[role=alert] a")["href"] == "#nv"
     field = page.html.find(id="nv")
     assert field["aria-invalid"] == "true"
     assert "as well" in page.html.find(id=field["aria-describedby"]).text
@@ -82,9 +83,9 @@ def test_a_stale_value_is_told_and_not_lost(browser, vault):
     vault.set(A="theirs")
     page = review(page, 412, value="mine\r\n")
     assert vault.value("A") == "theirs"
-    again = browser.post(f"{PAGE}/write-again", dict(form_of(page, "/write-apply").submit_fields()))
+    again = submit(page, "A/write-again", 200)
     assert typed(again).splitlines() == ["mine"]
-    submit(page, "/write-apply", reason="mine all the same")
+    submit(review(again), "A/write-apply", reason="mine all the same")
     assert vault.value("A") == "mine\n"
 
 
@@ -160,7 +161,9 @@ def test_a_renamed_secret_says_where_its_history_is(browser, vault):
 
 def test_a_deleted_secret_is_brought_back_with_one_click(browser, vault):
     vault.set(A="uno")
-    submit(browser.open(f"{PAGE}?delete"), "A/delete", reason="unused")
+    page = submit(browser.open(f"{PAGE}?delete"), "A/delete", reason="unused")
+    assert page.request.path == PROD
+    assert "Deleted A from Prod." in words(page, "[role=status]")
     page = browser.open(PAGE)
     note = words(page, ".note.bad")
     assert note.startswith("Deleted A from Prod just now by root@example.com, “unused”.")
@@ -169,6 +172,12 @@ def test_a_deleted_secret_is_brought_back_with_one_click(browser, vault):
     assert vault.value("A") == "uno"
     assert vault.listed()["A"]["description"] == "ay"
     assert words(page, "[role=status]") == "Rolled back A to version 2 (now version 4)."
+
+
+def test_a_deletion_is_undone_with_one_click_where_it_is_told(browser, vault):
+    page = submit(browser.open(f"{PAGE}?delete"), "A/delete")
+    submit(page, "/undo")
+    assert vault.values() == {"A": "one", "B": "two"}
 
 
 def test_what_others_did_to_a_key_is_told_by_its_kind(browser, vault, admin):

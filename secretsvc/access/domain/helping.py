@@ -44,6 +44,7 @@ def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
     return Refused(
         " / ".join(filter(None, (place.one, place.two))),
         place.two or place.one,
+        f"/projects/{at.project}" + (f"/environments/{at.environment}" if at.environment else ""),
         needed,
         decisive.role if decisive else None,
         decisive.scope_type if decisive else None,

@@ -93,7 +93,8 @@ def _panel(request: ServiceRequest) -> str | None:
     if request.form["disabled"] == "yes":
         return "disable"
     query = parse_query(request.environ)
-    return next((name for name in PANELS if name in query), None)
+    asked = next((name for name in PANELS if name in query), None)
+    return asked if request.call.snapshot.global_role is Role.ADMIN else None
 
 
 def _tokens(request: ServiceRequest, found: role_map.RoleMap) -> list[Token] | None:

@@ -1,4 +1,4 @@
-"""The page of the audit log: questions and filters in its URL, pages in both directions, activity over time."""
+"""The page of the audit log: questions and filters in its URL, pages both ways, activity over time."""
 
 from __future__ import annotations
 

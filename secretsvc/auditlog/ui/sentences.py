@@ -1,4 +1,4 @@
-"""Records as sentences: actor, verb, key, place, “reason”; each action's words are what its package declared."""
+"""Records as sentences: actor, verb, key, place, “reason”, in words that each action's package declared."""
 
 from __future__ import annotations
 

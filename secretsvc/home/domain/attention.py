@@ -1,4 +1,4 @@
-"""What is amiss with keys that the caller may write: values that cannot be read, and gaps in protected places."""
+"""What is amiss with keys that the caller may write: values nobody can read, gaps in protected places."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from sqlalchemy import (
-    Alias,
     ColumnElement,
+    FromClause,
     Select,
     String,
-    Table,
     and_,
     exists,
     func,
@@ -115,12 +114,12 @@ def _amiss(call: Call, rows: Select[Any], limit: int) -> list[Amiss]:
         first = some[0]
         beside = (first.beside, first.beside_name) if first.beside else None
         names = (first.project, first.project_name, first.environment, first.environment_name)
-        found.append(Amiss(*names, first.count, [row.key for row in some], beside))
+        found.append(Amiss(*names, first.how_many, [row.key for row in some], beside))
     return found[:limit]
 
 
 def _named(
-    of: Table | Alias, key: ColumnElement[str], beside: Any = None, beside_name: Any = None
+    of: FromClause, key: ColumnElement[str], beside: Any = None, beside_name: Any = None
 ) -> Select[Any]:
     nothing: ColumnElement[Any] = literal("", String)
     return select(
@@ -132,16 +131,16 @@ def _named(
         (nothing if beside is None else beside).label("beside"),
         (nothing if beside_name is None else beside_name).label("beside_name"),
         key.label("key"),
-        func.count().over(partition_by=of.c.id).label("count"),
+        func.count().over(partition_by=of.c.id).label("how_many"),
         func.row_number().over(partition_by=of.c.id, order_by=key).label("number"),
     )
 
 
-def _writes(call: Call, of: Table | Alias) -> ColumnElement[bool]:
+def _writes(call: Call, of: FromClause) -> ColumnElement[bool]:
     return _holds(call, of, Role.WRITER)
 
 
-def _holds(call: Call, of: Table | Alias, role: Role) -> ColumnElement[bool]:
+def _holds(call: Call, of: FromClause, role: Role) -> ColumnElement[bool]:
     """The condition that the caller holds the role at an environment."""
     held = [one for one in call.snapshot.effective_grants if one.role.implies(role)]
     if any(one.scope_type is ScopeType.GLOBAL for one in held):

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, Text, cast, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
-from secretsvc.home.domain.search import by_code_point, holds_text
+from secretsvc.home.rules import by_code_point, holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
@@ -75,7 +75,8 @@ def find_places(call: Call, text: str, limit: int) -> FoundPlaces:
     found: dict[int, list[FoundPlace]] = {KEY: [], PROJECT: [], ENVIRONMENT: []}
     rows = sorted(call.connection.execute(_places(call, text, limit + 1)), key=lambda row: row.place)
     for row in rows:
-        found[row.kind].append(FoundPlace(*row[1:5], row.description))
+        names = (row.project, row.project_name, row.environment, row.environment_name)
+        found[row.kind].append(FoundPlace(*names, row.description))
     cut = any(len(some) > limit for some in found.values())
     for row in [row for row in rows if row.kind == KEY][:limit]:
         one = keys.setdefault((row.project, row.key), FoundKey(row.project, row.project_name, row.key))

@@ -1,4 +1,4 @@
-"""The projects that the caller sees, with their environments, how many keys those hold, and who changed them."""
+"""The projects that the caller sees, their environments, how many keys those hold, and who changed them."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _missing(one: Amiss) -> Item:
 def _grants(call: Call) -> Iterator[Item]:
     ending = expiring_grants(call, SOON_MS, COUNTED + 1)
     if ending:
-        told = [f"{one.holder} on {_scope(one)} {relative(one.expires_at, call.now)}" for one in ending]
+        told = [_ending(one, call.now) for one in ending]
         how_many = f"More than {COUNTED} grants" if len(ending) > COUNTED else count(len(ending), "grant")
         verb = "ends" if len(ending) == 1 else "end"
         yield Item(
@@ -165,8 +165,10 @@ def percent(ring: KeyRingReport) -> int:
     return 100 * (total - ring.remaining) // total if total else 100
 
 
-def _scope(one: ExpiringGrant) -> str:
-    return " / ".join(filter(None, (one.project, one.environment))) or "everything"
+def _ending(one: ExpiringGrant, now: int) -> str:
+    holder = f"the group {one.holder}" if one.is_group else one.holder
+    scope = " / ".join(filter(None, (one.project, one.environment))) or "everything"
+    return f"{holder}, {one.role} on {scope}, {relative(one.expires_at, now)}"
 
 
 def _several(told: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The home page: what needs attention, projects, what happened lately; and the first steps where there is none."""
+"""The home page: what needs attention, projects, what happened lately; first steps where there is none."""
 
 from __future__ import annotations
 

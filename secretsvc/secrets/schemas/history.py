@@ -56,6 +56,13 @@ class CopyForm(Body):
     reason = optional(REASON)
 
 
+class SidesQuery(Body):
+    """Which environments of a project the page that compares has side by side."""
+
+    source = optional(Slug(), name="from")
+    to = optional(Slug())
+
+
 class DestinationForm(Body):
     """The form that says where selected keys go."""
 
@@ -97,7 +104,7 @@ class HistoryQuery(Body):
 class RestoreQuery(Body):
     """The review of going back to a revision."""
 
-    rev = required(RevisionText())
+    rev = optional(RevisionText())
 
 
 class RestoreForm(Body):

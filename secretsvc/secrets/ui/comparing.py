@@ -10,12 +10,14 @@ from secretsvc.projects.resources import Project
 from secretsvc.secrets.domain import matrix as matrix_domain
 from secretsvc.secrets.domain.matrix import MISSING, Cell, KeyMatrix
 from secretsvc.secrets.rules.comparing import DIFFERS, HERE, SAME, THERE, UNREADABLE
+from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.matrix import may_write
 from secretsvc.secrets.ui.selecting import compare_path, named_keys, ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import VISIBLE
 
@@ -42,7 +44,10 @@ class ComparedRow(NamedTuple):
 def compare(context: Project, request: ServiceRequest) -> object:
     """Two environments, `from` and `to`; `show` says which rows, `keys` which of them are ticked."""
     query = parse_query(request.environ)
-    found = matrix_domain.compared_matrix(request.call, context.address, query.get("from"), query.get("to"))
+    given = {name: query[name] for name in ("from", "to") if query.get(name)}
+    sides = validate(schemas.SidesQuery(), given)
+    here, there = sides.get("from"), sides.get("to")
+    found = matrix_domain.compared_matrix(request.call, context.address, here, there)
     writes = found.base is not None and may_write(context, request, found.base.slug)
     show, keys = query.get("show", UNLIKE), named_keys(query.get("keys", ""))
     rows = _rows(context, found, keys, writes=writes) if len(found.environments) > 1 else []

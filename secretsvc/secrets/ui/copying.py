@@ -18,7 +18,7 @@ from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.changes import change_rows, tally
 from secretsvc.secrets.ui.matrix import matrix
-from secretsvc.secrets.ui.selecting import compare_path, ticked
+from secretsvc.secrets.ui.selecting import SELECT_ONE, compare_path, ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.request import ServiceRequest
@@ -27,7 +27,6 @@ from secretsvc.web.shell import Shell
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import VISIBLE
 
-SELECT_ONE = "Select at least one key."
 OTHER_PLACE = "Choose another environment than the one you copy from."
 #: After a copy the URL tells the number of keys, the source's slug, and the revision.
 DETAILS = 3

@@ -40,7 +40,8 @@ def history(context: Environment, request: ServiceRequest) -> object:
         request.call, context.address, before=asked.get("before"), since=rev, until=other
     )
     now = found.environment.rev
-    chosen = now if rev is None else rev
+    # Unless another is asked for, that which the newest one followed: it can be gone back to.
+    chosen = rev if rev is not None else found.since or now
     return {
         "found": found,
         "chosen": chosen,
@@ -146,7 +147,9 @@ def restore_review(context: Environment, request: ServiceRequest) -> object:
     """What going back to a revision would do: a dry run."""
     form = request.form
     known = {"rev": form["to_rev"]} if form.error else {}
-    to_rev = _query(schemas.RestoreQuery(), request, **known)["rev"]
+    to_rev = _query(schemas.RestoreQuery(), request, **known).get("rev")
+    if to_rev is None:
+        return see_other(f"{context.path(PAGES)}/history")
     shown: dict[str, object] = {"to_rev": to_rev, "planned": None, "rows": (), "tally": "", "problem": None}
     try:
         planned = copying.restore_secrets(request.call, context.address, to_rev, dry_run=True)

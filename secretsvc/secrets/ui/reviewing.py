@@ -84,14 +84,20 @@ def _sides(row: ChangeRow, old: str | None, new: str | None) -> tuple[Side, Side
         return _whole(before, old), replace(after, absent="Deleted.")
     if not old or not new:
         return _whole(before, old), _whole(after, new)
-    start, end = _common(old, new)
-    return _apart(before, old, start, end), _apart(after, new, start, end)
+    return set_apart((before, after), (old, new))
 
 
 def _whole(side: Side, value: str | None) -> Side:
     if not value:
         return replace(side, absent="It cannot be read." if value is None else "Empty.")
     return replace(side, before=value)
+
+
+def set_apart(sides: tuple[Side, Side], values: tuple[str, str]) -> tuple[Side, Side]:
+    """Two sides with their values, in which what differs stands by itself."""
+    start, end = _common(*values)
+    first, second = (_apart(side, value, start, end) for side, value in zip(sides, values, strict=True))
+    return first, second
 
 
 def _apart(side: Side, value: str, start: int, end: int) -> Side:

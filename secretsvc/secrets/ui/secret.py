@@ -11,13 +11,18 @@ from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.secrets.domain import around, editing, timeline, writing
 from secretsvc.secrets.domain.editing import Edits
+from secretsvc.secrets.domain.history import reveal_version
+from secretsvc.secrets.domain.reading import reveal_secret
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.planning import CHANGED
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui import telling
-from secretsvc.secrets.ui.changes import ChangeRow
+from secretsvc.secrets.ui.changes import ChangeRow, Side
 from secretsvc.secrets.ui.editor import environment_of, revision_of
+from secretsvc.secrets.ui.notices import saved
+from secretsvc.secrets.ui.reviewing import set_apart
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.forms import Form
 from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -26,6 +31,8 @@ from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
 
 TEMPLATES = "secretsvc.secrets:templates"
+#: After so many seconds a page that shows a value gives way to one that does not.
+SHOWN_SECONDS = 30
 #: What has a panel of its own, by the name of the panel and of the form in it.
 PANELS = ("describe", "rename", "rollback", "delete")
 #: So many of those who can read it stand on the page.
@@ -43,6 +50,7 @@ def secret(context: Secret, request: ServiceRequest) -> object:
     others = around.elsewhere(call, at, history)
     within = history.project_id, history.environment_id
     administers = decide(call.snapshot, at) is Role.ADMIN
+    name_fields(form)
     # What was typed still belongs to the revision that it was typed at, unless this page says what is new.
     told = isinstance(form.error, PreconditionFailed)
     refused = request.view_name if form.error else None
@@ -70,6 +78,13 @@ ASKED = ("left", "right", "before", "rollback", "rolled_back", "to", "renamed")
 NOTICES = ("rolled_back", "to", "renamed")
 
 
+def name_fields(form: Form) -> None:
+    """Says what people know the fields of a new value by."""
+    for issue in form.error.issues if form.error else ():
+        if issue.path.partition(".")[0] in ("value", "empty", "set"):
+            form.label(issue.path, "New value", "nv")
+
+
 def copy_path(context: Secret) -> str:
     """Where the key is copied to other environments of its project."""
     at = context.address
@@ -89,12 +104,26 @@ def reveal(context: Secret, request: ServiceRequest) -> object:
 
     Each is recorded. Nothing can be typed there that would go with it when it gives way.
     """
+    call, at, key = request.call, context.address, context.__name__
     read = request.form.read(schemas.RevealForm(), "reason", "version", "left", "right")
-    versions = [read[name] for name in ("version", "left", "right") if read.get(name)]
-    shown = telling.revealed(request.call, context.address, context.__name__, versions, read["reason"])
-    row = ChangeRow(context.__name__, CHANGED, values=shown) if len(shown) == 2 else None
-    request.response.headers["Refresh"] = f"{telling.SHOWN_SECONDS};url={context.path(PAGES)}"
-    return {"key": context.__name__, "shown": shown, "row": row, "seconds": telling.SHOWN_SECONDS}
+    shown: dict[str, object] = {
+        "key": key,
+        "seconds": SHOWN_SECONDS,
+        "row": None,
+        "version": read.get("version"),
+    }
+    if read.get("left") and read.get("right"):
+        two = read["left"], read["right"]
+        first, second = (reveal_version(call, at, key, one, read["reason"]).value for one in two)
+        labels = Side(f"Version {two[0]}"), Side(f"Version {two[1]}")
+        shown["row"] = ChangeRow(key, CHANGED, values=set_apart(labels, (first, second)))
+    elif read.get("version"):
+        shown["version"] = read["version"]
+        shown["value"] = reveal_version(call, at, key, read["version"], read["reason"]).value
+    else:
+        shown["value"] = reveal_secret(call, at, key, read["reason"]).value
+    request.response.headers["Refresh"] = f"{SHOWN_SECONDS};url={context.path(PAGES)}"
+    return shown
 
 
 def describe(context: Secret, request: ServiceRequest) -> object:
@@ -132,13 +161,13 @@ def rollback(context: Secret, request: ServiceRequest) -> object:
 
 
 def delete(context: Secret, request: ServiceRequest) -> object:
-    """Leaves a tombstone; the page goes on to say so, and how to undo it."""
-    gone, read = [context.__name__], request.form.read(schemas.ApplyForm(), "rev", "reason")
+    """Leaves a tombstone, and leads back to the environment, which says so and how to undo it."""
+    key, read = context.__name__, request.form.read(schemas.ApplyForm(), "rev", "reason")
     rev, reason = read["rev"], read.get("reason")
-    writing.batch_secrets(
-        request.call, context.address, mode="merge", delete=gone, expected_rev=rev, reason=reason
+    written = writing.batch_secrets(
+        request.call, context.address, mode="merge", delete=[key], expected_rev=rev, reason=reason
     )
-    return see_other(context.path(PAGES))
+    return see_other(saved(environment_of(context).path(PAGES), written.rev, 1, deleted=key))
 
 
 def _to(path: str, **told: int) -> RelativeResponse:

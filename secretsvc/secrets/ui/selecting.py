@@ -9,6 +9,7 @@ from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.web.forms import Form
 
 PREFIX = "key."
+SELECT_ONE = "Select at least one key."
 #: A URL that is longer would not pass every proxy.
 MAX_LENGTH = 4000
 

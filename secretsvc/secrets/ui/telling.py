@@ -7,18 +7,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from secretsvc.access.domain.readers import Reader
-from secretsvc.kernel.authorization import Address
-from secretsvc.kernel.call import Call
 from secretsvc.secrets.domain.around import MISSING, PRESENT, LatelyRead
-from secretsvc.secrets.domain.history import reveal_version
-from secretsvc.secrets.domain.reading import reveal_secret
 from secretsvc.secrets.domain.timeline import KeyHistory, Pair, Told
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.rules.reads import REVEAL
-from secretsvc.secrets.ui.changes import Side
 
-#: After so many seconds a page that shows a value gives way to one that does not.
-SHOWN_SECONDS = 30
 #: What a version came of, by the action of its write.
 VERBS = {"secret.import": "imported it", "secret.rename": "renamed it", "secret.copy": "copied it"}
 #: How it stands elsewhere: the symbol, its class, and what is said.
@@ -104,27 +97,3 @@ def read_how(one: LatelyRead) -> tuple[str, str]:
     if one.reason == "copy":
         return "git-compare-arrows", "copied it to another environment"
     return "download", "exported it"
-
-
-def revealed(call: Call, at: Address, key: str, versions: Sequence[int], reason: str) -> tuple[Side, ...]:
-    """The values of versions of a key, the current one without any: one, or two with what differs marked."""
-    if not versions:
-        return (Side("", reveal_secret(call, at, key, reason).value),)
-    labels = [f"Version {version}" for version in versions[:2]]
-    values = [reveal_version(call, at, key, version, reason).value for version in versions[:2]]
-    if len(values) == 1:
-        return (Side(labels[0], values[0]),)
-    start, end = _common(*values)
-    return tuple(
-        Side(label, value[:start], value[start : len(value) - end], value[len(value) - end :])
-        for label, value in zip(labels, values, strict=True)
-    )
-
-
-def _common(one: str, other: str) -> tuple[int, int]:
-    """How many characters two texts have in common at their beginnings and, beyond those, at their ends."""
-    most = min(len(one), len(other))
-    start = next((at for at in range(most) if one[at] != other[at]), most)
-    rest = most - start
-    end = next((at for at in range(rest) if one[-1 - at] != other[-1 - at]), rest)
-    return start, end
