@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from demo.caller import load
 from demo.organisation import Organisation
 
 NEXT = """\
@@ -17,7 +16,7 @@ make run, then open
 
 def main() -> None:
     """Says what was done, and what to open."""
-    organisation = Organisation(load(sys.argv[1]))
+    organisation = Organisation(sys.argv[1])
     if organisation.is_there():
         print("The demo is there already; to begin afresh, delete .dev/secretsvc.sqlite first.")
     else:

@@ -19,23 +19,41 @@ class Project(NamedTuple):
 PROJECTS = (
     Project(
         "webshop", "Web shop", "What customers see, and the checkout behind it.",
-        ("production", "staging", "development", "preview"), 52,
+        ("development", "preview", "staging", "production"), 52,
     ),
     Project(
         "payments", "Payments", "Cards, invoices and refunds.",
-        ("production", "staging", "development"), 41,
+        ("development", "staging", "production"), 41,
     ),
     Project(
         "data-platform", "Data platform", "Pipelines, the warehouse and its reports.",
-        ("production", "development"), 33,
+        ("development", "production"), 33,
+    ),
+    Project(
+        "mobile-api", "Mobile API", "What the apps talk to.",
+        ("development", "preview", "staging", "production"), 27,
+    ),
+    Project(
+        "edge", "Edge and CDN", "Certificates, zones and purge tokens.",
+        ("preview", "production"), 12,
     ),
 )  # fmt: skip
 ENVIRONMENTS = {
-    "production": ("Production", "Live. Changes need a reason."),
+    "production": ("Production", "Live: what customers see."),
     "staging": ("Staging", "The rehearsal: production's shape, made-up data."),
     "development": ("Development", "Shared by everybody's laptops."),
     "preview": ("Preview", "One short-lived copy for each pull request."),
 }
+#: Kept apart: changes need a reason, and it cannot be deleted.
+PROTECTED = "production"
+#: Set in staging, but not in production yet, which is what the home page points at.
+COMING = {
+    "PAYOUT_QUEUE_URL": "Where pay-outs wait",
+    "PAYOUT_TOKEN": None,
+    "SEPA_CREDITOR_ID": "Ours, at the bank",
+}
+#: The key whose master key is not loaded.
+UNREADABLE = "TLS_CERTIFICATE"
 #: How much of a project's keys an environment has: gaps are what the matrix is for.
 COMPLETE = {"production": 1.0, "staging": 0.92, "development": 0.8, "preview": 0.55}
 

@@ -10,7 +10,7 @@ from typing import Any
 from alembic.config import Config
 
 from alembic import command
-from demo.caller import Caller, load
+from demo.caller import Caller
 from demo.organisation import Organisation
 from demo.people import ADMIN
 from secretsvc.kernel.crypto import generate_master_key
@@ -25,9 +25,9 @@ def demo_in(directory: Path) -> Any:
     (directory / ".dev").mkdir()
     os.environ.setdefault("MASTER_KEY", generate_master_key())
     command.upgrade(Config(ini), "head")
-    app = load(str(ini))
-    Organisation(app).fill()
-    return app
+    organisation = Organisation(str(ini))
+    organisation.fill()
+    return organisation.app
 
 
 def people(app: Any) -> dict[str, str]:

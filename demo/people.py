@@ -13,8 +13,18 @@ TEMPORARY = "theo.temporary@example.test"
 DEPLOYER = "service:deploy-bot"
 BUILDER = "service:ci-runner"
 DEPARTED = "dora.departed@example.test"
-#: Known to nobody: it asks, is denied, and waits for a grant.
-STRANGER = "service:backup-probe"
+#: Known to nobody: they ask, are denied, and wait for a grant.
+STRANGER, NEWCOMER = "service:backup-probe", "nora.newcomer@example.test"
+NAMES = {
+    ADMIN: "Ada Admin",
+    "wendy.writer@example.test": "Wendy Writer",
+    "omar.operator@example.test": "Omar Operator",
+    "lena.lead@example.test": "Lena Lead",
+    READER: "Rita Reader",
+    SUPPORT: "Sam Support",
+    TEMPORARY: "Theo Temporary",
+    DEPARTED: "Dora Departed",
+}
 PEOPLE = (*WRITERS, READER, SUPPORT, TEMPORARY, DEPARTED, DEPLOYER, BUILDER)
 
 
@@ -55,6 +65,7 @@ GRANTS = (
     Grant(TEMPORARY, "reader", "payments/development", 21),
     Grant(DEPARTED, "writer", "payments"),
     Grant(BUILDER, "writer", "webshop/preview", 80),
+    Grant(BUILDER, "reader", "mobile-api/preview"),
 )
 GROUP_GRANTS = (
     Grant("platform", "writer"),

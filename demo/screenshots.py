@@ -8,33 +8,29 @@ import sys
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Literal
 
 import waitress
 from playwright.sync_api import Browser, sync_playwright
 
-from demo.caller import Caller
 from demo.deployment import demo_in
-from demo.people import ADMIN, WRITERS
 
+#: What to show: the file's name and the page's path.
+PICTURES = {
+    "home": "/",
+    "matrix": "/projects/webshop",
+    "editor": "/projects/webshop/environments/production",
+    "secret": "/projects/webshop/environments/production/secrets/DATABASE_URL",
+    "access": "/projects/webshop/access",
+    "audit": "/audit",
+}
 SIZE = {"width": 1200, "height": 800}
 
 
-def pictures_of(app: Any) -> dict[str, str]:
-    """What to show: the file's name and the page's path."""
-    people = Caller(app, ADMIN).get("/identities?limit=100")["items"]
-    ids = {one["subject"]: one["id"] for one in people}
-    return {
-        "editor": "/projects/webshop/environments/production",
-        "matrix": "/projects/webshop",
-        "permissions": f"/identities/{ids[WRITERS[0]]}",
-    }
-
-
-def take(browser: Browser, address: str, path: str, file: Path) -> None:
+def take(browser: Browser, address: str, path: str, file: Path, scheme: Literal["light", "dark"]) -> None:
     """Takes a picture of what a visitor first sees of a page, and says so."""
-    page = browser.new_page(viewport=SIZE, color_scheme="light")
-    answer = page.goto(address + path)
+    page = browser.new_page(viewport=SIZE, color_scheme=scheme)
+    answer = page.goto(address + path, wait_until="networkidle")
     if answer is None or not answer.ok:
         sys.exit(f"{path} cannot be shown")
     page.screenshot(path=file)
@@ -55,8 +51,9 @@ def main() -> None:
         threading.Thread(target=server.run, daemon=True).start()
         address = f"http://127.0.0.1:{server.effective_port}"
         browser = playwright.chromium.launch(executable_path=executable, args=arguments)
-        for name, path in pictures_of(app).items():
-            take(browser, address, path, Path(sys.argv[1]) / f"{name}.png")
+        for name, path in PICTURES.items():
+            take(browser, address, path, Path(sys.argv[1]) / f"{name}.png", "light")
+            take(browser, address, path, Path(sys.argv[1]) / f"{name}-dark.png", "dark")
         browser.close()
 
 

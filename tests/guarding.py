@@ -26,6 +26,7 @@ FORMS: dict[str, tuple[str, dict[str, str]]] = {
     "write-apply": (f"{PROD}/secrets/KEY_0/write-apply", {"value.KEY_0": "x", "rev": "3", "reason": ""}),
     "rename": (f"{PROD}/secrets/KEY_0/rename", {"to": "OTHER"}),
     "rollback": (f"{PROD}/secrets/KEY_1/rollback", {"to_version": "1"}),
+    "restore": (f"{PROD}/restore", {"to_rev": "1"}),
     "edit-apply": (f"{PROD}/edit-apply", {"value.KEY_0": "x", "rev": "3"}),
     "import-apply": (
         f"{PROD}/import-apply",
@@ -38,7 +39,7 @@ FORMS: dict[str, tuple[str, dict[str, str]]] = {
 
 def token_of(browser: Browser) -> str:
     """What the forms of a person bear, from a page of the same process."""
-    found: str = browser.open("/admin/keyring").html.find("input", {"name": "csrf"})["value"]
+    found: str = browser.open(f"{PROD}/import").html.find("input", {"name": "csrf"})["value"]
     return found
 
 

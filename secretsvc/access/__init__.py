@@ -6,9 +6,18 @@ from pyramid.config import Configurator
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
+    config.include(".refusals")
     config.include(".ui.grants")
     config.include(".ui.grant")
     config.include(".ui.identity")
     config.include(".ui.scope")
     config.add_assets("secretsvc.access")
-    config.add_audit_action("grant.create", "grant.update", "grant.delete")
+    config.add_audit_action(
+        "grant.create", sentence="gave {holder} the {role} role on {place}", icon="user-plus"
+    )
+    config.add_audit_action(
+        "grant.update", sentence="changed the grant of {holder} on {place}", icon="shield-check"
+    )
+    config.add_audit_action(
+        "grant.delete", sentence="took the {role} role on {place} from {holder}", icon="shield"
+    )

@@ -7,3 +7,4 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui.page")
+    config.include(".ui.download")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 from uuid import UUID
 
@@ -12,7 +12,8 @@ from sqlalchemy import RowMapping, select
 from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
 from secretsvc.auditlog.rules.activity import Activity, count_activity
-from secretsvc.auditlog.rules.selection import AuditFilter, ScopeSlugs, scope_slugs, take_rows
+from secretsvc.auditlog.rules.names import Names, look_up
+from secretsvc.auditlog.rules.selection import AuditFilter, take_rows
 from secretsvc.authorization.rules.asserting import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
@@ -24,6 +25,9 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Cursor, KindText, Subject, Time, Word, among, text
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.tables.projects import environment, project
+
+#: How many records one file has at most.
+EXPORTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,14 @@ class AuditPage:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditExcerpt:
+    """The newest records, and the names of what they name by id."""
+
+    items: list[AuditRecord]
+    names: Names
+
+
+@dataclass(frozen=True, slots=True)
 class AuditBrowse:
     """Records, newest first, and where to go on in both directions: `older` is a cursor, `newer` an `after`.
 
@@ -69,7 +81,7 @@ class AuditBrowse:
     items: list[AuditRecord]
     older: UUID | None
     newer: UUID | None
-    slugs: ScopeSlugs
+    names: Names
     activity: Activity
 
 
@@ -86,20 +98,52 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
     return AuditPage(items, str(items[-1].id) if more else None)
 
 
+def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
+    """What the caller may audit of what is asked for, newest first, at most `EXPORTED` records."""
+    assert_admin_somewhere(call)
+    asked = replace(asked, limit=EXPORTED, cursor=None, after=None)
+    rows, _ = take_rows(call, _reach(call, asked), asked)
+    return [_record(row) for row in rows]
+
+
 def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
-    """As `read_audit`, with what people want around the rows; four statements beside those of the reach."""
+    """As `read_audit`, with what people want around the rows; three statements beside those of the reach."""
     assert_admin_somewhere(call)
     reach = _reach(call, asked)
     rows, more = take_rows(call, reach, asked)
-    forward = asked.after is not None
+    forward, items = asked.after is not None, [_record(row) for row in rows]
     return AuditBrowse(
-        [_record(row) for row in rows],
+        items,
         # Whoever came from one side can go back to it.
         older=rows[-1]["id"] if rows and (more or forward) else None,
         newer=rows[0]["id"] if rows and (more if forward else asked.cursor is not None) else None,
-        slugs=scope_slugs(call, rows),
+        names=_names(call, items),
         activity=count_activity(call, reach, asked),
     )
+
+
+def recent_audit(call: Call, limit: int) -> AuditExcerpt:
+    """The newest records that the caller may audit; two statements beside those of the reach."""
+    assert_admin_somewhere(call)
+    rows, _ = take_rows(call, own_reach(call), AuditFilter(limit=limit))
+    items = [_record(row) for row in rows]
+    return AuditExcerpt(items, _names(call, items))
+
+
+def _names(call: Call, items: list[AuditRecord]) -> Names:
+    scopes = {one for item in items for one in (item.project_id, item.environment_id) if one is not None}
+    holders = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
+    for item in items:
+        named = item.detail if isinstance(item.detail, dict) else {}
+        holders |= {*filter(None, (_id(named.get(name)) for name in ("identity_id", "group_id")))}
+    return look_up(call, scopes, holders)
+
+
+def _id(text: object) -> UUID | None:
+    try:
+        return UUID(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:

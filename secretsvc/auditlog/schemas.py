@@ -11,6 +11,26 @@ from secretsvc.secrets.schemas.secrets import SecretKey
 from secretsvc.web.schema import Body, Choice, Identifier, IntegerText, Slug, Text, optional
 
 OUTCOME = Choice("success", "denied")
+#: Words that stand for several actions.
+SEVERAL = {
+    "changes": (
+        "secret.batch", "secret.import", "secret.rename", "secret.rollback", "secret.copy", "secret.restore",
+    ),
+    "access": (
+        "grant.create", "grant.update", "grant.delete", "grant.bootstrap",
+        "group.create", "group.update", "group.delete", "group.member.add", "group.member.remove",
+        "group.grant.create", "group.grant.update", "group.grant.delete",
+        "identity.create", "identity.update", "token.create", "token.delete",
+    ),
+}  # fmt: skip
+#: The ready-made questions of the page, and the filters that they set.
+QUESTIONS = {
+    "Denied": {"outcome": "denied"},
+    "Reveals": {"action": "secret.reveal"},
+    "Exports": {"action": "secret.export"},
+    "Changes": {"show": "changes"},
+    "Access": {"show": "access"},
+}
 
 
 class AuditQuery(Body):
@@ -49,4 +69,5 @@ class AuditPageQuery(AuditQuery):
     since = optional(Moment())
     until = optional(Moment())
     request_id = optional(Text(minimum=1, maximum=64))
+    show = optional(Choice(*SEVERAL))
     after = optional(Identifier())

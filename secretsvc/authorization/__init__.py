@@ -7,4 +7,7 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".tweens")
     config.include(".policy")
-    config.add_audit_action("identity.create", "grant.bootstrap")
+    config.add_audit_action("identity.create", sentence="{arrived}", icon="user")
+    config.add_audit_action(
+        "grant.bootstrap", sentence="gave {holder} the admin role everywhere", icon="shield-check"
+    )

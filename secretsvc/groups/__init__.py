@@ -2,18 +2,22 @@
 
 from pyramid.config import Configurator
 
+#: The actions of this package, how their records are told, and their symbols.
+SENTENCES = (
+    ("group.create", "created the group {group}", "layers"),
+    ("group.update", "changed the group {group}", "layers"),
+    ("group.delete", "deleted the group {group}", "trash-2"),
+    ("group.member.add", "added {member} to the group {group}", "user-plus"),
+    ("group.member.remove", "took {member} out of the group {group}", "user"),
+    ("group.grant.create", "gave {holder} the {role} role on {place}", "user-plus"),
+    ("group.grant.update", "changed the grant of {holder} on {place}", "shield-check"),
+    ("group.grant.delete", "took the {role} role on {place} from {holder}", "shield"),
+)
+
 
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
-    config.add_audit_action(
-        "group.create",
-        "group.update",
-        "group.delete",
-        "group.member.add",
-        "group.member.remove",
-        "group.grant.create",
-        "group.grant.update",
-        "group.grant.delete",
-    )
+    for name, sentence, icon in SENTENCES:
+        config.add_audit_action(name, sentence=sentence, icon=icon)

@@ -6,4 +6,5 @@ from pyramid.config import Configurator
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
-    config.include(".ui")
+    config.include(".ui.home")
+    config.include(".ui.search")

@@ -6,7 +6,7 @@ from secretsvc.web.schema import Body, IntegerText, Text, optional, required
 
 
 class PageQuery(Body):
-    """What is searched for on the page `/`."""
+    """What is searched for on the page `/search`."""
 
     text = required(Text(minimum=1, maximum=256))
 

@@ -7,4 +7,4 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
-    config.add_audit_action("identity.update")
+    config.add_audit_action("identity.update", sentence="{changed} {holder}", icon="user")

@@ -9,4 +9,6 @@ def includeme(config: Configurator) -> None:
     config.include(".verdict")
     config.include(".api")
     config.include(".ui")
-    config.add_audit_action("keyring.rekey")
+    config.add_audit_action(
+        "keyring.rekey", sentence="moved {rekeyed} envelopes to the active key", icon="refresh-cw"
+    )

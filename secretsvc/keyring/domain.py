@@ -14,11 +14,13 @@ from secretsvc.kernel.errors import Conflict, ServerMisconfigured
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
     Row,
+    adopted_rows,
     count_by_kid,
     count_others,
     every_row,
     find_unused,
     forget,
+    fullest_row,
     put_page,
     retire_unused,
     take_page,
@@ -85,6 +87,26 @@ class Limits:
     database: str
 
 
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """When a master key was taken into use, and when it was retired, if it was; epoch milliseconds."""
+
+    kid: str
+    adopted_at: int
+    retired_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fullest:
+    """The environment with the most keys, by slugs and names."""
+
+    project: str
+    project_name: str
+    environment: str
+    environment_name: str
+    keys: int
+
+
 @called("RekeyResult")
 @dataclass(frozen=True, slots=True)
 class Rekeyed:
@@ -134,6 +156,19 @@ def limits_in_force(call: Call) -> Limits:
         None if settings.denial_limit is None else str(settings.denial_limit),
         call.connection.dialect.name,
     )
+
+
+def adoptions(call: Call) -> dict[str, Adoption]:
+    """The adopted keys by their kid, the newest last."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    return {row.kid: Adoption(*row) for row in adopted_rows(call)}
+
+
+def fullest_environment(call: Call) -> Fullest | None:
+    """Where there are the most keys, None where there is none."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    row = fullest_row(call)
+    return None if row is None else Fullest(*row)
 
 
 def rekey(call: Call, limit: int) -> Rekeyed:

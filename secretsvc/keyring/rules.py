@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -59,6 +59,16 @@ class Others(NamedTuple):
 def count_by_kid(call: Call) -> dict[str, int]:
     """How many envelopes, current and historical, name each kid."""
     return {row.kid: row.rows for row in call.connection.execute(_COUNT)}
+
+
+def adopted_rows(call: Call) -> Sequence[Any]:
+    """Kid, time of adoption and of retirement of each key, in the order of adoption."""
+    return call.connection.execute(_ADOPTED).all()
+
+
+def fullest_row(call: Call) -> Any:
+    """The address of the environment with the most keys, with their number; None where there is none."""
+    return call.connection.execute(_FULLEST).first()
 
 
 def count_others(call: Call, kid: str) -> Others:
@@ -145,6 +155,22 @@ def _how_many(condition: ColumnElement[bool]) -> ScalarSelect[int]:
     return select(func.count()).select_from(secret_version).where(condition).scalar_subquery()
 
 
+_ADOPTED = select(master_key.c.kid, master_key.c.adopted_at, master_key.c.retired_at).order_by(
+    master_key.c.place
+)
+_HELD = (
+    select(secret.c.environment_id, func.count().label("keys"))
+    .where(~secret.c.deleted)
+    .group_by(secret.c.environment_id)
+    .order_by(func.count().desc(), secret.c.environment_id)
+    .limit(1)
+    .subquery()
+)
+_FULLEST = (
+    select(project.c.slug, project.c.name, environment.c.slug, environment.c.name, _HELD.c["keys"])
+    .join_from(_HELD, environment, environment.c.id == _HELD.c.environment_id)
+    .join(project, project.c.id == environment.c.project_id)
+)
 # The table again, for what is asked of another key than the one in question.
 _KEY = master_key.alias("other_key")
 _IS_BELOW = secret_version.c.kid < bindparam("kid")

@@ -17,15 +17,27 @@ DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
 def operations(_context: Admin, request: ServiceRequest) -> object:
-    """The key ring with its rows, and the limits."""
+    """The rotation, the key ring with its envelopes, the limits and how far they are used."""
+    request.form.label("limit", "Envelopes at a time")
     limits = domain.limits_in_force(request.call)
     return {
         "ring": domain.key_ring(request.call),
+        "adoptions": domain.adoptions(request.call),
+        "fullest": domain.fullest_environment(request.call),
+        "size": size,
         "limits": limits,
         "page_sizes": PAGE_SIZES,
         "version": VERSION,
         "database": DATABASES.get(limits.database, limits.database),
     }
+
+
+def size(number: int) -> str:
+    """A number of bytes as people read it: "64 KiB"."""
+    for unit, length in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if number >= length:
+            return f"{number / length:,.1f} {unit}".replace(".0 ", " ")
+    return f"{number:,} bytes"
 
 
 def rekey(context: Admin, request: ServiceRequest) -> object:
@@ -40,5 +52,5 @@ def includeme(config: ServiceConfigurator) -> None:
     page: Drawn[Admin] = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt"}
     config.add_page(operations, name="keyring", role=Role.ADMIN, **page)
     config.add_form(rekey, name="rekey", role=Role.ADMIN, redraw=operations, **page)
-    config.add_done("rekeyed", "Moved one page to the active key.")
+    config.add_done("rekeyed", "Moved envelopes to the active key.")
     config.add_navigation("Operations", "/admin/keyring", role=Role.ADMIN, order=70, icon="activity")

@@ -7,11 +7,9 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
-    config.add_audit_action(
-        "project.create",
-        "project.update",
-        "project.delete",
-        "environment.create",
-        "environment.update",
-        "environment.delete",
-    )
+    for thing in ("project", "environment"):
+        config.add_audit_action(f"{thing}.create", sentence="created {place}", icon="plus")
+        config.add_audit_action(
+            f"{thing}.update", sentence="changed the settings of {place}", icon="settings"
+        )
+        config.add_audit_action(f"{thing}.delete", sentence="deleted {place}", icon="trash-2")

@@ -2,43 +2,109 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from secretsvc.db.paging import Window
-from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.projects import domain, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.forms import unix_lines
 from secretsvc.web.navigation import MAIN
 from secretsvc.web.pages import Drawn, cursor_of, see_other
+from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import Values, validate
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE
 
 #: How many projects stand on one page.
 LIMIT = 100
+#: What a project is suggested to begin with, in the order in which changes are promoted.
+FIRST_ENVIRONMENTS = ("Development", "Staging", "Production")
+MOST_ENVIRONMENTS = 20
 
 
 def projects_page(_context: Projects, request: ServiceRequest) -> object:
-    """The projects that the caller sees, with their environments."""
-    return project_list(request)
-
-
-def project_list(request: ServiceRequest) -> dict[str, object]:
-    """A page of visible projects, each with its environments, and the cursor of the next."""
+    """The projects that the caller sees, with their environments, and the panel that makes one."""
     page = domain.list_projects(request.call, Window(LIMIT, cursor_of(request)))
     environments = domain.environments_of(request.call, page.items)
-    return {"projects": page.items, "environments": environments, "next_cursor": page.next_cursor}
+    _label(request, slug="Address")
+    return {
+        "projects": page.items,
+        "environments": environments,
+        "next_cursor": page.next_cursor,
+        "creates": _opens(request, "new"),
+        "suggested": "\n".join(FIRST_ENVIRONMENTS),
+    }
 
 
 def create_project(context: Projects, request: ServiceRequest) -> object:
-    """Makes a project and leads on to it."""
-    body = request.form.read(schemas.CreateProjectBody(), "slug", "name", "description")
+    """Makes a project with its first environments, and leads on to where keys can be brought to it."""
+    form = request.form
+    _slug_from_name(request)
+    body = form.read(schemas.CreateProjectBody(), "slug", "name", "description")
+    bodies = _environments(request)
     created = domain.create_project(request.call, **body)
-    return see_other(f"{context.path(PAGES)}/{created.slug}", "created")
+    made = [domain.create_environment(request.call, Address(created.slug), **one) for one in bodies]
+    if made and form["protect"]:
+        at = Address(created.slug, made[-1].slug)
+        domain.update_environment(request.call, at, {"protected": True})
+    path = f"{context.path(PAGES)}/{created.slug}"
+    return see_other(f"{path}/environments/{made[0].slug}/import" if made else path, "created")
+
+
+def _environments(request: ServiceRequest) -> list[Values]:
+    """The environments that a form names: ticked ones, and one a line. Raises `ValidationFailed`."""
+    ticked = [name for name in FIRST_ENVIRONMENTS if request.form[f"environment.{slug_of(name)}"]]
+    typed = [line.strip() for line in unix_lines(request.form["environments"]).split("\n")]
+    names = [*dict.fromkeys([*ticked, *filter(None, typed)])]
+    found = []
+    for name in names[:MOST_ENVIRONMENTS]:
+        try:
+            found.append(validate(schemas.CreateEnvironmentBody(), {"slug": slug_of(name), "name": name}))
+        except ValidationFailed:
+            raise ValidationFailed.at(
+                "environments", f"“{name[:80]}” makes no address: use letters."
+            ) from None
+    if len(names) > MOST_ENVIRONMENTS:
+        raise ValidationFailed.at("environments", f"At most {MOST_ENVIRONMENTS} to begin with.")
+    if len({one["slug"] for one in found}) < len(found):
+        raise ValidationFailed.at("environments", "Two of these names have the same address.")
+    return found
+
+
+def slug_of(name: str) -> str:
+    """The address that a name makes: "Web shop" is `web-shop`; empty where it has no letter and no digit."""
+    letters = (one for one in unicodedata.normalize("NFKD", name) if not unicodedata.combining(one))
+    plain = "".join(letters).lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].rstrip("-")
+
+
+def _slug_from_name(request: ServiceRequest) -> None:
+    """Where no address was typed, the name makes it."""
+    form = request.form
+    _label(request, slug="Address")
+    if not form["slug"].strip():
+        form.values["slug"] = slug_of(form["name"])
+
+
+def _label(request: ServiceRequest, **labels: str) -> None:
+    for path, label in labels.items():
+        request.form.label(path, label)
+
+
+def _opens(request: ServiceRequest, word: str) -> bool:
+    """Whether the panel of a page is open: its address says so, or its form was refused."""
+    return request.form.error is not None or word in parse_query(request.environ)
 
 
 def project_settings(context: Project, request: ServiceRequest) -> object:
     """What can be changed of a project, and its environments."""
     found = domain.get_project(request.call, context.address)
+    _label(request, confirm="Address")
     return {"project": found, "environments": domain.list_environments(request.call, context.address)}
 
 
@@ -57,20 +123,37 @@ def delete_project(context: Project, request: ServiceRequest) -> object:
 
 
 def environments_page(context: Environments, request: ServiceRequest) -> object:
-    """The project's environments, with a form for another."""
-    return {"environments": domain.list_environments(request.call, context.address)}
+    """The project's environments, and the panel that makes another."""
+    _label(request, slug="Address")
+    return {
+        "environments": domain.list_environments(request.call, context.address),
+        "creates": _opens(request, "new"),
+    }
 
 
 def create_environment(context: Environments, request: ServiceRequest) -> object:
     """Makes an environment and leads on to it."""
+    _slug_from_name(request)
     body = request.form.read(schemas.CreateEnvironmentBody(), "slug", "name", "description")
     created = domain.create_environment(request.call, context.address, **body)
+    if request.form["protect"]:
+        at = Address(context.address.project, created.slug)
+        domain.update_environment(request.call, at, {"protected": True})
     return see_other(f"{context.path(PAGES)}/{created.slug}", "created")
 
 
 def environment_settings(context: Environment, request: ServiceRequest) -> object:
-    """What there is to know of an environment, and its deletion."""
+    """What can be changed of an environment, and its deletion."""
+    _label(request, confirm="Address")
     return {"environment": domain.get_environment(request.call, context.address)}
+
+
+def update_environment(context: Environment, request: ServiceRequest) -> object:
+    """Changes the name, the description, and whether it is protected."""
+    known = {"protected": bool(request.form["protected"])}
+    body = request.form.read(schemas.UpdateEnvironmentBody(), "name", "description", **known)
+    domain.update_environment(request.call, context.address, body)
+    return see_other(f"{context.path(PAGES)}/settings", "saved")
 
 
 def delete_environment(context: Environment, request: ServiceRequest) -> object:
@@ -110,5 +193,6 @@ def _declare_environments(config: ServiceConfigurator) -> None:
         "template": f"{templates}/environment-settings.pt",
     }
     config.add_page(environment_settings, name="settings", role=Role.READER, **page)
+    config.add_form(update_environment, name="settings", role=Role.ADMIN, redraw=environment_settings, **page)
     config.add_form(delete_environment, name="delete", role=Role.ADMIN, redraw=environment_settings, **page)
     config.add_tab("Settings", context=Environment, name="settings", role=Role.READER, order=50)

@@ -2,6 +2,19 @@
 
 from pyramid.config import Configurator
 
+#: The actions of this package, how their records are told, and their symbols.
+SENTENCES = (
+    ("secret.batch", "{did} {keys} in {place}", "pencil"),
+    ("secret.import", "imported {keys} into {place}", "clipboard-paste"),
+    ("secret.rename", "renamed {keys} in {place}", "pencil"),
+    ("secret.rollback", "rolled back {keys} in {place}", "rotate-ccw"),
+    ("secret.reveal", "{read} {key} in {place}", "eye"),
+    ("secret.export", "{read} {place}", "download"),
+    ("secret.copy", "copied {keys} into {place}", "copy"),
+    ("secret.restore", "restored {place} to revision {to_rev}", "undo-2"),
+    ("keyring.adopt", "took the master key {kid} into use", "key-round"),
+)
+
 
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
@@ -10,18 +23,14 @@ def includeme(config: Configurator) -> None:
     config.include(".api.secrets")
     config.include(".api.history")
     config.include(".api.copying")
+    config.include(".ui.changes")
     config.include(".ui.matrix")
+    config.include(".ui.comparing")
+    config.include(".ui.copying")
+    config.include(".ui.deleting")
     config.include(".ui.editor")
     config.include(".ui.secret")
+    config.include(".ui.history")
     config.include(".ui.editing")
-    config.add_audit_action(
-        "secret.batch",
-        "secret.import",
-        "secret.rename",
-        "secret.rollback",
-        "secret.reveal",
-        "secret.export",
-        "secret.copy",
-        "secret.restore",
-        "keyring.adopt",
-    )
+    for name, sentence, icon in SENTENCES:
+        config.add_audit_action(name, sentence=sentence, icon=icon)

@@ -7,4 +7,5 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
-    config.add_audit_action("token.create", "token.delete")
+    config.add_audit_action("token.create", sentence="created the token {name} of {holder}", icon="key-round")
+    config.add_audit_action("token.delete", sentence="removed the token {name} of {holder}", icon="trash-2")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyramid.config import Configurator
 
-from secretsvc.web import assets, error_codes, navigation, pages, place, shell, tree, views
+from secretsvc.web import assets, error_codes, navigation, pages, place, refusals, shell, tree, views
 
 
 class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no types of its own
@@ -24,3 +24,4 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_tab = navigation.add_tab
         add_tree_child = tree.add_tree_child
         set_place = place.set_place
+        set_refusals = refusals.set_refusals

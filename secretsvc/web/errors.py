@@ -11,6 +11,7 @@ from pyramid.httpexceptions import HTTPException
 from pyramid.renderers import render
 from pyramid.response import Response
 
+from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import (
     BadRequest,
     Internal,
@@ -20,10 +21,12 @@ from secretsvc.kernel.errors import (
     Unavailable,
 )
 from secretsvc.kernel.throttle import Throttle
+from secretsvc.web import moments
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
-from secretsvc.web.request import ServiceRequest
+from secretsvc.web.refusals import refused
+from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.responses import Drawing, RelativeResponse
 
 #: Below it every answer is JSON; everything else is pages.
@@ -72,7 +75,15 @@ def _document(error: SecretsvcError, request: ServiceRequest) -> Response:
 
 def _page(error: SecretsvcError, request: ServiceRequest) -> Response:
     status, advice = request.registry.error_codes[error.code]
-    values = {"error": error, "status": status, "advice": advice, "request_id": request.request_id}
+    call = call_of(request)
+    values = {
+        "error": error,
+        "status": status,
+        "advice": advice,
+        "request_id": request.request_id,
+        "refused": refused(error, request),
+        "now": moments.moment(call.now if call is not None else now_ms()),
+    }
     response = RelativeResponse(
         text=render("secretsvc.web:templates/error.pt", values, request=request),
         status=status,
@@ -109,6 +120,7 @@ def exception_view(error: BaseException, request: ServiceRequest) -> Response:
 def includeme(config: Configurator) -> None:
     """Catches everything; the more specific contexts replace Pyramid's own views of them."""
     config.include(".error_codes")
+    config.include(".refusals")
     config.registry.tracebacks = Throttle()
     config.set_response_factory(lambda _request: RelativeResponse())
     for context in (Exception, HTTPException, SecretsvcError):

@@ -125,9 +125,13 @@ def _add(
     )
 
 
-def see_other(path: str, done: str | None = None) -> RelativeResponse:
-    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`."""
-    return RelativeResponse(status=303, location=f"{path}?done={done}" if done else path)
+def see_other(path: str, done: str | None = None, *details: object) -> RelativeResponse:
+    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`.
+
+    The details, numbers and slugs, are for the function that makes a text of them.
+    """
+    word = ".".join(map(str, (done, *details)))
+    return RelativeResponse(status=303, location=f"{path}?done={word}" if done else path)
 
 
 def cursor_of(request: ServiceRequest) -> UUID | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import TypeAlias
 from urllib.parse import urlencode
 
 from pyramid.config import Configurator
@@ -36,6 +37,10 @@ MASK = "••••••••"
 def macros(name: str) -> object:
     """The macros of one of the shell's templates: `shell`, `forms` or `parts`."""
     return get_renderer(f"secretsvc.web:templates/{name}.pt").implementation().macros
+
+
+#: What is told of a form that was carried out, or what makes it of the shell and of details in the URL.
+Told: TypeAlias = "str | Callable[[Shell, Sequence[str]], str | None]"
 
 
 class Shell:
@@ -149,8 +154,9 @@ class Shell:
         """What the form did that led here."""
         if self.context is None:
             return None
-        told: str | None = self.request.registry.done.get(self.query.get("done", ""))
-        return told
+        word, *details = self.query.get("done", "").split(".")
+        told: Told | None = self.request.registry.done.get(word)
+        return told(self, details) if callable(told) else told
 
     @cached_property
     def query(self) -> dict[str, str]:
@@ -229,8 +235,12 @@ class Shell:
         return Crumb(label, node.path(PAGES)) if label and self.place is None else None
 
 
-def add_done(config: Configurator, word: str, text: str) -> None:
-    """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict."""
+def add_done(config: Configurator, word: str, text: Told) -> None:
+    """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict.
+
+    A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
+    it returns None for details that no form of ours leads on with.
+    """
 
     def register() -> None:
         config.registry.done[word] = text

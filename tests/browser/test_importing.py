@@ -17,8 +17,8 @@ DROP = """(target, [name, text]) => {
 
 def write(page: Page) -> None:
     page.get_by_role("button", name="Review the import").click()
-    page.get_by_role("button", name="Write it").click()
-    expect(page.get_by_role("status").first).to_have_text("Written.")
+    page.get_by_role("button", name="Apply 1 change").click()
+    expect(page.locator("#notice")).to_contain_text("Saved 1 change to Prod")
 
 
 def test_a_dropped_file_becomes_the_text_of_the_form(page: Page, vault: Vault) -> None:

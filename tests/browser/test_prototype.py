@@ -15,8 +15,22 @@ from measuring import PAGES, PROTOTYPE, SCHEMES, SIZES, boxes, tokens
 PROTOTYPES: dict[str, Any] = json.loads(PROTOTYPE.read_text("utf-8"))
 #: CSS pixels.
 TOLERANCE = 2
+AUTOMATIC = "the columns of this table are as wide as their content, which is another"
+ROTATING = "the demo is between two rotations, so nothing moves"
 #: What differs by page and element, at any width, and why.
-DIFFERS: dict[tuple[str, str], str] = {}
+DIFFERS = {
+    ("01-home", "column project"): AUTOMATIC,
+    ("01-home", "column environments"): AUTOMATIC,
+    ("01-home", "column change"): AUTOMATIC,
+    ("06-compare", "column key"): AUTOMATIC,
+    ("06-compare", "column from"): AUTOMATIC,
+    ("06-compare", "column to"): AUTOMATIC,
+    ("07-access", "row"): "at 1024 pixels the prototype's longer names take a third line",
+    ("10-operations", "rotation"): ROTATING,
+    ("10-operations", "progress"): ROTATING,
+}
+#: Where a table becomes cards, and its heads are hidden.
+CARDS = 760
 
 
 def different(name: str, width: int, found: dict[str, Any]) -> dict[str, Any]:
@@ -25,7 +39,9 @@ def different(name: str, width: int, found: dict[str, Any]) -> dict[str, Any]:
     return {
         element: (found[element], box)
         for element, box in drawn.items()
-        if (name, element) not in DIFFERS and not near(found[element], box)
+        if not near(found[element], box)
+        and (name, element) not in DIFFERS
+        and not (width < CARDS and element.startswith("column "))
     }
 
 

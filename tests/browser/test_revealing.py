@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,16 +25,33 @@ PLACES = pytest.mark.parametrize("path", [PROD, f"{PROD}/secrets/API_KEY"], ids=
 
 
 def cell_of(page: Page, key: str = "API_KEY") -> Locator:
-    return page.locator(f".value[data-key={key}]")
+    """The row of a key in the editor, or the card of its value on its own page."""
+    row = page.locator("tr.old").filter(has=page.get_by_role("link", name=key, exact=True))
+    return row.or_(page.locator(f".value[data-key={key}]"))
 
 
-def reveal(page: Page, path: str = PROD) -> Locator:
-    """What stands where the mask was."""
+def text_of(cell: Locator) -> str:
+    """What stands where the value is: a field of a row, or text."""
+    found: str = cell.locator("textarea.w, .mask").first.evaluate("(one) => one.value ?? one.textContent")
+    return found
+
+
+def is_masked(page: Page, key: str = "API_KEY") -> None:
+    cell = cell_of(page, key)
+    expect(cell.get_by_role("button", name="Reveal")).to_be_visible()
+    assert text_of(cell) in ("", MASK)
+
+
+def is_shown(page: Page, key: str = "API_KEY", value: str = HIDDEN) -> None:
+    cell = cell_of(page, key)
+    expect(cell.get_by_role("button", name="Mask")).to_be_visible()
+    assert text_of(cell) == value
+
+
+def reveal(page: Page, path: str = PROD) -> None:
     page.goto(path)
     cell_of(page).get_by_role("button", name="Reveal").click()
-    shown = cell_of(page).locator(".mask")
-    expect(shown).to_have_text(HIDDEN)
-    return shown
+    is_shown(page)
 
 
 def reasons(service: Service) -> list[Any]:
@@ -47,34 +65,37 @@ def test_one_reveal_is_one_request_and_one_record(
     reveal(page, path)
     assert visitor.paths().count(REVEALED) == 1
     assert reasons(service) == [("reveal", "API_KEY")]
-    expect(cell_of(page).get_by_role("button", name="Mask")).to_be_visible()
 
 
 @PLACES
 def test_a_value_is_masked_again_by_its_button_without_another_request(
     page: Page, visitor: Visitor, path: str
 ) -> None:
-    shown = reveal(page, path)
+    reveal(page, path)
     cell_of(page).get_by_role("button", name="Mask").click()
-    expect(shown).to_have_text(MASK)
-    expect(cell_of(page).get_by_role("button", name="Reveal")).to_be_visible()
+    is_masked(page)
     assert visitor.paths().count(REVEALED) == 1
 
 
 @PLACES
 def test_a_value_is_masked_again_after_thirty_seconds(page: Page, path: str) -> None:
     page.clock.install()
-    shown = reveal(page, path)
-    page.clock.fast_forward(28_000)
-    expect(shown).to_have_text(HIDDEN)
-    page.clock.fast_forward(2_000)
-    expect(shown).to_have_text(MASK)
+    reveal(page, path)
+    expect(cell_of(page).locator(".countdown")).to_have_text(
+        "Revealed and recorded. Masked again in 30 seconds."
+    )
+    page.clock.run_for(28_000)
+    expect(cell_of(page).locator(".countdown")).to_contain_text(re.compile("again in [12] seconds?"))
+    is_shown(page)
+    page.clock.run_for(3_000)
+    is_masked(page)
+    expect(cell_of(page).locator(".countdown")).to_have_count(0)
 
 
 def test_a_value_is_masked_again_when_the_tab_is_hidden(page: Page) -> None:
-    shown = reveal(page)
+    reveal(page)
     page.evaluate(HIDE_TAB)
-    expect(shown).to_have_text(MASK)
+    is_masked(page)
 
 
 def test_a_value_that_arrives_in_a_hidden_tab_is_not_shown(page: Page) -> None:
@@ -82,31 +103,76 @@ def test_a_value_that_arrives_in_a_hidden_tab_is_not_shown(page: Page) -> None:
     page.evaluate(HIDE_TAB)
     with page.expect_response(lambda answer: answer.url.endswith(REVEALED)):
         cell_of(page).get_by_role("button", name="Reveal").click()
-    expect(cell_of(page).locator(".mask")).to_have_text(MASK)
+    is_masked(page)
 
 
 def test_the_escape_key_masks_everything(page: Page) -> None:
-    shown = reveal(page)
+    reveal(page)
     cell_of(page, "DB_URL").get_by_role("button", name="Reveal").click()
-    expect(page.locator(".mask.shown")).to_have_count(2)
+    expect(page.locator("textarea.open")).to_have_count(2)
     page.keyboard.press("Escape")
-    expect(page.locator(".mask.shown")).to_have_count(0)
-    expect(shown).to_have_text(MASK)
+    expect(page.locator("textarea.open")).to_have_count(0)
+    is_masked(page)
 
 
 def test_a_value_does_not_come_back_by_going_back(page: Page) -> None:
     reveal(page)
     page.get_by_role("link", name="Projects").first.click()
     page.go_back()
-    expect(page.locator(".mask")).to_have_text([MASK] * 3)
+    expect(page.locator("tr.old")).to_have_count(3)
+    for key in ("API_KEY", "DB_URL", "MAIL_FROM"):
+        is_masked(page, key)
 
 
 def test_a_mask_tells_nothing_of_what_it_hides(page: Page) -> None:
     page.goto(PROD)
-    boxes = [mask.bounding_box() for mask in page.locator(".mask").all()]
+    fields = page.locator("tr.old textarea.w").all()
+    boxes = [field.bounding_box() for field in fields]
     assert len(boxes) == 3
-    assert len({box["width"] for box in boxes if box}) == 1
-    expect(page.locator(".mask")).to_have_text([MASK] * 3)
+    assert len({(box["width"], box["height"]) for box in boxes if box}) == 1
+    assert {field.get_attribute("placeholder") for field in fields} == {MASK}
+
+
+def test_a_revealed_value_is_edited_in_place_and_is_then_a_change(page: Page) -> None:
+    reveal(page)
+    expect(page.locator(".dock.when-staged")).to_be_hidden()
+    field = cell_of(page).locator("textarea.w")
+    field.press("End")
+    field.press_sequentially("!")
+    expect(page.locator(".dock.when-staged")).to_be_visible()
+    # Exactly as before, it is no change.
+    field.press("Backspace")
+    expect(page.locator(".dock.when-staged")).to_be_hidden()
+    field.press_sequentially("?")
+    page.keyboard.press("Control+a")
+    cell_of(page).get_by_role("button", name="Mask").click()
+    expect(field).to_have_value(f"{HIDDEN}?")
+    expect(page.locator("tr.mod")).to_have_count(1)
+
+
+def test_a_value_is_revealed_beside_what_was_typed(page: Page) -> None:
+    page.goto(PROD)
+    field = cell_of(page).locator("textarea.w")
+    field.fill("typed")
+    cell_of(page).get_by_role("button", name="Reveal").click()
+    expect(cell_of(page).locator(".beside")).to_have_text(HIDDEN)
+    expect(field).to_have_value("typed")
+    page.keyboard.press("Escape")
+    expect(cell_of(page).locator(".beside")).to_have_count(0)
+
+
+def test_all_values_are_revealed_after_one_question_and_masked_again(page: Page, service: Service) -> None:
+    page.clock.install()
+    page.goto(PROD)
+    cell_of(page, "DB_URL").locator("textarea.w").fill("typed")
+    page.get_by_text("Reveal all").click()
+    page.get_by_role("button", name="Reveal 3 values").click()
+    expect(page.locator("textarea.open")).to_have_count(2)
+    expect(cell_of(page, "DB_URL").locator("textarea.w")).to_have_value("typed")
+    assert [key for _, key in reasons(service)] == ["API_KEY", "DB_URL", "MAIL_FROM"]
+    page.clock.run_for(31_000)
+    expect(page.locator("textarea.open")).to_have_count(0)
+    is_masked(page)
 
 
 def test_copying_puts_the_value_on_the_clipboard_alone(visitor: Visitor, service: Service) -> None:
@@ -114,7 +180,7 @@ def test_copying_puts_the_value_on_the_clipboard_alone(visitor: Visitor, service
     cell_of(page).get_by_role("button", name="Copy").click()
     expect(page.locator("#announcer")).to_have_text("API_KEY was copied.")
     assert page.evaluate("navigator.clipboard.readText()") == HIDDEN
-    expect(page.locator(".mask")).to_have_text([MASK] * 3)
+    is_masked(page)
     assert reasons(service) == [("copy", "API_KEY")]
 
 
@@ -126,7 +192,7 @@ def test_a_read_that_is_refused_says_why_where_it_was_asked_for(
     cell_of(page).get_by_role("button", name="Reveal").click()
     expect(cell_of(page).get_by_role("alert")).to_contain_text("API_KEY: ")
     expect(cell_of(page).get_by_role("alert")).to_be_visible()
-    expect(page.locator(".mask")).to_have_text([MASK] * 3)
+    is_masked(page)
     assert len(visitor.problems) == 1
     visitor.problems.clear()
 
@@ -156,7 +222,7 @@ def test_every_failure_to_read_is_seen(visitor: Visitor, path: str, name: str) -
         notice = cell_of(page).get_by_role("alert")
         expect(notice).to_contain_text(told)
         expect(notice).to_be_in_viewport()
-        expect(page.locator(".mask").first).to_have_text(MASK)
+        is_masked(page)
         page.unroute("**/api/v1/**")
     cell_of(page).get_by_role("button", name=name).click()
     expect(cell_of(page).get_by_role("alert")).to_have_count(0)

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from chromium import Visitor
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from service import Service
 from vault import CANONICAL as PROD
 from vault import Vault
 
 
-def test_edits_are_made_reviewed_and_written(visitor: Visitor, vault: Vault) -> None:
+def value_of(page: Page, key: str = "API_KEY") -> Locator:
+    return page.get_by_label(f"Value of {key}", exact=True)
+
+
+def test_edits_are_made_counted_reviewed_and_written(visitor: Visitor, vault: Vault) -> None:
     page = visitor.page(PROD, java_script_enabled=False)
-    page.get_by_label("New value of API_KEY").fill("one\ntwo")
-    page.get_by_label("Key of a new secret").first.fill("FRESH")
-    page.get_by_label("Delete DB_URL").check()
-    page.get_by_role("button", name="Review the changes").click()
-    page.get_by_role("button", name="Write it").click()
-    expect(page.get_by_text("Written.", exact=True)).to_be_visible()
+    expect(page.locator(".dock.when-staged")).to_be_hidden()
+    value_of(page).fill("one\ntwo")
+    expect(page.get_by_label("Key 2 to add")).to_be_hidden()
+    page.get_by_label("Key 1 to add").fill("FRESH")
+    expect(page.get_by_label("Key 2 to add")).to_be_visible()
+    page.get_by_label("Actions for DB_URL").click()
+    page.get_by_text("Delete, or keep").locator("visible=true").click()
+    page.get_by_label("Actions for DB_URL").click()
+    expect(page.get_by_text("Keep", exact=True).locator("visible=true")).to_have_count(1)
+    page.locator(".dock").get_by_role("button", name="Review changes").click()
+    page.get_by_role("button", name="Apply 3 changes").click()
+    expect(page.locator("#notice")).to_contain_text("Saved 3 changes to Prod (revision 2).")
     assert vault.values() == {"API_KEY": "one\ntwo", "FRESH": "", "MAIL_FROM": "shop@example.com"}
+    page.get_by_role("button", name="Undo").click()
+    assert vault.value("DB_URL") == "postgresql://shop"
+
+
+def test_a_value_is_shown_in_its_row_and_the_edits_stay(visitor: Visitor, service: Service) -> None:
+    page = visitor.page(PROD, java_script_enabled=False)
+    value_of(page, "DB_URL").fill("typed")
+    page.get_by_label("Reveal API_KEY").click()
+    expect(value_of(page)).to_have_value("s3cr3t-of-the-house")
+    expect(value_of(page, "DB_URL")).to_have_value("typed")
+    expect(page.locator(".flag.mod").locator("visible=true")).to_have_count(1)
+    page.get_by_label("Mask API_KEY").click()
+    expect(value_of(page)).to_have_value("")
+    expect(value_of(page, "DB_URL")).to_have_value("typed")
+    assert len(service.audit("secret.reveal")) == 1
 
 
 def shown_apart(page: Page, name: str) -> Page:
@@ -28,33 +53,19 @@ def shown_apart(page: Page, name: str) -> Page:
     return opened.value
 
 
-def test_a_value_is_shown_on_a_page_of_its_own_and_the_edits_stay(visitor: Visitor) -> None:
-    page = visitor.page(PROD, java_script_enabled=False)
-    page.get_by_label("New value of API_KEY").fill("typed")
-    shown_apart(page, "Reveal API_KEY")
-    expect(page.get_by_label("New value of API_KEY")).to_have_value("typed")
-
-
-def test_a_reveal_neither_fills_in_a_reason_nor_drops_what_is_typed(
-    visitor: Visitor, vault: Vault, service: Service
-) -> None:
+def test_a_reveal_of_one_secret_drops_nothing_that_is_typed(visitor: Visitor, vault: Vault) -> None:
     page = visitor.page(f"{PROD}/secrets/API_KEY", java_script_enabled=False)
+    page.get_by_text("Write a new value").click()
     page.get_by_label("New value").fill("typed")
     shown = shown_apart(page, "Reveal")
     # What the page's refresh gives way to has no field that it would take along.
     expect(shown.locator("main form")).to_have_count(0)
     expect(page.get_by_label("New value")).to_have_value("typed")
+    page.get_by_role("button", name="Review the change").click()
     expect(page.get_by_label("Reason")).to_have_value("")
-    page.get_by_role("button", name="Write it").click()
-    expect(page.get_by_text("Written.", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Apply 1 change").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("API_KEY")
     assert vault.value("API_KEY") == "typed"
-    assert service.audit("secret.batch")[-1]["reason"] is None
-
-
-def test_what_only_a_script_can_do_is_not_offered(visitor: Visitor) -> None:
-    page = visitor.page(PROD, java_script_enabled=False)
-    for hidden in ("Filter rows", "Copy API_KEY", "Add a row"):
-        expect(page.get_by_text(hidden).or_(page.get_by_label(hidden)).first).to_be_hidden()
 
 
 def test_a_file_is_uploaded(visitor: Visitor, vault: Vault) -> None:
@@ -62,6 +73,6 @@ def test_a_file_is_uploaded(visitor: Visitor, vault: Vault) -> None:
     file = {"name": "x.env", "mimeType": "text/plain", "buffer": b"SENT=yes\n"}
     page.get_by_label("Or choose a file").set_input_files(file)
     page.get_by_role("button", name="Review the import").click()
-    page.get_by_role("button", name="Write it").click()
-    expect(page.get_by_text("Written.", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Apply 1 change").click()
+    expect(page.locator("#notice")).to_contain_text("Saved 1 change")
     assert vault.value("SENT") == "yes"

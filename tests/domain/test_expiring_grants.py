@@ -7,7 +7,7 @@ from calls import call_of
 from service import arrange
 from statements import recorded
 
-from secretsvc.home.domain.waiting import count_unknown_identities, expiring_grants
+from secretsvc.home.domain.waiting import expiring_grants, turned_away
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import Forbidden
 
@@ -37,9 +37,9 @@ def expiring(service, subject, now, limit=20):
     return [(one.holder, one.is_group, one.role, one.project, one.environment) for one in found]
 
 
-CREW = ("crew", True, "admin", "shop", "prod")
-SHOP = (BOB, False, "writer", "shop", None)
-DEPOT = (BOB, False, "reader", "depot", None)
+CREW = ("crew", True, "admin", "Shop", "Prod")
+SHOP = (BOB, False, "writer", "Shop", None)
+DEPOT = (BOB, False, "reader", "Depot", None)
 EVERYWHERE = (BOB, False, "admin", None, None)
 
 
@@ -79,9 +79,13 @@ def test_identities_that_were_lately_denied_and_hold_no_grant_are_counted_once_e
 
     def denied_in_vain(subject, since):
         with call_of(service, subject) as call:
-            return count_unknown_identities(call, since)
+            found = turned_away(call, since)
+        return found.count if found else 0
 
     assert denied_in_vain("root@example.com", since) == 3
+    with call_of(service) as call:
+        last = turned_away(call, since)
+    assert (last.subject, last.denials) == (service.robot().get("/whoami").json["identity"]["subject"], 1)
     assert denied_in_vain("root@example.com", now_ms() + 1) == 0
     for slug, expected in (("shop", 1), ("depot", 2), ("depot/prod", 1)):
         service.grant(f"{expected}{slug[-4:]}@example.com", "admin", slug)
@@ -96,4 +100,4 @@ def test_identities_that_were_lately_denied_and_hold_no_grant_are_counted_once_e
 def test_denials_are_told_to_no_one_who_administers_nothing(service, admin):
     service.grant(ADA, "writer")
     with call_of(service, ADA) as call, pytest.raises(Forbidden):
-        count_unknown_identities(call, 0)
+        turned_away(call, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pages import Browser, submit
+from pages import Browser, form_of, submit
 from plans import PLAN_MODES, executed, rows_read, steps_of
 from service import arrange
 from shapes import log, paths
@@ -191,9 +191,9 @@ def test_the_records_of_a_deleted_environment_stay_and_are_not_those_of_its_name
 
 def test_the_page_of_the_log_takes_the_key_too(service, places):
     page = Browser(service).open(QUERY)
-    assert page.forms[0]["key"].value == "A"
-    assert "Key: A" in page.text
-    assert len(page.html.select("tbody tr th code")) == min(50, len(due(service.user(), service)))
+    assert form_of(page, "/audit")["key"].value == "A"
+    assert [chip.b.text for chip in page.html.select(".chip.set")] == ["shop", "prod", "A"]
+    assert len(page.html.select(".log > li")) == min(50, len(due(service.user(), service)))
     assert "Required" in Browser(service).open("/audit?key=A", status=422).text
 
 

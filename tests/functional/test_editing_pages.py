@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from pages import Browser, form_of, submit
+from pages import Browser, form_of, submit, words
 
 PROD = "/projects/shop/environments/prod"
+GONE = "deleted, can be rolled back"
 
 
 @pytest.fixture
@@ -25,18 +26,33 @@ def edits(page, **fields):
 
 def plan(page):
     """What the review page says it would do."""
-    return {row.th.text: row.td.text for row in page.html.find_all("table")[-1].tbody.find_all("tr")}
+    rows = page.html.select("table.diff tbody tr:not(.grow-row)")
+    return {row.select_one(".key").text: row.find_all("td")[1].text for row in rows}
+
+
+def sides(page):
+    """The values that a review shows, by key, the old and the new one."""
+    rows = page.html.select("table.diff tr.grow-row")
+    keys = [row.find_previous_sibling("tr").select_one(".key").text for row in rows]
+    return {
+        key: [side.find(["pre", "p"]).text for side in row.select(".vals > div")]
+        for key, row in zip(keys, rows, strict=True)
+    }
 
 
 def test_many_rows_are_edited_at_once_after_a_review(browser, vault, service):
     form = edits(browser.open(PROD), value__A="one\r\ntwo", delete__C=True)
-    form["new.0.key"], form["new.0.value"], form["new.0.description"] = "D", "4", "dee"
+    form["new.1.key"], form["new.1.value"], form["new.1.description"] = "D", "4", "dee"
     page = form.submit()
-    assert plan(page) == {"A": "changed", "C": "deleted", "D": "new"}
-    assert "This deletes:" in page.text
+    assert plan(page) == {
+        "A": "new value",
+        "C": "deleted, can be rolled back",
+        "D": "new, with a description",
+    }
+    assert "1 new, 1 changed, 1 deleted" in words(page)
     assert vault.rev == 1
     page = submit(page, "/edit-apply", reason="because")
-    assert "Written." in page.text
+    assert "Saved 3 changes to Prod (revision 2)." in words(page)
     assert vault.rev == 2
     assert vault.values() == {"A": "one\ntwo", "B": "2", "D": "4"}
     row = service.audit("secret.batch")[-1]
@@ -53,25 +69,19 @@ def test_the_review_shows_no_value_and_writes_none(browser, service):
     assert len(service.audit("secret.batch")) == 1
 
 
-def test_a_description_changes_alone_and_can_be_cleared(browser, vault):
-    page = edits(browser.open(PROD), description__A="ay", description__B="").submit()
-    assert plan(page) == {"A": "description only", "B": "description only"}
-    assert vault.rev == 1
-    submit(page, "/edit-apply")
-    assert vault.rev == 2
-    assert {one["version"] for one in vault.listed().values()} == {1}
-    assert {key: one["description"] for key, one in vault.listed().items()} == {
-        "A": "ay",
-        "B": None,
-        "C": None,
-    }
-    assert vault.values() == {"A": "1", "B": "2", "C": "3"}
-
-
 @pytest.mark.engine_neutral
 def test_a_form_that_changes_nothing_leads_back(browser):
     page = edits(browser.open(PROD)).submit().follow()
     assert "Nothing had to be changed." in page.text
+
+
+def conflict(page):
+    """What each side did to a key, and what would become of it."""
+    rows = [
+        [" ".join(cell.text.split()) for cell in row.find_all(["th", "td"])]
+        for row in page.html.select("tbody tr")
+    ]
+    return {key.removesuffix(" both"): cells for key, *cells in rows}
 
 
 def test_a_stale_revision_shows_mine_and_theirs_and_loses_nothing(browser, vault):
@@ -79,48 +89,84 @@ def test_a_stale_revision_shows_mine_and_theirs_and_loses_nothing(browser, vault
     vault.set(A="theirs")
     vault.batch(delete=["C"])
     page = submit(page, "/edit-apply", 412, reason="why")
-    theirs, mine = page.html.find_all("table")
-    assert {row.th.text: row.td.text for row in theirs.tbody.find_all("tr")} == {
-        "A": "written",
-        "C": "deleted",
+    assert "changed Prod while you were typing" in page.html.h1.text
+    assert "You began at revision 1; it is at 3" in words(page)
+    assert "1 key was changed by both of you." in words(page)
+    assert conflict(page) == {
+        "A": ["new value", "new value, v2", "Which value of A yours theirs"],
+        "B": ["new value", "–", "yours"],
+        "C": ["–", "deleted", "theirs, already written"],
     }
-    assert [[cell.text for cell in row.find_all(["th", "td"])] for row in mine.tbody.find_all("tr")] == [
-        ["A", "changed", "yes: yours would take its place"],
-        ["B", "changed", "no"],
-    ]
-    assert page.html.find(id="reason")["value"] == "why"
+    assert page.html.select_one(".btn.main").text == "Back to editing"
     assert vault.values() == {"A": "theirs", "B": "2"}
-    again = submit(page, "/edit-apply")
-    assert "Written." in again.text
+    page = again(browser, page, "edit-review")
+    assert "which is still the latest" in words(page)
+    assert form_of(page, "/edit-apply")["reason"].value == "why"
+    submit(page, "/edit-apply")
     assert vault.values() == {"A": "mine", "B": "also mine"}
 
 
+def again(browser, page, name, **choices):
+    """What the page of a conflict leads to by one of its buttons."""
+    fields = dict(form_of(page, "/edit-again").submit_fields())
+    fields |= {f"keep.{key}": choice for key, choice in choices.items()}
+    return browser.post(f"{PROD}/{name}", fields)
+
+
+def test_of_what_both_changed_theirs_can_be_kept(browser, vault):
+    page = edits(browser.open(PROD), value__A="mine", value__B="also mine").submit()
+    vault.set(A="theirs")
+    page = again(browser, submit(page, "/edit-apply", 412), "edit-review", A="theirs")
+    assert plan(page) == {"B": "new value"}
+    submit(page, "/edit-apply")
+    assert vault.values() == {"A": "theirs", "B": "also mine", "C": "3"}
+
+
+def test_what_is_sent_twice_is_no_conflict(browser, vault):
+    page = edits(browser.open(PROD), value__A="mine", delete__C=True).submit()
+    submit(page, "/edit-apply")
+    assert "Nothing had to be changed." in words(submit(page, "/edit-apply"))
+    assert vault.rev == 2
+
+
 def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_was_typed(browser, vault):
-    form = edits(browser.open(PROD), value__A="\r\nmine ", description__B="new", delete__C=True)
+    form = edits(browser.open(PROD), value__A="\r\nmine ", empty__B=True, delete__C=True)
     form["new.1.key"] = "E"
     vault.set(A="theirs")
-    page = form.submit(status=412)
-    fields = dict(form_of(page, "/edit-apply").submit_fields())
-    page = browser.post(f"{PROD}/edit-again", fields)
+    page = again(browser, form.submit(status=412), "edit-again")
     retyped = page.forms["edits"]
     assert retyped["value.A"].value.splitlines() == ["", "mine "]
-    assert retyped["description.B"].value == "new"
+    assert retyped["empty.B"].checked
     assert retyped["delete.C"].checked
     assert retyped["new.1.key"].value == "E"
-    assert plan(retyped.submit()) == {"A": "changed", "B": "description only", "C": "deleted", "E": "new"}
+    assert plan(retyped.submit()) == {
+        "A": "new value",
+        "B": "new value, empty",
+        "C": "deleted, can be rolled back",
+        "E": "new, empty",
+    }
 
 
 @pytest.mark.parametrize(
     ("fields", "status", "issue"),
     [
-        ({"new.0.key": "no key", "new.0.value": "x"}, 422, "new.0.key"),
-        ({"new.0.value": "x"}, 422, "new.0.key"),
-        ({"new.0.key": "D", "new.1.key": "D"}, 422, "new.1.key"),
-        ({"value.A": "x", "delete.A": True}, 422, "set.A"),
-        ({"new.0.key": "BIG", "new.0.value": "x" * 65537}, 413, None),
-        ({"description.A": "d" * 1025}, 422, "descriptions.A"),
-        ({"rev": "x"}, 422, "rev"),
-        ({"rev": "٣"}, 422, "rev"),
+        (
+            {"new.1.key": "no key", "new.1.value": "x"},
+            422,
+            ("new.1.key", "New secret, row 1: Use A-Z, a-z, 0-9 and _, not starting with a digit."),
+        ),
+        ({"new.2.value": "x"}, 422, ("new.2.key", "New secret, row 2: Use A-Z")),
+        ({"new.1.key": "D", "new.2.key": "D"}, 422, ("new.2.key", "New secret, row 2: Given twice.")),
+        (
+            {"value.A": "x", "delete.A": True},
+            422,
+            ("value.A", "A: It is both changed and marked for deletion. Undo one."),
+        ),
+        ({"value.A": "x", "empty.A": True}, 422, ("value.A", "A: A value was typed as well")),
+        ({"new.1.key": "BIG", "new.1.value": "x" * 65537}, 413, None),
+        ({"new.1.key": "D", "new.1.description": "d" * 1025}, 422, ("new.1.description", "D")),
+        ({"rev": "x"}, 422, ("rev", "Rev")),
+        ({"rev": "٣"}, 422, ("rev", "Rev")),
     ],
 )
 def test_a_refused_edit_comes_back_as_it_was_typed(browser, vault, fields, status, issue):
@@ -129,7 +175,12 @@ def test_a_refused_edit_comes_back_as_it_was_typed(browser, vault, fields, statu
         form[name] = value
     page = form.submit(status=status)
     alert = page.html.find(role="alert")
-    assert issue is None or alert.code.text == issue
+    if issue is not None:
+        field, text = issue
+        assert text in alert.a.text
+        assert alert.a["href"] == f"#{field}"
+        assert alert.a.has_attr("autofocus")
+        assert page.html.find(id=field) is not None or field == "rev"
     redrawn = page.forms["edits"]
     for name, value in fields.items():
         assert redrawn[name].checked if value is True else redrawn[name].value == value
@@ -177,9 +228,9 @@ def test_an_environment_that_was_deleted_meanwhile_is_not_found(browser, admin):
             "env",
             'A=one\nD="4\\n"\n',
             {"A": "one", "B": "2", "C": "3", "D": "4\n"},
-            {"A": "changed", "D": "new"},
+            {"A": "new value", "D": "new"},
         ),
-        ("replace", "json", '{"A": "x"}', {"A": "x"}, {"A": "changed", "B": "deleted", "C": "deleted"}),
+        ("replace", "json", '{"A": "x"}', {"A": "x"}, {"A": "new value", "B": GONE, "C": GONE}),
     ],
 )
 def test_a_file_is_imported_by_paste_or_upload(browser, vault, mode, format, content, expected, kinds):
@@ -215,7 +266,7 @@ def test_the_whole_environment_is_edited_as_text_and_only_what_differs_is_writte
     assert page.html.find(id="content").text.strip() == "A=1\nB=2\nC=3"
     assert [row["reason"] for row in service.audit("secret.export")] == ["reveal"]
     page = submit(page, "/text-review", 200, content="A=1\r\nB=two\r\nNEW=4\r\n")
-    assert plan(page) == {"B": "changed", "C": "deleted", "NEW": "new"}
+    assert plan(page) == {"B": "new value", "C": GONE, "NEW": "new"}
     submit(page, "/text-apply")
     assert vault.values() == {"A": "1", "B": "two", "NEW": "4"}
     detail = json.loads(service.audit("secret.import")[-1]["detail"])
@@ -228,8 +279,9 @@ def test_text_that_cannot_be_read_or_is_stale_stays(browser, vault):
     assert page.html.find(id="content").text.strip() == "A=1\nB"
     vault.set(A="theirs")
     page = submit(page, "/text-review", 412, content="A=mine\nB=2\nC=3\n")
-    assert "Somebody was quicker" in page.text
-    submit(page, "/text-apply")
+    assert "while you were typing" in page.text
+    fields = dict(form_of(page, "/text-again").submit_fields())
+    submit(browser.post(f"{PROD}/text-review", fields), "/text-apply")
     assert vault.values() == {"A": "mine", "B": "2", "C": "3"}
 
 

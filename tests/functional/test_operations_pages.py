@@ -7,8 +7,9 @@ import re
 import pytest
 from pages import Browser, submit
 from rotation import NEW_KEY, NEXT_KEY, fill, rotated
-from service import MASTER_KEY
+from service import MASTER_KEY, arrange
 from statements import recorded
+from vault import Vault
 
 ADA = "ada@example.com"
 
@@ -19,25 +20,30 @@ def keys(page):
 
 
 def answer(page):
-    return page.html.find("section", {"aria-labelledby": "ring"}).find(class_="notice").text
+    """What the page says first: the rotation while one runs, else how the ring stands."""
+    return " ".join(page.html.main.find(class_="stack").text.split())
 
 
 def test_the_ring_stands_with_its_rows_and_what_to_do_next(service, admin):
     fill(admin)
     page = Browser(service).open("/admin/keyring")
-    ((kid, state, rows),) = keys(page)
+    ((kid, *rest),) = keys(page)
     assert re.fullmatch("[0-9a-f]{16}", kid)
-    assert (state, rows) == ("active: it seals and opens", "9")
+    assert rest == ["active", "just now", "9", "–"]
     assert "There is nothing to do" in answer(page)
     turned = Browser(rotated(service)).open("/admin/keyring")
     assert [row[1:] for row in keys(turned)] == [
-        ["active: it seals and opens", "0"],
-        ["held: it only opens", "9"],
+        ["active", "not yet", "0", "–"],
+        ["old", "just now", "9", "No, 9 left"],
     ]
-    assert "not safe to remove the old key: 9 rows still need it" in answer(turned)
+    assert answer(turned).startswith("Rotation of the master key From ")
+    assert "not safe to remove MASTER_KEY_OLD until 0 remain" in answer(turned)
     lost = Browser(service.restarted(MASTER_KEY=NEW_KEY)).open("/admin/keyring")
-    assert keys(lost)[1][1:] == ["not loaded: its rows cannot be opened", "9"]
-    assert "9 rows cannot be opened" in answer(lost)
+    assert keys(lost)[1][1:] == ["not loaded", "just now", "9", "It is missing: 9 envelopes cannot be opened"]
+    assert answer(lost).startswith(
+        "9 envelopes cannot be opened: the master key that sealed them is not loaded"
+    )
+    assert lost.html.find(id="rekey-form") is None
 
 
 def test_rows_are_moved_page_by_page_by_the_form(service, admin):
@@ -45,16 +51,15 @@ def test_rows_are_moved_page_by_page_by_the_form(service, admin):
     turned = rotated(service)
     page = Browser(turned).open("/admin/keyring")
     assert page.html.find(id="remaining").text == "159"
+    assert page.html.find(id="rekey-bar")["max"] == "159"
     page = submit(page, "/admin/rekey", limit="100")
     assert page.request.path == "/admin/keyring"
-    assert "Moved one page" in page.html.find(role="status").text
+    assert "Moved envelopes" in page.html.find(role="status").text
     assert page.html.find(id="remaining").text == "59"
     page = submit(page, "/admin/rekey", limit="1000")
-    assert page.html.find(id="remaining").text == "0"
-    assert "No row needs the old key" in answer(page)
-    assert page.html.find("fieldset").has_attr("disabled")
-    page = submit(page, "/admin/rekey")
-    assert "Nothing had to be changed" in page.html.find(role="status").text
+    assert "No value needs the old key" in answer(page)
+    assert page.html.find(id="rekey-form") is None
+    assert [row[1:2] + row[3:] for row in keys(page)] == [["active", "159", "–"], ["old", "0", "Yes"]]
     assert len(service.audit("keyring.rekey")) == 2
     assert turned.user().get("/projects/shop/environments/prod/secrets/KEY_1").json["value"] == "two"
 
@@ -65,14 +70,16 @@ def test_a_page_that_is_too_large_or_none_is_refused(service, admin, limit):
     browser = Browser(rotated(service))
     token = browser.open("/admin/keyring").html.find("input", {"name": "csrf"})["value"]
     page = browser.post("/admin/rekey", {"csrf": token, "limit": limit}, status=422)
-    assert "limit" in page.html.find(role="alert").text
+    assert "Envelopes at a time: Must be" in page.html.find(role="alert").text
     assert page.html.find(id="remaining").text == "9"
 
 
 def test_a_row_that_cannot_be_opened_stops_the_page_and_is_an_error_in_words(service, admin):
     fill(admin)
     lost = service.restarted(MASTER_KEY=NEXT_KEY, MASTER_KEY_OLD=NEW_KEY)
-    page = submit(Browser(lost).open("/admin/keyring"), "/admin/rekey", 500)
+    browser = Browser(lost)
+    token = browser.open("/projects?new").html.find("input", {"name": "csrf"})["value"]
+    page = browser.post("/admin/rekey", {"csrf": token, "limit": "500"}, status=500)
     assert "master key" in page.html.find("main").text
     assert not service.audit("keyring.rekey")
 
@@ -101,15 +108,16 @@ def test_the_limits_in_force_the_version_and_the_database_are_told(make_service)
     )
     page = Browser(service).open("/admin/keyring")
     table = page.html.find("section", {"aria-labelledby": "limits"}).tbody
-    rows = {row.find("code").text: row.find_all("td")[1].text for row in table.find_all("tr")}
+    rows = {row.find("code").text: row.find_all("td")[-1].text for row in table.find_all("tr")}
     assert rows == {
-        "SECRET_MAX_BYTES": "1234 bytes",
+        "SECRET_MAX_BYTES": "1.2 KiB",
         "ENV_MAX_SECRETS": "77",
-        "BODY_MAX_BYTES": "1048576 bytes",
-        "RATE_LIMIT": "500 per 1 minute, counted by each process alone",
+        "BODY_MAX_BYTES": "1 MiB",
+        "RATE_LIMIT": "500 per 1 minute",
         "DENIAL_LIMIT": "no limit",
     }
-    about = page.html.find("section", {"aria-labelledby": "about"}).text
+    assert "counted by each process alone" in table.text
+    about = page.html.select_one(".head p").text
     assert ("SQLite" if service.engine.name == "sqlite" else "PostgreSQL") in about
     assert re.search(r"secretsvc \d+\.\d+", about)
     assert MASTER_KEY not in page.text
@@ -122,15 +130,35 @@ def test_the_script_is_a_file_and_the_entry_of_the_navigation_is_marked(service,
     assert any(source.startswith("/static/keyring/rekey.js?") for source in sources)
     script = Browser(service).open(next(one for one in sources if "rekey.js" in one))
     assert "innerHTML" not in script.text
-    links = page.html.find("nav", {"aria-label": "Main"}).find_all("a")
+    links = page.html.find("nav", {"aria-label": "Organisation"}).find_all("a")
     assert [link.text for link in links if link.get("aria-current")] == ["Operations"]
     assert [link["href"] for link in links][-1] == "/admin/keyring"
 
 
-def test_the_page_takes_two_statements(make_service):
+def test_the_fullest_environment_is_measured_against_its_limit(make_service):
+    service = make_service(ENV_MAX_SECRETS="4")
+    admin = arrange(service, "shop", "prod", "dev")
+    Vault(admin).set(A="1", B="1", C="1", D="1")
+    Vault(admin, "/projects/shop/environments/dev").set(A="1")
+    page = Browser(service).open("/admin/keyring")
+    row = page.html.find("section", {"aria-labelledby": "limits"}).tbody.tr
+    assert " ".join(row.td.text.split()) == "4 in Shop / Prod"
+    assert row.a["href"] == "/projects/shop/environments/prod"
+    assert (row.progress["value"], row.progress["class"]) == ("100", ["warn"])
+
+
+def test_a_key_that_was_retired_and_removed_is_listed_still(service, admin):
+    fill(admin)
+    rotated(service).user().post("/admin/rekey", {"limit": 1000})
+    page = Browser(service.restarted(MASTER_KEY=NEW_KEY)).open("/admin/keyring")
+    gone = keys(page)[1]
+    assert (gone[1], gone[2], gone[4]) == ("retired", "just nowretired just now", "Removed")
+
+
+def test_the_page_takes_four_statements(make_service):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     browser = Browser(service)
     browser.open("/admin/keyring")
     with recorded(service.engine) as statements:
         browser.open("/admin/keyring")
-    assert len(statements) == 2
+    assert len(statements) == 4

@@ -88,8 +88,8 @@ def test_what_carries_a_value_forbids_every_cache_to_keep_it(vault, service):
     revealed = submit(browser.open(f"{environment}/secrets/API_KEY"), "/reveal", 200)
     text = submit(browser.open(f"{environment}/text"), "/text", 200)
     exported = browser.open(environment).forms["export"].submit("format", value="env")
-    typed = {"value.API_KEY": "typed-value", "description.API_KEY": "x" * 2000}
-    redrawn = submit(browser.open(f"{environment}/secrets/API_KEY"), "/write-apply", 422, **typed)
+    typed = {"value.API_KEY": "typed-value", "empty.API_KEY": True}
+    redrawn = submit(browser.open(f"{environment}/secrets/API_KEY"), "/write-review", 422, **typed)
     reviewed = submit(text, "/text-review", 200, content="API_KEY=typed-value")
     vault.set(API_KEY="another")
     conflict = submit(reviewed, "/text-apply", 412)
@@ -138,7 +138,7 @@ def test_without_a_name_for_the_edge_cache_no_form_is_carried_out(vault, service
     page = Browser(broken).open("/projects/shop/environments/prod/secrets/API_KEY")
     assert page.headers["Vary"] == PLAINTEXT_HEADERS["Vary"]
     assert "stored-value" not in submit(page, "/reveal", 500).text
-    submit(page, "/write-apply", 500, **{"value.API_KEY": "another"})
+    submit(page, "/write-review", 500, **{"value.API_KEY": "another"})
     assert service.audit("secret.reveal") == []
     assert vault.values() == {"API_KEY": "stored-value"}
 

@@ -267,26 +267,23 @@ def test_a_stale_review_without_a_reason_shows_what_others_wrote(browser, vault)
 def test_the_forms_of_a_secrets_page_have_a_reason_and_ask_for_it(browser, vault):
     page = f"{CANONICAL}/secrets/A"
     vault.batch(set={"A": "newer"}, reason="why")
-    for action, fields in (
-        ("write-apply", {"value.A": "typed"}),
-        ("rename", {"to": "RENAMED"}),
-        ("rollback", {}),
-        ("delete", {}),
+    for panel, action, fields in (
+        ("?rename", "rename", {"to": "RENAMED"}),
+        ("?rollback=1", "rollback", {}),
+        ("?describe", "describe", {"description": "new"}),
+        ("?delete", "delete", {}),
     ):
-        refused = submit(browser.open(page), f"A/{action}", 422, **fields)
-        assert "Required: the environment is protected." in words(refused)
-    submit(browser.open(page), "A/write-apply", **{"value.A": "typed", "reason": "one"})
+        refused = submit(browser.open(page + panel), f"A/{action}", 422, **fields)
+        assert "Required: the environment is protected." in words(refused, "[role=dialog]")
+    reviewed = submit(browser.open(page), "A/write-review", 200, **{"value.A": "typed"})
+    assert "Required: the environment is protected." in words(submit(reviewed, "A/write-apply", 422))
+    submit(reviewed, "A/write-apply", reason="one")
     assert vault.value("A") == "typed"
-    submit(browser.open(page), "A/rename", to="RENAMED", reason="two")
+    submit(browser.open(f"{page}?rename"), "A/rename", to="RENAMED", reason="two")
     assert vault.value("RENAMED") == "typed"
-    submit(browser.open(f"{CANONICAL}/secrets/RENAMED"), "RENAMED/delete", reason="three")
-    form = next(
-        form
-        for form in browser.open(f"{CANONICAL}/secrets/RENAMED").forms.values()
-        if form.action.endswith("rollback")
-    )
-    form["reason"] = "four"
-    form.submit(status=303)
+    gone = browser.open(f"{CANONICAL}/secrets/RENAMED?delete")
+    submit(gone, "RENAMED/delete", reason="three")
+    submit(browser.open(f"{CANONICAL}/secrets/RENAMED"), "RENAMED/rollback", reason="four")
     reasons = [one["reason"] for one in vault.get("revisions?limit=4").json["items"]]
     assert reasons == ["four", "three", "two", "one"]
 

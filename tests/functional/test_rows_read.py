@@ -62,7 +62,7 @@ READS = {
     "deleted": (lambda vault, _browser: vault.get("secrets:deleted"), [(ONE, 1)]),
     "matrix": (lambda _vault, browser: browser.open("/projects/shop"), [(ONE, SECRETS * 3)]),
     "editor": (lambda _vault, browser: browser.open(PROD), [(ONE, SECRETS)] * 2),
-    "secret": (lambda _vault, browser: browser.open(f"{PROD}/secrets/K0"), [(ONE, 1), ALL]),
+    "secret": (lambda _vault, browser: browser.open(f"{PROD}/secrets/K0"), [(ONE, 1), ALL, (ONE, 2)]),
 }
 
 
@@ -72,9 +72,11 @@ def test_reads_of_an_environment_read_only_the_versions_that_they_show(aged, ser
     for name, (read, expected) in READS.items():
         with executed(service.engine, "secret_version") as statements:
             read(aged, browser)
+        # Versions that records name are looked up where there are such records.
+        own = [one for one in statements if "audit_record" not in one.text]
         found[name] = [
             excess(service, statement, "secret_version", *bounds)
-            for statement, bounds in zip(statements, expected, strict=True)
+            for statement, bounds in zip(own, expected, strict=True)
         ]
     assert found == {name: [[]] * len(expected) for name, (_, expected) in READS.items()}
 

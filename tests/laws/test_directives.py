@@ -132,7 +132,7 @@ def test_what_is_listed_is_there():
     "source",
     [
         "def includeme(config):\n    config.registry.error_codes['X'] = (409, '')",
-        "def includeme(config):\n    config.registry.audit_actions.append('x.y')",
+        "def includeme(config):\n    config.registry.audit_actions['x.y'] = 1",
         "def includeme(config):\n    actions = config.registry.audit_actions",
     ],
 )
@@ -142,5 +142,5 @@ def test_the_law_of_directives_bites(source):
 
 def test_the_law_of_directives_sees_what_was_not_declared(registry):
     other = secretsvc.assemble({}).registry
-    other.audit_actions.append("private.door")
+    other.audit_actions["private.door"] = None
     assert declared(other, "audit action") != FOUND["audit action"](other)

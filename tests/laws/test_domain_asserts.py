@@ -13,6 +13,10 @@ EXCEPTIONS = {
     ("projects/domain", "list_projects"): "open to any identity; its visibility is scoped in the query",
     ("projects/domain", "environments_of"): "open to any identity; its visibility is scoped in the query",
     ("identity/domain", "who_am_i"): "open to any identity; it tells the caller of itself alone",
+    ("home/domain/attention", "missing"): "open to any identity; narrowed in the query to where it writes",
+    ("home/domain/attention", "unreadable"): "open to any identity; narrowed in the query to where it writes",
+    ("home/domain/finding", "find_places"): "open to any identity; its visibility is scoped in the query",
+    ("home/domain/overview", "overview"): "open to any identity; its visibility is scoped in the query",
     ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",
     ("secrets/domain/place", "find_place"): "open to any identity; its visibility is scoped in the query",
     (

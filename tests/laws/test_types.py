@@ -24,7 +24,7 @@ SWAPPED = (
     ("projects/ui.py", "domain.get_project(", "request.call", "context.address"),
     ("secrets/api/secrets.py", "reading.reveal_secret(call, ", "at", "key"),
     ("secrets/api/copying.py", "domain.copy_secrets(", "request.call", "context.address"),
-    ("secrets/ui/secret.py", "editing_domain.key_history(call, ", "at", "context.__name__"),
+    ("secrets/ui/secret.py", "timeline.key_history(call, ", "at", "context.__name__"),
     ("tokens/api.py", "domain.list_tokens(", "request.call", "context.identity_id"),
 )
 #: Two keywords that no directive has, and a view of other nodes.

@@ -42,21 +42,24 @@ class Reader:
     source: Source
 
 
-def readers(call: Call, at: Address) -> list[Reader]:
+def readers(call: Call, at: Address, within: tuple[UUID, UUID] | None = None) -> list[Reader]:
     """Every enabled identity that holds a role at a project or an environment, the greatest role first.
 
-    What it says equals what `decide` enforces. Three statements at most, however many they are.
+    What it says equals what `decide` enforces. Two statements, however many they are; one where the ids of
+    the environment's project and of itself are given as `within`, by whoever has found them.
     """
     assert_can(call, Role.ADMIN, at)
-    rows = call.connection.execute(_held_where(_covers(call, at)), {"now": call.now}).mappings().all()
+    statement = _held_where(call, _covers(call, at, within))
+    rows = call.connection.execute(statement, {"now": call.now}).mappings().all()
     people = {row["id"]: _identity(row) for row in rows}
     groups = {row["group_id"]: GroupRef(row["group_id"], row["group"]) for row in rows if row["group_id"]}
     held: dict[UUID, tuple[HeldGrant, ...]] = {}
     for row in rows:
-        held[row["id"]] = (*held.get(row["id"], ()), _grant(row, at))
-    for admin in _bootstrap_admins(call):
-        people[admin.id] = admin
-        held[admin.id] = with_bootstrap_grant(held.get(admin.id, ()))
+        if row["role"] is not None:
+            held[row["id"]] = (*held.get(row["id"], ()), _grant(row, at))
+    for row in rows:
+        if row["role"] is None:
+            held[row["id"]] = with_bootstrap_grant(held.get(row["id"], ()))
     explained = {holder: explain_at(GrantSnapshot(grants), at) for holder, grants in held.items()}
     found = _readers(people, explained, groups)
     return sorted(found, key=lambda one: (-one.role.rank, one.identity.subject, one.identity.kind))
@@ -70,9 +73,11 @@ def _readers(
             yield Reader(people[holder], one.role, source_of(one.decisive, groups, decisive=True))
 
 
-def _covers(call: Call, at: Address) -> ColumnElement[bool]:
+def _covers(call: Call, at: Address, within: tuple[UUID, UUID] | None) -> ColumnElement[bool]:
     """The condition that a grant's scope is the address or lies above it."""
-    if at.environment is None:
+    if within is not None:
+        project_id, below = within[0], [grant.c.environment_id == within[1]]
+    elif at.environment is None:
         project_id, below = find_project(call, at).id, []
         recheck_by_id(call, project_id)
     else:
@@ -83,8 +88,11 @@ def _covers(call: Call, at: Address) -> ColumnElement[bool]:
     return or_(grant.c.scope_type == literal_column("'global'"), above, *below)
 
 
-def _held_where(condition: ColumnElement[bool]) -> Any:
-    """The unexpired grants of enabled identities, their own and those of their groups, in one statement."""
+def _held_where(call: Call, condition: ColumnElement[bool]) -> Any:
+    """The unexpired grants of enabled identities, their own and those of their groups, in one statement.
+
+    A row without a role is of one whom `BOOTSTRAP_ADMINS` names.
+    """
     direct = _columns(cast(null(), group.c.slug.type)).join(grant, grant.c.identity_id == identity.c.id)
     shared = (
         _columns(group.c.slug)
@@ -93,7 +101,7 @@ def _held_where(condition: ColumnElement[bool]) -> Any:
         .join(grant, grant.c.group_id == group.c.id)
     )
     usable = and_(condition, not_expired(), ~identity.c.disabled)
-    return union_all(direct.where(usable), shared.where(usable))
+    return union_all(direct.where(usable), shared.where(usable), *_bootstrap_admins(call))
 
 
 def _columns(group_slug: ColumnElement[str]) -> Select[Any]:
@@ -128,12 +136,14 @@ def _grant(row: RowMapping, at: Address) -> HeldGrant:
     )
 
 
-def _bootstrap_admins(call: Call) -> list[Identity]:
+def _bootstrap_admins(call: Call) -> list[Select[Any]]:
     """The known and enabled among those whom `BOOTSTRAP_ADMINS` names; it names people only."""
     subjects = call.settings.bootstrap_admins
     if not subjects:
         return []
-    condition = and_(
+    named = [grant.c.id, grant.c.group_id, group.c.slug, grant.c.role, grant.c.scope_type, grant.c.expires_at]
+    nothing = [cast(null(), column.type) for column in named]
+    is_named = and_(
         identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), ~identity.c.disabled
     )
-    return [Identity(**row) for row in call.connection.execute(select(identity).where(condition)).mappings()]
+    return [select(*identity.c, *nothing).where(is_named)]

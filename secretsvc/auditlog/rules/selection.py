@@ -1,9 +1,8 @@
-"""The rows of the audit log that are asked for: their conditions, a page of them, the scopes they name."""
+"""The rows of the audit log that are asked for: their conditions, and a page of them."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,10 +13,9 @@ from sqlalchemy import Column, ColumnElement, RowMapping, Select, or_, select, u
 from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.rules.narrowing import Reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
-from secretsvc.auditlog.rules.keys import Bound, Wanted, ids_of_key
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.tables.projects import environment, project
+from secretsvc.secrets.rules.records import Bound, Wanted, ids_of_key
 
 # SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.
 PARTS = 100
@@ -46,14 +44,8 @@ class AuditFilter:
     request_id: str | None = None
     after: UUID | None = None
     key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeSlugs:
-    """The slugs of scopes that still exist: of projects by id, and of environments with their project's."""
-
-    projects: dict[UUID, str]
-    environments: dict[UUID, tuple[str, str]]
+    #: Several actions, any of which will do; with `action` both must hold.
+    actions: tuple[str, ...] = ()
 
 
 def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMapping], bool]:
@@ -80,14 +72,16 @@ def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> S
     among the found. Of more scopes than a union takes, all rows within the times are read.
     """
     row = audit_record.c
-    if reach.everything:
+    if reach.everything and not asked.actions:
         rows = select(*columns).where(*_conditions(asked, scoped=False, roughly=True))
         return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
     parts = _parts(reach, asked, roughly=True)
     if len(parts) <= PARTS:
         return select(*columns).where(row.id.in_(_merged(parts, asked)))
     within = or_(row.project_id.in_(reach.projects), row.environment_id.in_(reach.environments))
-    rows = select(*columns).where(*_conditions(asked, scoped=True, roughly=True), within)
+    conditions = _conditions(asked, scoped=True, roughly=True)
+    conditions += [row.action.in_(asked.actions)] if asked.actions else []
+    rows = select(*columns).where(*conditions, within)
     return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
 
 
@@ -96,15 +90,23 @@ def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[S
     if asked.key is not None:
         (environment_id,) = reach.environments
         judged = _judged(asked, scoped=True, roughly=roughly)
+        judged += [row.action.in_(asked.actions)] if asked.actions else []
         wanted = Wanted(judged, _bounds(asked), partial(_nearest, asked), asked.limit + 1, asked.action)
         # SQLite orders and cuts a part of a union only inside a query of its own.
         return [select(one.subquery().c.id) for one in ids_of_key(environment_id, asked.key, wanted)]
     conditions = _conditions(asked, scoped=not reach.everything, roughly=roughly)
-    parts = [_scope_ids(asked, conditions)] if reach.everything else []
-    parts += [_scope_ids(asked, conditions, row.project_id, one) for one in sorted(reach.projects)]
+    if reach.everything:
+        # Each action's rows come off its own index, and are merged as those of scopes are.
+        return [_scope_ids(asked, [*conditions, *one]) for one in _each_action(asked)]
+    conditions += [row.action.in_(asked.actions)] if asked.actions else []
+    parts = [_scope_ids(asked, conditions, row.project_id, one) for one in sorted(reach.projects)]
     return parts + [
         _scope_ids(asked, conditions, row.environment_id, one) for one in sorted(reach.environments)
     ]
+
+
+def _each_action(asked: AuditFilter) -> list[list[ColumnElement[bool]]]:
+    return [[audit_record.c.action == one] for one in asked.actions] or [[]]
 
 
 def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnElement[bool]]:
@@ -145,25 +147,6 @@ def _bounds(asked: AuditFilter) -> list[Bound]:
     if asked.cursor is not None:
         bounds.append((operator.lt, asked.cursor))
     return bounds
-
-
-def scope_slugs(call: Call, rows: Iterable[RowMapping]) -> ScopeSlugs:
-    """The slugs of the scopes that rows name, where they still exist; two statements."""
-    rows = list(rows)
-    projects = select(project.c.id, project.c.slug).where(project.c.id.in_(_ids(rows, "project_id")))
-    environments = (
-        select(environment.c.id, project.c.slug.label("project"), environment.c.slug)
-        .join_from(environment, project)
-        .where(environment.c.id.in_(_ids(rows, "environment_id")))
-    )
-    return ScopeSlugs(
-        {found.id: found.slug for found in call.connection.execute(projects)},
-        {found.id: (found.project, found.slug) for found in call.connection.execute(environments)},
-    )
-
-
-def _ids(rows: list[RowMapping], column: str) -> set[UUID]:
-    return {row[column] for row in rows if row[column] is not None}
 
 
 def _scope_ids(

@@ -12,7 +12,7 @@ HEIGHT, STEP, GAP = 100, 10, 2
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bucket's column, denials at its foot and successes upon them; in the drawing's own units."""
+    """A bucket's column, successes at its foot and denials upon them; in the drawing's own units."""
 
     bucket: object
     x: int
@@ -46,5 +46,5 @@ def draw(buckets: Sequence[Bucket]) -> Chart:
 
 def _bar(bucket: Bucket, x: int, unit: float) -> Bar:
     denials, successes = round(bucket.denials * unit, 2), round(bucket.successes * unit, 2)
-    foot = round(HEIGHT - denials, 2)
-    return Bar(bucket, x, round(foot - successes, 2), successes, foot, denials)
+    top = round(HEIGHT - successes, 2)
+    return Bar(bucket, x, top, successes, round(top - denials, 2), denials)

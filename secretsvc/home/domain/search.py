@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from sqlalchemy import ColumnElement, Select, Text, cast, collate, func, literal, null, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, Text, cast, literal, null, select, union_all
 
+from secretsvc.home.rules import by_code_point, holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
@@ -50,8 +51,8 @@ def _order(one: Found) -> tuple[int, str, str, str]:
 
 def _statement(call: Call, text: str, limit: int) -> Any:
     dialect_name = call.connection.dialect.name
-    holds = partial(_holds, dialect_name, text)
-    exact = partial(_by_code_point, dialect_name)
+    holds = partial(holds_text, dialect_name, text)
+    exact = partial(by_code_point, dialect_name)
     projects = _found(PROJECT, exact(project.c.slug), name=project.c.name).where(
         project_in_sight(call), holds(project.c.slug, project.c.name)
     )
@@ -89,20 +90,3 @@ def _found(
         key.label("key"),
         name.label("name"),
     )
-
-
-def _by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElement[str]:
-    """A column to be sorted by code point; PostgreSQL sorts by the language of its server."""
-    return collate(column, "C") if dialect_name == "postgresql" else column
-
-
-def _holds(dialect_name: str, text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
-    """The condition that one of the columns has the text in it, whatever the case of its ASCII letters.
-
-    SQLite's LIKE takes no others for the same; on PostgreSQL only under this collation.
-    """
-    if dialect_name == "sqlite":
-        return or_(*(column.contains(text, autoescape=True) for column in columns))
-    # Bytes know the letters of ASCII alone.
-    low = text.encode().lower().decode()
-    return or_(*(func.strpos(func.lower(collate(column, "C")), low) > 0 for column in columns))

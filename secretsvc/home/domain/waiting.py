@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Join, func, select
+from sqlalchemy import BigInteger, Join, cast, func, select
 
 from secretsvc.access.rules.grants import within_administered
 from secretsvc.audit.models import denial_tally
@@ -19,9 +19,9 @@ from secretsvc.tables.projects import environment, project
 
 @dataclass(frozen=True, slots=True)
 class ExpiringGrant:
-    """An unexpired grant that ends; `holder` is a subject, or a group's slug where `is_group`.
+    """An unexpired grant that ends; `holder` is what people call it, a group's name where `is_group`.
 
-    `project` and `environment` are the slugs of its scope, None where the scope has none; `expires_at` is
+    `project` and `environment` are the names of its scope, None where the scope has none; `expires_at` is
     in epoch milliseconds.
     """
 
@@ -33,6 +33,16 @@ class ExpiringGrant:
     expires_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """How many were turned away, and the last of them: its subject, how often, and when."""
+
+    count: int
+    subject: str
+    denials: int
+    at: int
+
+
 def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
     """The unexpired grants that end in the next `within` milliseconds, the first to end first.
 
@@ -42,11 +52,11 @@ def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
     assert_admin_somewhere(call)
     statement = (
         select(
-            func.coalesce(identity.c.subject, group.c.slug).label("holder"),
+            func.coalesce(identity.c.display_name, identity.c.subject, group.c.name).label("holder"),
             grant.c.group_id.is_not(None).label("is_group"),
             grant.c.role,
-            project.c.slug.label("project"),
-            environment.c.slug.label("environment"),
+            project.c.name.label("project"),
+            environment.c.name.label("environment"),
             grant.c.expires_at,
         )
         .select_from(_holders())
@@ -60,8 +70,8 @@ def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
     return [ExpiringGrant(**row) for row in rows]
 
 
-def count_unknown_identities(call: Call, since: int) -> int:
-    """How many identities were denied since a time in epoch milliseconds, and hold no unexpired grant.
+def turned_away(call: Call, since: int) -> TurnedAway | None:
+    """Who was denied since a time in epoch milliseconds, and holds no unexpired grant; None where nobody was.
 
     Of denials that the caller may audit. Raises `Forbidden` for an admin of nothing.
     """
@@ -71,13 +81,27 @@ def count_unknown_identities(call: Call, since: int) -> int:
     shared = select(group_member.c.identity_id).where(
         group_member.c.group_id == grant.c.group_id, not_expired()
     )
-    statement = select(func.count(row.identity_id.distinct())).where(
-        row.last_denied_at >= since,
-        auditable_denials(call),
-        row.identity_id.not_in(direct.union(shared)),
+    last = func.max(row.last_denied_at)
+    statement = (
+        select(
+            # Of the groups, as windows are made after them.
+            func.count().over().label("count"),
+            identity.c.subject,
+            cast(func.sum(row.denials), BigInteger).label("denials"),
+            last.label("at"),
+        )
+        .join_from(denial_tally, identity, identity.c.id == row.identity_id)
+        .where(
+            row.last_denied_at >= since,
+            auditable_denials(call),
+            row.identity_id.not_in(direct.union(shared)),
+        )
+        .group_by(identity.c.id, identity.c.subject)
+        .order_by(last.desc())
+        .limit(1)
     )
-    count: int = call.connection.execute(statement, {"now": call.now}).scalar_one()
-    return count
+    found = call.connection.execute(statement, {"now": call.now}).first()
+    return None if found is None else TurnedAway(*found)
 
 
 def _holders() -> Join:

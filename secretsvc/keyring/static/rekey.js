@@ -5,12 +5,14 @@ const stop = document.getElementById("rekey-stop");
 const problem = document.getElementById("rekey-problem");
 const bar = document.getElementById("rekey-bar");
 const count = document.getElementById("remaining");
+const moved = document.getElementById("moved");
+const share = document.getElementById("share");
 const announcer = document.getElementById("announcer");
-const controls = form.querySelectorAll("select, button:not([type])");
+const controls = form ? [form.elements.limit] : [];
 const SESSION_ENDED = "Your session may have ended. Reload the page to sign in again, then go on: what was moved stays moved.";
 const WORDS = {
-  DECRYPT_FAILED: "A row of this page cannot be decrypted, so the page was not moved. The command “secretsvc-server verify” names such rows; write or delete those secrets, then go on.",
-  UNKNOWN_KID: "A row of this page was sealed by a master key that is not loaded. Load it as MASTER_KEY_OLD, then go on.",
+  DECRYPT_FAILED: "An envelope of this page cannot be decrypted, so the page was not moved. The command “secretsvc-server verify” names such envelopes; write or delete those secrets, then go on.",
+  UNKNOWN_KID: "An envelope of this page was sealed by a master key that is not loaded. Load it as MASTER_KEY_OLD, then go on.",
   UNAUTHENTICATED: SESSION_ENDED,
   FORBIDDEN: "You may no longer do this: it needs the admin role everywhere.",
 };
@@ -25,7 +27,7 @@ async function movePage() {
   });
   if (answer.status === 429) {
     await new Promise((done) => setTimeout(done, 1000 * Number(answer.headers.get("Retry-After") || 1)));
-    return { rekeyed: 1, remaining: Number(count.textContent) };
+    return { rekeyed: 1, remaining: bar.max - bar.value };
   }
   // A proxy that wants a new sign-in leads elsewhere, or answers with a page of its own.
   if (answer.type === "opaqueredirect" || !answer.headers.get("Content-Type")?.startsWith("application/json")) {
@@ -41,8 +43,10 @@ async function movePage() {
 function show(remaining) {
   bar.max = Math.max(bar.max, remaining);
   bar.value = bar.max - remaining;
-  count.textContent = String(remaining);
-  announcer.textContent = `${remaining} rows remain.`;
+  moved.textContent = bar.value.toLocaleString("en");
+  count.textContent = remaining.toLocaleString("en");
+  share.textContent = `${Math.floor((100 * bar.value) / bar.max)} %`;
+  announcer.textContent = `${remaining} envelopes remain.`;
 }
 
 function busy(yes) {
@@ -55,7 +59,6 @@ function busy(yes) {
 async function moveAll() {
   stopped = false;
   problem.hidden = true;
-  document.getElementById("rekey-progress").hidden = false;
   busy(true);
   try {
     let page = { rekeyed: 1, remaining: 1 };
@@ -72,7 +75,8 @@ async function moveAll() {
   }
 }
 
-if (Number(form.dataset.remaining) > 0) {
+if (form) {
+  document.getElementById("rekey-page").hidden = true;
   start.hidden = false;
   start.addEventListener("click", moveAll);
   stop.addEventListener("click", () => { stopped = true; });

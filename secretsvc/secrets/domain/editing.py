@@ -16,19 +16,17 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
 from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.domain.writing import REPLACE
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.bounds import check_edits, check_values
-from secretsvc.secrets.rules.importing import read_env
+from secretsvc.secrets.rules.importing import Reader, read_env
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.rows import (
     IS_CURRENT,
-    Sealed,
     SecretListItem,
-    find_secret,
     list_item,
     opened,
-    problem_with,
     secrets_inside,
     versions_beside,
 )
@@ -80,23 +78,6 @@ class EditorState:
     authors: dict[str, Authored]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyHistory:
-    """A key with its versions, newest first; `error` says why its current value cannot be read, if so.
-
-    `rev` and `protected` are the environment's, read before them.
-    """
-
-    key: str
-    rev: int
-    protected: bool
-    description: str | None
-    version: int
-    deleted: bool
-    error: str | None
-    versions: list[Authored]
-
-
 def edit_secrets(
     call: Call,
     at: Address,
@@ -106,7 +87,7 @@ def edit_secrets(
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Written:
-    """As `batch_secrets` merges, but a description may change alone, which writes no version.
+    """As `batch_secrets` merges, but what is as it was takes no version, and a description may change alone.
 
     Raises as `batch_secrets` does, and `ValidationFailed` for the description of what is not there.
     """
@@ -114,11 +95,13 @@ def edit_secrets(
     check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
     check_values(call, edits.values)
 
-    def plan(_environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         undeleted = {key for key, one in known.items() if not one.deleted}
-        values = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
-        _check_described(edits, values.keys() | undeleted)
-        return Plan(values, edits.removals, edits.descriptions)
+        given = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
+        _check_described(edits, given.keys() | undeleted)
+        values = _changed(call, environment, given) if given.keys() & undeleted else given
+        unchanged = given.keys() - values.keys()
+        return Plan(values, edits.removals, edits.descriptions, unchanged=unchanged)
 
     return write(
         call,
@@ -143,30 +126,34 @@ def _check_described(edits: Edits, there: Collection[str]) -> None:
         raise ValidationFailed(issues=tuple(issues))
 
 
-def rewrite_as_text(
+def rewrite(
     call: Call,
     at: Address,
     content: str,
     *,
+    read: Reader = read_env,
+    mode: str = REPLACE,
     expected_rev: int | None = None,
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Written:
-    """Makes the environment what the dotenv text says; a value that stays as it is takes no new version."""
+    """As `import_secrets`, but a value that stays as it is takes no new version."""
     assert_can(call, Role.WRITER, at)
-    values = read_env(content, call.settings.env_max_secrets)
-    check_values(call, values)
+    given = read(content, call.settings.env_max_secrets)
+    check_values(call, given)
 
     def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
-        return Plan(_changed(call, environment, values), known.keys() - values.keys())
+        values = _changed(call, environment, given)
+        gone = known.keys() - given.keys() if mode == REPLACE else ()
+        return Plan(values, gone, unchanged=given.keys() - values.keys())
 
     return write(
         call,
         at,
         plan,
         action="secret.import",
-        keys=values,
-        whole=True,
+        keys=given,
+        whole=mode == REPLACE,
         expected_rev=expected_rev,
         reason=reason,
         dry_run=dry_run,
@@ -177,10 +164,12 @@ def _changed(call: Call, environment: Environment, values: Mapping[str, str]) ->
     changed, cipher = dict(values), call.ring.within(environment.id)
     with secrets_inside(call, environment.id) as rows:
         for row in rows:
-            # What cannot be read differs from whatever the text says.
+            if row[0] not in changed:
+                continue
+            # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
                 key, value = opened(cipher, row)
-                if changed.get(key) == value:
+                if changed[key] == value:
                     del changed[key]
     return changed
 
@@ -193,18 +182,6 @@ def editor_state(call: Call, at: Address) -> EditorState:
     with secrets_inside(call, environment.id) as rows:
         items = [list_item(cipher, row) for row in rows]
     return EditorState(environment, items, {one.key: one for one in _authored(call, CURRENT, environment.id)})
-
-
-def key_history(call: Call, at: Address, key: str) -> KeyHistory:
-    """A key, deleted or not, with its versions and who wrote them. Raises `NotFound`."""
-    assert_can(call, Role.READER, at)
-    row = find_secret(call, at, key)
-    sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
-    error = None if row.deleted else problem_with(call, sealed)
-    versions = _authored(call, OF_KEY, row.id, secret_key=key)
-    description = None if row.deleted else row.description
-    known = (key, row.rev, row.protected, description, row.version, row.deleted)
-    return KeyHistory(*known, error, versions[::-1])
 
 
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
@@ -238,12 +215,6 @@ def _written(dialect_name: str, condition: ColumnElement[bool]) -> Select[Any]:
 
 
 CURRENT = {name: _written(name, IS_CURRENT).where(~secret.c.deleted) for name in DIALECTS}
-OF_KEY = {
-    name: _written(name, secret_version.c.secret_id == secret.c.id).where(
-        secret.c.key == bindparam("secret_key")
-    )
-    for name in DIALECTS
-}
 # A key's newest version is its current one, be it a tombstone.
 SINCE = {
     name: _written(name, and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))) for name in DIALECTS

@@ -57,9 +57,12 @@ class Marks:
             for secret_id, envelope, kid in rows:
                 _, key, version, _, _ = by_id[secret_id]
                 with suppress(DecryptFailed, UnknownKid):
-                    plaintext = cipher.open(envelope, kid, key, version)
-                    found[key] = blake2b(plaintext, key=self._key, digest_size=32).digest()
+                    found[key] = self.of(cipher.open(envelope, kid, key, version))
         return found
+
+    def of(self, plaintext: bytes) -> bytes:
+        """The mark of a value."""
+        return blake2b(plaintext, key=self._key, digest_size=32).digest()
 
 
 def open_differing(

@@ -40,7 +40,8 @@ class Plan:
 
     A description of an undeleted key that is not written changes alone, without a version. `detail` is what
     the record says beside the new revision and the changes. `origins` are those of the values that are not
-    new, by key; `copied_from` is the other environment that they come from.
+    new, by key; `copied_from` is the other environment that they come from. `unchanged` are keys whose given
+    values they have already, and which are therefore not written.
     """
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -49,6 +50,7 @@ class Plan:
     detail: Mapping[str, object] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     copied_from: UUID | None = None
+    unchanged: Collection[str] = ()
 
     def origin_columns(self, key: str) -> dict[str, object]:
         """Those of the version that it makes of a key, None for a new value; without any origin, none."""

@@ -130,16 +130,16 @@ def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[I
     return statement.streamed(call.connection, {"environment_id": environment_id})
 
 
-def open_all(call: Call, at: Address) -> tuple[Environment, dict[str, str]]:
+def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[Environment, dict[str, str]]:
     """An environment and every value of it by key, sorted, admitted until the answer has left.
 
-    No other use case may hold so many values at once. Raises `NotFound`, `ServerMisconfigured`,
-    `Unavailable`, `DecryptFailed`, `UnknownKid`.
+    What cannot be opened is left out if `lenient`. No other use case may hold so many at once.
+    Raises `NotFound`, `ServerMisconfigured`, `Unavailable`, `DecryptFailed`, `UnknownKid`.
     """
     row = environment_row(call, at, _SIZED[call.connection.dialect.name])
     environment = Environment(*row[:-1])
     return environment, open_admitted(
-        call, environment.id, row.size, _INSIDE, {"environment_id": environment.id}
+        call, environment.id, row.size, _INSIDE, {"environment_id": environment.id}, lenient=lenient
     )
 
 
@@ -149,10 +149,12 @@ def open_admitted(
     admitted: int,
     statements: Mapping[str, Prepared],
     parameters: Mapping[str, object],
+    *,
+    lenient: bool = False,
 ) -> dict[str, str]:
     """Every value that a statement finds, in rows as of `secrets_inside`, by key; `admitted` is their size.
 
-    Raises as `open_all`.
+    What cannot be opened is left out if `lenient`. Raises as `open_all`.
     """
     cipher = call.ring.within(environment_id)
     call.admit(admitted)
@@ -160,7 +162,12 @@ def open_admitted(
     size = 0
     with read_all(call, statements, parameters, admitted) as rows:
         for row in rows:
-            key, value = opened(cipher, row)
+            try:
+                key, value = opened(cipher, row)
+            except (DecryptFailed, UnknownKid):
+                if lenient:
+                    continue
+                raise
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
             size += getsizeof(value) - _EMPTY
             if size > admitted:

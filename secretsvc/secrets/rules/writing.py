@@ -5,7 +5,7 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -41,17 +41,28 @@ class Written:
         """The keys whose description alone was changed, sorted; operations of the API have none."""
         return ()
 
+    @property
+    def unchanged(self) -> Collection[str]:
+        """The keys that were given the value that they had, and are not written; only pages look for them."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenByHand(Written):
-    """The outcome of a write that changed descriptions alone, too."""
+    """The outcome of a write that changed descriptions alone, too, or was given values that were there."""
 
     described_keys: Sequence[str]
+    unchanged_keys: Collection[str] = ()
 
     @property
     def described(self) -> Sequence[str]:
         """See `Written`."""
         return self.described_keys
+
+    @property
+    def unchanged(self) -> Collection[str]:
+        """See `Written`."""
+        return self.unchanged_keys
 
 
 Planner = Callable[[Environment, Mapping[str, Known]], Plan]
@@ -108,11 +119,11 @@ def _carry_out(
     described = described_alone(plan, known, changes)
     if dry_run or not (changes or described):
         check_growth(call, environment.id, changes)
-        return _written(environment.rev, changes, described)
+        return _written(environment.rev, changes, described, plan.unchanged)
     apply(call, environment, plan, changes, described, known)
     record_id = new_id()
     record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
-    written = _written(environment.rev + 1, changes, described)
+    written = _written(environment.rev + 1, changes, described, plan.unchanged)
     _record(call, environment, action, reason, written, plan.detail, record_id)
     return written
 
@@ -159,5 +170,9 @@ def _record(
     )
 
 
-def _written(rev: int, changes: list[Change], described: Sequence[str]) -> Written:
-    return WrittenByHand(rev, changes, described) if described else Written(rev, changes)
+def _written(
+    rev: int, changes: list[Change], described: Sequence[str], unchanged: Collection[str]
+) -> Written:
+    if described or unchanged:
+        return WrittenByHand(rev, changes, described, unchanged)
+    return Written(rev, changes)

@@ -46,6 +46,30 @@ class CopySource(Body):
     environment = required(Slug())
 
 
+class CopyForm(Body):
+    """The form that copies selected keys, where all is text; without revisions it is of the present ones."""
+
+    source = required(Slug(), name="from")
+    existing = optional(Choice("overwrite", "skip"), missing="overwrite")
+    from_rev = optional(RevisionText(), missing=None)
+    rev = optional(RevisionText(), missing=None)
+    reason = optional(REASON)
+
+
+class SidesQuery(Body):
+    """Which environments of a project the page that compares has side by side."""
+
+    source = optional(Slug(), name="from")
+    to = optional(Slug())
+
+
+class DestinationForm(Body):
+    """The form that says where selected keys go."""
+
+    source = required(Slug(), name="from")
+    to = required(Slug())
+
+
 class CopyBody(Body):
     """`POST …/secrets:copy`."""
 
@@ -65,4 +89,27 @@ class RestoreBody(Body):
     to_rev = required(Revision())
     dry_run = optional(Boolean(), missing=False)
     expected_rev = optional(Revision(), missing=None)
+    reason = optional(REASON)
+
+
+class HistoryQuery(Body):
+    """The page of revisions: which one is looked at, beside which, which others are listed."""
+
+    rev = optional(RevisionText())
+    other = optional(RevisionText(), name="with")
+    before = optional(RevisionText())
+    restored = optional(RevisionText())
+
+
+class RestoreQuery(Body):
+    """The review of going back to a revision."""
+
+    rev = optional(RevisionText())
+
+
+class RestoreForm(Body):
+    """The form that goes back to a revision, where all is text."""
+
+    to_rev = required(RevisionText())
+    rev = optional(RevisionText(), missing=None)
     reason = optional(REASON)

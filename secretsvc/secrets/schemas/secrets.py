@@ -181,3 +181,31 @@ class RollbackForm(RollbackBody):
     """As the API's, by a form, where all is text."""
 
     to_version = required(IntegerText(minimum=1))
+
+
+class SecretPageQuery(Body):
+    """The page of a secret: which versions it compares, which it shows, and what was done to it."""
+
+    left = optional(IntegerText(minimum=1))
+    right = optional(IntegerText(minimum=1))
+    before = optional(IntegerText(minimum=1))
+    rollback = optional(IntegerText(minimum=1))
+    rolled_back = optional(IntegerText(minimum=1))
+    to = optional(IntegerText(minimum=1))
+    renamed = optional(IntegerText(minimum=1))
+
+
+class RevealForm(Body):
+    """The form that shows a value: the current one, that of a version, or those of two."""
+
+    reason = optional(READ_REASON, missing="reveal")
+    version = optional(IntegerText(minimum=1))
+    left = optional(IntegerText(minimum=1))
+    right = optional(IntegerText(minimum=1))
+
+
+class DescribeForm(Body):
+    """The form that changes a description."""
+
+    description = required(DESCRIPTION)
+    reason = optional(REASON)

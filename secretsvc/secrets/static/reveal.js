@@ -1,6 +1,7 @@
 // Reveal and copy: one request, and so one record in the audit log, each. What is shown is masked again
-// after a while, when the page is hidden or left, and by Escape.
-const SHOWN_MS = 30000;
+// after a while, which is counted down beside it, when the page is hidden or left, and by Escape.
+// A place is a row of the editor, or an element `.value` that says its key and its path itself.
+const SHOWN_SECONDS = 30;
 const shown = new Map();
 
 function say(text) {
@@ -15,11 +16,23 @@ const NEXT = {
   429: "Wait a moment, then try again.",
 };
 
-async function read(button, reason) {
-  const { path, key } = button.closest(".value").dataset;
+function placeOf(element) {
+  return element.closest("tr.old, .value");
+}
+
+function keyOf(place) {
+  return place.dataset.key ?? place.querySelector(".key").textContent;
+}
+
+function pathOf(place) {
+  return place.dataset.path ?? place.closest("form").dataset.api + keyOf(place);
+}
+
+async function read(place, reason) {
+  const key = keyOf(place);
   let answer, body;
   try {
-    answer = await fetch(`${path}?reason=${reason}`, { cache: "no-store", redirect: "error" });
+    answer = await fetch(`${pathOf(place)}?reason=${reason}`, { cache: "no-store", redirect: "error" });
     body = await answer.json();
   } catch {
     // A proxy that wants somebody to sign in leads elsewhere, or answers with a page.
@@ -31,71 +44,144 @@ async function read(button, reason) {
   return body.value;
 }
 
-// A failure stands where it was met, until the next attempt there.
-function warn(cell, text) {
-  clear(cell);
-  const notice = document.createElement("p");
-  notice.className = "notice problem";
-  notice.setAttribute("role", "alert");
-  notice.textContent = text;
-  cell.append(notice);
-}
-
-function clear(cell) {
-  cell.querySelector(".notice")?.remove();
-}
-
-// The label that is heard says the same as the text that is seen.
-function name(button, text) {
-  if (button.hasAttribute("aria-label")) {
-    button.setAttribute("aria-label", button.getAttribute("aria-label").replace(button.textContent, text));
+// A line below the value; a failure stands there until the next attempt.
+function tell(place, text, kind) {
+  place.querySelectorAll(`:scope .${kind}`).forEach((line) => line.remove());
+  if (!text) {
+    return undefined;
   }
-  button.textContent = text;
+  const line = document.createElement("span");
+  line.className = kind;
+  if (kind === "told") {
+    line.setAttribute("role", "alert");
+  }
+  line.textContent = text;
+  (place.querySelector("td.val") ?? place).append(line);
+  return line;
 }
 
-function hide(cell) {
-  const { button, mask, timer } = shown.get(cell);
-  clearTimeout(timer);
-  shown.delete(cell);
-  cell.querySelector(".mask").textContent = mask;
-  cell.querySelector(".mask").classList.remove("shown");
-  name(button, "Reveal");
+function revealButton(place) {
+  return [...place.querySelectorAll("button")].find((one) => !isCopy(one) && one.name !== "menu");
+}
+
+// The label that is heard says the same as the text and the symbol that are seen.
+function name(button, before, after) {
+  for (const attribute of ["aria-label", "title"]) {
+    if (button.hasAttribute(attribute)) {
+      button.setAttribute(attribute, button.getAttribute(attribute).replace(before, after));
+    }
+  }
+  const text = [...button.childNodes].find((node) => node.nodeType === Node.TEXT_NODE && node.data.includes(before));
+  if (text) {
+    text.data = text.data.replace(before, after);
+  }
+}
+
+function draw(button, before, after, symbols) {
+  name(button, before, after);
+  const use = button.querySelector("use");
+  if (use && symbols) {
+    use.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#${symbols}`));
+  }
+}
+
+function hide(place) {
+  const { target, value, timer, before } = shown.get(place);
+  clearInterval(timer);
+  shown.delete(place);
+  if (target.matches("textarea")) {
+    // What was typed over it stays.
+    if (target.value === value) {
+      target.value = "";
+    }
+    target.defaultValue = "";
+    target.classList.remove("open");
+  } else if (before === null) {
+    target.remove();
+  } else {
+    target.textContent = before;
+    target.classList.remove("open", "shown");
+  }
+  tell(place, "", "countdown");
+  place.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
+  draw(revealButton(place), "Mask", "Reveal", "eye");
+  target.dispatchEvent(new Event("masked", { bubbles: true }));
 }
 
 function hideAll() {
   [...shown.keys()].forEach(hide);
 }
 
-async function toggle(button) {
-  const cell = button.closest(".value");
-  if (shown.has(cell)) {
-    hide(cell);
-    return;
+// Where the value stands: in its field, or below it where something else was typed there.
+function targetOf(place) {
+  const field = place.querySelector("textarea.w");
+  if (field && field.value === "") {
+    return field;
   }
-  const value = await read(button, "reveal");
-  if (document.hidden || shown.has(cell)) {
-    return;
+  if (field) {
+    const line = document.createElement("code");
+    line.className = "beside";
+    place.querySelector("td.val").append(line);
+    return line;
   }
-  const mask = cell.querySelector(".mask");
-  const timer = setTimeout(() => hide(cell), SHOWN_MS);
-  shown.set(cell, { button, mask: mask.textContent, timer });
-  mask.textContent = value;
-  mask.classList.add("shown");
-  name(button, "Mask");
-  say(`${cell.dataset.key} is shown for 30 seconds.`);
+  return place.querySelector(".mask");
 }
 
-async function copy(button) {
-  const cell = button.closest(".value");
-  const value = await read(button, "copy");
+function watch(place, target, value, before) {
+  let left = SHOWN_SECONDS;
+  const told = () => `Revealed and recorded. Masked again in ${left} ${left === 1 ? "second" : "seconds"}.`;
+  const line = tell(place, told(), "countdown");
+  line.classList.add("sub");
+  const timer = setInterval(() => {
+    left -= 1;
+    line.textContent = told();
+    if (left <= 0) {
+      hide(place);
+    }
+  }, 1000);
+  shown.set(place, { target, value, timer, before });
+}
+
+function show(place, value) {
+  const target = targetOf(place);
+  const before = target.matches(".mask") ? target.textContent : null;
+  if (target.matches("textarea")) {
+    target.value = value;
+  } else {
+    target.textContent = value;
+  }
+  target.classList.add("open", "shown");
+  draw(revealButton(place), "Reveal", "Mask", "eye-off");
+  watch(place, target, value, before);
+}
+
+async function toggle(place) {
+  if (shown.has(place)) {
+    hide(place);
+    return;
+  }
+  const value = await read(place, "reveal");
+  if (document.hidden || shown.has(place)) {
+    return;
+  }
+  show(place, value);
+  say(`${keyOf(place)} is shown for ${SHOWN_SECONDS} seconds.`);
+}
+
+async function copy(place, button) {
+  const value = await read(place, "copy");
   try {
     await navigator.clipboard.writeText(value);
   } catch {
-    throw new Error(`${cell.dataset.key}: the browser does not let this page write to the clipboard.`);
+    throw new Error(`${keyOf(place)}: the browser does not let this page write to the clipboard.`);
   }
-  say(`${cell.dataset.key} was copied.`);
-  name(button, "Copied");
-  setTimeout(() => name(button, "Copy"), 2000);
+  say(`${keyOf(place)} was copied.`);
+  draw(button, "Copy", "Copied", "check");
+  setTimeout(() => draw(button, "Copied", "Copy", "copy"), 2000);
+}
+
+function isCopy(button) {
+  return button.name === "copy" || button.classList.contains("copy");
 }
 
 // Nothing is asked for that could not be put anywhere.
@@ -113,23 +199,34 @@ function forbidCopying(buttons) {
 }
 
 if (!navigator.clipboard) {
-  const buttons = document.querySelectorAll(".copy");
+  const buttons = document.querySelectorAll(".value .copy, tr.old [name=copy]");
   if (buttons.length) {
     forbidCopying(buttons);
   }
 }
 
-document.documentElement.classList.add("scripted");
 document.addEventListener("click", (event) => {
-  const button = event.target.closest(".value button");
+  const button = event.target.closest(".value[data-path] button, tr.old button:is([name=reveal], [name=mask], [name=copy])");
   if (!button) {
     return;
   }
   event.preventDefault();
-  const cell = button.closest(".value");
-  const act = button.classList.contains("copy") ? copy : toggle;
-  clear(cell);
-  act(button).catch((problem) => warn(cell, problem.message));
+  const place = placeOf(button);
+  tell(place, "", "told");
+  const done = isCopy(button) ? copy(place, button) : toggle(place);
+  done.catch((problem) => tell(place, problem.message, "told"));
+});
+document.addEventListener("input", (event) => {
+  const one = shown.get(placeOf(event.target));
+  if (one && one.target === event.target) {
+    one.target.classList.toggle("open", one.target.value === one.value);
+  }
+}, { capture: true });
+document.addEventListener("submit", (event) => {
+  // What was only looked at is not sent.
+  if (event.target.id === "edits") {
+    hideAll();
+  }
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
@@ -142,3 +239,10 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 window.addEventListener("pagehide", hideAll);
+// What the server has shown is watched like what was fetched.
+for (const target of document.querySelectorAll("tr.old .open")) {
+  const place = placeOf(target);
+  const isField = target.matches("textarea");
+  place.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
+  watch(place, target, isField ? target.value : target.textContent, isField ? null : "••••••••");
+}

@@ -1,45 +1,9 @@
-// What is typed is counted as it is staged, and the page is not left by accident while any of it is.
+// What is typed is not lost by accident: a page with any of it is not left without a question, a form is sent
+// once, and not where it would be refused for its size.
 const form = document.querySelector("form[data-guard]");
-const status = document.getElementById("staged");
-const filter = document.getElementById("filter");
-const newRows = document.getElementById("new-rows");
 let leaving = false;
 
 document.documentElement.classList.add("scripted");
-
-function field(name) {
-  return form.elements.namedItem(name);
-}
-
-function isChanged(row) {
-  const key = row.dataset.key;
-  const was = field(`was.${key}`);
-  const before = onOneLine(was ? was.value : "").trim();
-  return field(`value.${key}`).value !== "" || field(`description.${key}`).value.trim() !== before;
-}
-
-function isDeleted(row) {
-  return field(`delete.${row.dataset.key}`).checked;
-}
-
-function isNew(row) {
-  return [...row.querySelectorAll("input, textarea")].some((one) => one.value.trim() !== "");
-}
-
-function count() {
-  const rows = [...form.querySelectorAll("tr[data-key]")];
-  const deleted = rows.filter(isDeleted);
-  const changed = rows.filter((row) => !isDeleted(row) && isChanged(row));
-  rows.forEach((row) => row.classList.toggle("touched", isDeleted(row) || isChanged(row)));
-  return { changed: changed.length, new: [...newRows.rows].filter(isNew).length, deleted: deleted.length };
-}
-
-function tell() {
-  const parts = Object.entries(count()).filter(([, number]) => number > 0);
-  status.textContent = parts.length
-    ? `${parts.map(([what, number]) => `${number} ${what}`).join(", ")}: not written yet.`
-    : "Type what is to change.";
-}
 
 // A field of one line has lost the line breaks of what it was given.
 function onOneLine(text) {
@@ -47,61 +11,73 @@ function onOneLine(text) {
 }
 
 function isTouched(one) {
-  if (one.type === "checkbox") {
-    return one.checked !== one.defaultChecked;
+  if (one.type === "checkbox" || one.type === "radio") {
+    return one.checked !== one.defaultChecked && !one.name.startsWith("pick.");
+  }
+  if (one.classList.contains("open") || one.type === "hidden" || one.form !== form) {
+    return false;
   }
   const same = one.matches("textarea") ? (text) => text : onOneLine;
   return same(one.value) !== same(one.defaultValue);
 }
 
 function isDirty() {
-  if (newRows) {
-    return Object.values(count()).some((number) => number > 0);
-  }
   // What was typed before a refusal is drawn as if it had always been there.
   return "typed" in form.dataset || [...form.querySelectorAll("input, textarea")].some(isTouched);
 }
 
-function addRow() {
-  const row = newRows.rows[newRows.rows.length - 1].cloneNode(true);
-  for (const one of row.querySelectorAll("input, textarea")) {
-    one.name = one.name.replace(/^new\.[^.]+/, `new.${newRows.rows.length}`);
-    one.value = "";
-    one.removeAttribute("aria-invalid");
+function warn(text) {
+  document.getElementById("refused")?.remove();
+  const note = document.createElement("p");
+  note.id = "refused";
+  note.className = "note bad";
+  note.setAttribute("role", "alert");
+  note.textContent = text;
+  form.before(note);
+  note.scrollIntoView({ block: "center" });
+}
+
+// As many bytes as the form will have, about.
+function size() {
+  let bytes = 0;
+  for (const [name, value] of new FormData(form)) {
+    bytes += name.length + 2 + (typeof value === "string" ? encodeURIComponent(value).length : value.size);
   }
-  newRows.append(row);
-  row.querySelector("input").focus();
+  return bytes;
 }
 
-if (newRows) {
-  form.addEventListener("input", tell);
-  document.getElementById("add-row").addEventListener("click", addRow);
-  tell();
-}
-
-if (filter) {
-  filter.addEventListener("input", () => {
-    const text = filter.value.toLowerCase();
-    for (const row of form.querySelectorAll("tr[data-key]")) {
-      row.hidden = !row.dataset.key.toLowerCase().includes(text);
-    }
-  });
-}
-
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select, dialog");
-  if (event.key === "n" && newRows && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
-    event.preventDefault();
-    newRows.querySelector("input").focus();
+function isTooLarge() {
+  const limit = Number(form.dataset.limit ?? Infinity);
+  const bytes = limit === Infinity ? 0 : size();
+  if (bytes <= limit) {
+    return false;
   }
-});
+  const kilobytes = (number) => `${Math.ceil(number / 1024).toLocaleString("en")} KB`;
+  warn(`This is ${kilobytes(bytes)}, and ${kilobytes(limit)} can be sent at once. Nothing is lost: take some of it `
+    + "out, apply the rest, and go on with what is left.");
+  return true;
+}
 
 if (form) {
-  form.addEventListener("submit", () => { leaving = true; });
+  form.addEventListener("submit", (event) => {
+    if (leaving || isTooLarge()) {
+      event.preventDefault();
+      return;
+    }
+    leaving = true;
+  });
   window.addEventListener("pageshow", () => { leaving = false; });
+  // The page's policy has kept it from being sent: the session has ended.
+  document.addEventListener("securitypolicyviolation", () => { leaving = false; });
+  document.getElementById("discard")?.addEventListener("click", () => { leaving = true; });
   window.addEventListener("beforeunload", (event) => {
     if (!leaving && isDirty()) {
       event.preventDefault();
     }
   });
+}
+
+// What was done is told once.
+if (/[?&](saved|done)=/.test(location.search)) {
+  history.replaceState(history.state, "", location.pathname + location.hash);
 }

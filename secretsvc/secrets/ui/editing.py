@@ -1,185 +1,115 @@
-"""Forms that change an environment: each is reviewed as a dry run, named key by key, before it is applied.
-
-There is no session to keep what was typed: the pages hand it on to each other.
-"""
+"""Forms that change an environment: each is reviewed as a dry run, named key by key, before it is applied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from collections.abc import Callable
+from secrets import token_urlsafe
+from urllib.parse import urlencode
 
-from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.errors import Issue, PayloadTooLarge, PreconditionFailed, ValidationFailed
-from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.projects.resources import Environment
+from secretsvc.secrets.domain import copying, revealing
 from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import exports, writing
-from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.resources import Secret
-from secretsvc.secrets.rules.exporting import write_env
+from secretsvc.secrets.rules.importing import read_env, read_json
+from secretsvc.secrets.rules.planning import ADDED, REMOVED
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui.editor import changed_descriptions, editor, revision_of, rows_of
-from secretsvc.secrets.ui.secret import secret
+from secretsvc.secrets.ui.changes import tally
+from secretsvc.secrets.ui.drafts import (
+    EDIT,
+    IMPORT,
+    TEXT,
+    WRITE,
+    Draft,
+    import_page,
+    load_text,
+    text_page,
+)
+from secretsvc.secrets.ui.editor import TEMPLATE, copy_path, editor, revision_of, show
+from secretsvc.secrets.ui.edits import changed_descriptions, give_up, remove_picked, stage
+from secretsvc.secrets.ui.notices import saved
+from secretsvc.secrets.ui.reviewing import conflicts, review_rows, with_values
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.forms import Form, unix_lines
+from secretsvc.web.forms import unix_lines
 from secretsvc.web.pages import REFUSALS, Drawn, see_other
 from secretsvc.web.request import ServiceRequest, View
-from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES, Node
 
 TEMPLATES = "secretsvc.secrets:templates"
+#: Bytes of the values that are made at random: 43 characters.
+RANDOM_BYTES = 32
+#: The button that shows the values of every row of a review.
+EVERY = "*"
 
 
-class Options(TypedDict, total=False):
-    """How a draft is written, as the use cases take it."""
-
-    dry_run: bool
-    expected_rev: int | None
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A kind of change: its page, what writes it, and which of its fields hold what was typed."""
-
-    name: str
-    template: str
-    page: Callable[..., object]
-    write: Callable[..., Written]
-    carried_fields: Callable[[Form], dict[str, str]]
-
-
-def import_page(_context: Environment, request: ServiceRequest) -> object:
-    """Room for a file's text."""
-    labels = request.registry.formats.labels
-    formats = [(name, labels[name]) for name in request.registry.formats.readers]
-    accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
-    return {"formats": formats, "accepted": ",".join(accepted)}
+def edit(context: Node, request: ServiceRequest) -> object:
+    """What one of the editor's buttons asks for; the main one leads to the review."""
+    form = request.form
+    if form["copy-to"]:
+        picked = ",".join(key for key, mark in form.under("pick.") if mark)
+        return see_other(f"{copy_path(context)}&{urlencode({'keys': picked})}")
+    if form["generate"]:
+        form.values[f"new.{form['generate']}.value"] = token_urlsafe(RANDOM_BYTES)
+    elif form["stage"]:
+        stage_text(context, request)
+    else:
+        if form["remove"]:
+            remove_picked(form)
+        drawn = show(context, request)
+        if drawn is None:
+            return review(EDIT, context, request)
+        request.override_renderer = TEMPLATE
+        request.view_name = EDIT.tab
+        return drawn
+    return back_to_edit(EDIT, context, request)
 
 
-def text_page(_context: Environment, request: ServiceRequest) -> object:
-    """The environment as dotenv text; empty until it is asked for."""
-    return {
-        "content": request.form["content"],
-        "rev": request.form["rev"],
-        "loaded": bool(request.form["rev"]),
-    }
-
-
-def load_text(context: Environment, request: ServiceRequest) -> object:
-    """Every value, to be edited."""
-    exported = exports.export_secrets(request.call, context.address, "reveal")
-    return {"content": write_env(exported.secrets), "rev": exported.rev, "loaded": True}
-
-
-def write_edits(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
-    """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
-    limit = request.call.settings.env_max_secrets
-    if len(rows_of(form)) > limit:
-        raise PayloadTooLarge(
-            f"An environment holds at most {limit} secrets.",
-            hint=f"Of the rows for new ones this page has kept the first {limit}.",
-        )
-    return editing_domain.edit_secrets(request.call, at, read_edits(form), **options)
-
-
-def write_import(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
-    """A file's text."""
-    body = {
-        "format": form["format"],
-        "mode": form["mode"],
-        "content": unix_lines(form["file"] or form["content"]),
-    }
-    formats = request.registry.formats
-    read = formats.take(validate(schemas.ImportBody(formats.readers), body))
-    return writing.import_secrets(request.call, at, **read | dict(options))
-
-
-def write_text(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
-    """The environment's own text."""
-    return editing_domain.rewrite_as_text(request.call, at, unix_lines(form["content"]), **options)
-
-
-def read_edits(form: Form) -> Edits:
-    """What the rows of the editor ask for. Raises `ValidationFailed` with an issue for each field at fault.
-
-    A value left blank stays, be it in a row for a new secret whose key is there already; an empty one is
-    asked for by itself. A description counts where it is another than it was.
-    """
-    values = {key: unix_lines(text) for key, text in form.under("value.") if text}
-    described = changed_descriptions(form)
-    issues = []
-    for key in _marked(form, "empty."):
-        if key in values:
-            issues.append(Issue(f"empty.{key}", "A value was typed as well: take out one of the two."))
-        values[key] = ""
-    blank = set()
-    for row, key in _new_keys(form):
-        if not is_secret_key(key):
-            issues.append(Issue(f"new.{row}.key", schemas.KEY_GRAMMAR))
-        elif key in values:
-            issues.append(Issue(f"new.{row}.key", "Given twice."))
-        else:
-            values[key] = unix_lines(form[f"new.{row}.value"])
-            described |= _new_description(form, row, key)
-            blank |= set() if values[key] else {key}
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
-    body = {"mode": "merge", "set": values, "descriptions": described, "delete": _marked(form, "delete.")}
-    read = validate(schemas.BatchBody(), body)
-    typed = {key: value for key, value in read["set"].items() if key not in blank}
-    return Edits(typed, read["descriptions"], read["delete"], blank)
-
-
-def _new_keys(form: Form) -> list[tuple[str, str]]:
-    """The rows for new secrets that are not blank, by their number."""
-    rows = {name.partition(".")[0] for name, text in form.under("new.") if text.strip()}
-    return [(row, form[f"new.{row}.key"].strip()) for row in sorted(rows)]
-
-
-def _new_description(form: Form, row: str, key: str) -> dict[str, str | None]:
-    typed = form[f"new.{row}.description"].strip()
-    return {key: typed} if typed else {}
-
-
-def _marked(form: Form, prefix: str) -> list[str]:
-    return [key for key, mark in form.under(prefix) if mark]
-
-
-def carried_edits(form: Form) -> dict[str, str]:
-    """The editor's fields of the rows that change; the others are drawn as they are."""
-    edits = read_edits(form)
-    keys = {*edits.values, *edits.descriptions, *edits.removals}
-    return {
-        name: text
-        for name, text in form.values.items()
-        if name.startswith("new.") or (name.startswith(_ROW_FIELDS) and name.partition(".")[2] in keys)
-    }
-
-
-def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
-    """Those of a form that has no rows."""
-    return lambda form: {name: form[name] for name in names if form[name]}
-
-
-_ROW_FIELDS = ("value.", "empty.", "was.", "description.", "delete.")
-EDIT = Draft("edit", "editor", editor, write_edits, carried_edits)
-IMPORT = Draft(
-    "import", "import", import_page, write_import, named_fields("content", "file", "format", "mode")
-)
-WRITE = Draft("write", "secret", secret, write_edits, carried_edits)
-TEXT = Draft("text", "text", text_page, write_text, named_fields("content"))
+def stage_text(context: Node, request: ServiceRequest) -> None:
+    """Makes staged rows of pasted lines. Raises `ValidationFailed` for those that cannot be read."""
+    form, limit = request.form, request.call.settings.env_max_secrets
+    content = unix_lines(form["paste"])
+    read = read_json if content.lstrip().startswith("{") else read_env
+    values = read(content, limit)
+    known = {item.key for item in editing_domain.editor_state(request.call, context.address).items}
+    stage(form, values, known, replaces=form["mode"] == "replace")
 
 
 def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """What a draft would do, if it were applied at the revision that it was drawn from."""
     form = request.form
-    rev = revision_of(form)
+    give_up(form)
+    rev, asked = revision_of(form), form.values.pop("reveal", "")
+    # Before the dry run, which writes nothing: what is shown is recorded.
+    old = _old_values(draft, context, request, asked) if asked else {}
     planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
-    own = _kinds(planned)
-    return _reviewed(draft, form, planned.rev, own) if own else see_other(context.path(PAGES), "unchanged")
+    if not (planned.changes or planned.described):
+        return see_other(context.path(PAGES), "unchanged")
+    return _reviewed(draft, request, planned) | {"rows": _rows(draft, request, planned, asked, old)}
+
+
+def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str) -> dict[str, str]:
+    keys = [asked]
+    if asked == EVERY:
+        planned = draft.write(request, context.address, request.form, dry_run=True)
+        keys = [change.key for change in planned.changes if change.kind != ADDED]
+        # It was for reading alone.
+        request.call.restart()
+        request.call.only_reads = False
+    return revealing.reveal_secrets(request.call, context.address, "reveal", keys)
+
+
+def _rows(draft: Draft, request: ServiceRequest, planned: Written, asked: str, old: dict[str, str]) -> object:
+    form = request.form
+    values = draft.values(request, form)
+    described = changed_descriptions(form) | {
+        form[f"new.{row}.key"].strip(): text
+        for row, text in ((name.partition(".")[0], text) for name, text in form.under("new."))
+        if form[f"new.{row}.description"].strip()
+    }
+    rows = review_rows(planned, values, described, tells_unchanged=draft.by_key)
+    return with_values(rows, lambda key: asked in (EVERY, key), old, values) if asked else rows
 
 
 def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
@@ -188,24 +118,59 @@ def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
     read = form.read(schemas.ApplyForm(), "rev", "reason")
     expected, reason = read["rev"], read.get("reason")
     written = draft.write(request, context.address, form, expected_rev=expected, reason=reason)
-    return see_other(context.path(PAGES), "written" if _kinds(written) else "unchanged")
+    return _after(context, written)
+
+
+def _after(context: Node, written: Written) -> object:
+    changes = len(written.changes) + len(written.described)
+    path = context.path(PAGES)
+    if not changes:
+        return see_other(path, "unchanged")
+    if not isinstance(context, Environment):
+        return see_other(path, "written")
+    gone = [change.key for change in written.changes if change.kind == REMOVED]
+    return see_other(saved(path, written.rev, changes, deleted=gone[0] if gone and changes == 1 else ""))
+
+
+def undo(context: Environment, request: ServiceRequest) -> object:
+    """Makes the keys and values again what they were before the present revision."""
+    rev = revision_of(request.form) or 0
+    written = copying.restore_secrets(
+        request.call,
+        context.address,
+        max(rev - 1, 0),
+        expected_rev=rev,
+        reason=f"Undo of revision {rev}",
+    )
+    path = context.path(PAGES)
+    if not written.changes:
+        return see_other(path, "unchanged")
+    return see_other(saved(path, written.rev, len(written.changes), undone=rev))
+
+
+def not_undone(context: Environment, request: ServiceRequest) -> object:
+    """The environment as it is now, and why it was not undone."""
+    request.form.values.clear()
+    return editor(context, request)
 
 
 def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """After a refusal: own and concurrent changes if the revision is stale, else the draft's page.
 
-    Where only the reason is missing, it is the page that asks for it: the review, but for a single secret.
+    Where only the reason is missing, it is the review, which asks for it.
     """
     form = request.form
     issues = form.error.issues if form.error else ()
-    if draft is not WRITE and [issue.path for issue in issues] == ["reason"]:
+    if [issue.path for issue in issues] == ["reason"]:
         try:
+            form.label("reason", "Reason", "reason")
             return review(draft, context, request)
         except REFUSALS as error:
             form.refuse(error)
     if not isinstance(form.error, PreconditionFailed):
         return back_to_edit(draft, context, request)
-    rev, concurrent = editing_domain.written_since(request.call, context.address, revision_of(form) or 0)
+    since = revision_of(form) or 0
+    rev, concurrent = editing_domain.written_since(request.call, context.address, since)
     try:
         # Against the present state, so that what applying it again would do is known.
         planned = draft.write(request, context.address, form, dry_run=True)
@@ -213,27 +178,33 @@ def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
         # It conflicts with the concurrent changes, and can only be typed anew.
         form.refuse(error)
         return back_to_edit(draft, context, request)
-    return _reviewed(draft, form, rev, _kinds(planned)) | {"concurrent": concurrent}
+    if not (planned.changes or planned.described):
+        # All of it is there: it was sent twice, or somebody else wrote the same.
+        return see_other(context.path(PAGES), "unchanged")
+    request.override_renderer = f"{TEMPLATES}/conflict.pt"
+    told = {"since": since, "rev": rev, "concurrent": concurrent, "rows": conflicts(planned, concurrent)}
+    return _reviewed(draft, request, planned) | told
 
 
 def back_to_edit(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """The draft's page with what was typed."""
+    give_up(request.form)
     request.override_renderer = f"{TEMPLATES}/{draft.template}.pt"
+    # So that it is known for that page, with its tab.
+    request.view_name = draft.tab
     return draft.page(context, request)
 
 
-def _kinds(written: Written) -> dict[str, str]:
-    """What happens to each key, sorted by them."""
-    kinds = {change.key: change.kind for change in written.changes} | dict.fromkeys(
-        written.described, "described"
-    )
-    return dict(sorted(kinds.items()))
-
-
-def _reviewed(draft: Draft, form: Form, rev: int, own: Mapping[str, str]) -> dict[str, object]:
-    stale = isinstance(form.error, PreconditionFailed)
-    known = {"draft": draft, "own": own, "concurrent": [], "rev": rev, "stale": stale}
-    return known | {"carried_fields": draft.carried_fields(form)}
+def _reviewed(draft: Draft, request: ServiceRequest, planned: Written) -> dict[str, object]:
+    changes = len(planned.changes) + len(planned.described)
+    carried = draft.carried_fields(request.form)
+    return {
+        "draft": draft,
+        "rev": planned.rev,
+        "total": changes,
+        "carried_fields": carried,
+        "tally": tally,
+    }
 
 
 def _bound(act: Callable[[Draft, Node, ServiceRequest], object], draft: Draft) -> View:
@@ -251,14 +222,13 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(load_text, name="text", role=role, **text)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
-    config.add_done("written", "Written.")
-    written: Drawn[Secret] = {"context": Secret, "template": f"{TEMPLATES}/review.pt"}
-    for name, act in (("apply", apply), ("again", back_to_edit)):
-        redraw, name = _bound(redrawn, WRITE), f"{WRITE.name}-{name}"
-        config.add_form(_bound(act, WRITE), name=name, role=role, redraw=redraw, **written)
-    reviewed: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/review.pt"}
-    for draft in (EDIT, IMPORT, TEXT):
-        redraw = _bound(redrawn, draft)
-        for name, act in (("review", review), ("apply", apply), ("again", back_to_edit)):
-            name = f"{draft.name}-{name}"
-            config.add_form(_bound(act, draft), name=name, role=role, redraw=redraw, **reviewed)
+    config.add_done("written", "Saved.")
+    acts = {"review": review, "reveal": review, "apply": apply, "again": back_to_edit}
+    for draft in (EDIT, IMPORT, TEXT, WRITE):
+        node: type[Node] = Secret if draft is WRITE else Environment
+        for name, act in acts.items():
+            view: View = edit if draft is EDIT and name == "review" else _bound(act, draft)
+            redraw, name = _bound(redrawn, draft), f"{draft.name}-{name}"
+            template = f"{TEMPLATES}/review.pt"
+            config.add_form(view, context=node, name=name, role=role, redraw=redraw, template=template)
+    config.add_form(undo, context=Environment, name="undo", role=role, redraw=not_undone, template=TEMPLATE)

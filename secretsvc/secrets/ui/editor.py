@@ -2,64 +2,166 @@
 
 from __future__ import annotations
 
-from secretsvc.kernel.authorization import Role
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+
+from pyramid.events import BeforeRender
+from pyramid.renderers import get_renderer
+
+from secretsvc.kernel.authorization import Role, decide
+from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
+from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import exports
+from secretsvc.secrets.domain import exports, reading, revealing
+from secretsvc.secrets.domain.editing import EditorState
 from secretsvc.secrets.resources import Secrets
 from secretsvc.secrets.schemas import secrets as schemas
+from secretsvc.secrets.ui.edits import (
+    changed_descriptions,
+    is_shown,
+    mark_shown,
+    name_fields,
+    rows_of,
+    typed_keys,
+)
+from secretsvc.secrets.ui.notices import notice_of
+from secretsvc.secrets.ui.rows import WITH_MENUS, Shown, rows_shown, segments
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
 from secretsvc.web.pages import see_other
+from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
 
-#: How many rows for new secrets the editor offers where nothing adds more.
-NEW_ROWS = 3
+#: How many rows for new secrets the editor has; of the empty ones it shows the first.
+NEW_ROWS = 8
+TEMPLATE = "secretsvc.secrets:templates/editor.pt"
+#: What the menu of a row is made of that a script fills in.
+BLANK = SimpleNamespace(is_deleted=False, is_empty=False, error=None, version=0)
 
 
-def editor(context: Environment, request: ServiceRequest) -> object:
+def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -> object:
     """The secrets of an environment without their values, with room for changes and for new ones.
 
     What was typed for a key that is gone since stands in a row for a new one.
     """
-    state, form = editing_domain.editor_state(request.call, context.address), request.form
-    for key in sorted(typed_keys(form) - {item.key for item in state.items}):
-        for name, text in (("key", key), ("value", form[f"value.{key}"])):
-            form.values[f"new.of-{key}.{name}"] = text
-        form.values[f"new.of-{key}.description"] = form[f"description.{key}"]
-    rows = rows_of(form)[: request.call.settings.env_max_secrets]
-    labels = request.registry.formats.labels
-    formats = [(name, labels[name]) for name in request.registry.formats.writers]
-    return {"state": state, "new_rows": rows or [str(row) for row in range(NEW_ROWS)], "formats": formats}
-
-
-def rows_of(form: Form) -> list[str]:
-    """The names of the rows for new secrets that the editor's form has, in their order."""
-    typed = {name.partition(".")[0] for name, _ in form.under("new.")}
-    return sorted(typed, key=lambda name: (len(name), name))
-
-
-def typed_keys(form: Form) -> set[str]:
-    """The keys for which something else was typed than there was."""
-    return {key for key, text in form.under("value.") if text} | changed_descriptions(form).keys()
-
-
-def changed_descriptions(form: Form) -> dict[str, str | None]:
-    """The descriptions that are others than they were, by key; None for a blank one.
-
-    Browsers take the line breaks out of what they show on one line.
-    """
+    call, form, query = request.call, request.form, parse_query(request.environ)
+    state = editing_domain.editor_state(call, context.address)
+    shown = shown or Shown(menu=query.get("menu", ""))
+    shown = replace(shown, text=query.get("q", ""), segment=form["show"] or query.get("show", ""))
+    if is_secret_key(query.get("new", "")) and not form.values:
+        form.values["new.1.key"] = query["new"]
+    _keep_for_gone(form, state)
+    name_fields(form)
+    rows = rows_shown(state, form, shown, call.now)
+    path, role = context.path(PAGES), decide(call.snapshot, context.address)
     return {
-        key: text.strip() or None
-        for key, text in form.under("description.")
-        if _on_one_line(text) != _on_one_line(form[f"was.{key}"])
+        "state": state,
+        "author": _author(state),
+        "rev": form.values.get("rev", state.environment.rev),
+        "rows": rows,
+        "few": len(rows) <= WITH_MENUS,
+        "blank": BLANK,
+        "matches": sum(not row.is_hidden for row in rows),
+        "readable": sum(row.error is None for row in rows),
+        "typed": any(text for name, text in form.values.items() if name.startswith(TYPED)),
+        "new_rows": _new_rows(form, call.settings.env_max_secrets),
+        "focused": "1" if "new" in query else None,
+        "segments": segments(state.items, call.now, path, shown.segment),
+        "shown": shown,
+        "notice": notice_of(query, state.environment),
+        "writes": role is not None and role.implies(Role.WRITER),
+        "limit": call.settings.body_max_bytes,
+        **_links(context, request),
     }
 
 
-def _on_one_line(text: str) -> str:
-    return text.translate({ord("\r"): None, ord("\n"): None}).strip()
+#: The fields whose text is lost where the page is left.
+TYPED = ("value.", "new.", "empty.", "delete.", "paste")
+
+
+def _links(context: Node, request: ServiceRequest) -> dict[str, object]:
+    labels, project = request.registry.formats.labels, context.address.project
+    formats = [(name, labels[name]) for name in request.registry.formats.writers]
+    compare = f"/projects/{project}/compare?to={context.address.environment}"
+    return {"formats": formats, "compare": compare, "copy": copy_path(context)}
+
+
+def copy_path(context: Node) -> str:
+    """Where keys of the environment are copied to another; `keys` is to be added."""
+    return f"/projects/{context.address.project}/compare?from={context.address.environment}"
+
+
+def _keep_for_gone(form: Form, state: EditorState) -> None:
+    for key in sorted(typed_keys(form) - {item.key for item in state.items}):
+        for name, text in (("key", key), ("value", form[f"value.{key}"])):
+            form.values[f"new.of-{key}.{name}"] = text
+        form.values[f"new.of-{key}.description"] = changed_descriptions(form).get(key) or ""
+
+
+def _author(state: EditorState) -> str:
+    """Who made the present revision, if it wrote a value."""
+    newest = max(state.authors.values(), key=lambda one: one.created_at, default=None)
+    return newest.subject if newest and newest.created_at == state.environment.updated_at else ""
+
+
+def _new_rows(form: Form, limit: int) -> list[str]:
+    rows = rows_of(form)[:limit]
+    free = (str(number) for number in range(1, limit + NEW_ROWS + 1) if str(number) not in rows)
+    blank = sum(not form[f"new.{row}.key"] for row in rows)
+    while len(rows) < limit and (len(rows) < NEW_ROWS or not blank):
+        rows.append(next(free))
+        blank += 1
+    return rows
+
+
+def show(context: Node, request: ServiceRequest) -> object | None:
+    """The editor with what one of its buttons asks for beside all that was typed; None for no such button."""
+    form, given = request.form, frozenset[str]()
+    act, key = next(((name, form[name]) for name in BUTTONS if form[name]), ("", ""))
+    for name in BUTTONS:
+        form.values.pop(name, None)
+    beside: Mapping[str, str] = {}
+    if act in ("reveal", "copy", "reveal-all"):
+        try:
+            beside = _values(request, context, act, key)
+        except (NotFound, DecryptFailed, UnknownKid) as error:
+            form.refuse(error)
+            request.response.status_int = status_of(request, error)
+    elif act == "mask":
+        form.values.pop(f"value.{key}", None)
+        form.values.pop(f"shown.{key}", None)
+    elif not act:
+        return None
+    if act in ("mask", "menu"):
+        request.call.only_reads = True
+    for one, value in beside.items():
+        if not form[f"value.{one}"]:
+            mark_shown(request.call, form, one, value)
+    given = frozenset(one for one, mark in form.under("shown.") if is_shown(request.call, form, one, mark))
+    beside = {one: value for one, value in beside.items() if one not in given}
+    copied, menu = (key if act == name else "" for name in ("copy", "menu"))
+    return editor(context, request, Shown(open=given, beside=beside, copied=copied, menu=menu))
+
+
+#: The buttons of rows; the value of each is a key.
+BUTTONS = ("reveal", "copy", "reveal-all", "mask", "menu")
+
+
+def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mapping[str, str]:
+    if act == "reveal-all":
+        return revealing.reveal_secrets(request.call, context.address, "reveal")
+    return {key: reading.reveal_secret(request.call, context.address, key, act).value}
+
+
+def read(context: Environment, request: ServiceRequest) -> object:
+    """What who only reads may ask for: the page with values, or with the menu of a row."""
+    request.view_name = ""
+    return show(context, request) or see_other(context.path(PAGES))
 
 
 def revision_of(form: Form) -> int | None:
@@ -89,11 +191,18 @@ def environment_of(context: Node) -> Environment:
     return next(node for node in context.lineage() if isinstance(node, Environment))
 
 
+def add_macros(event: BeforeRender) -> None:
+    """Gives the editor's templates its macros, as `editing`."""
+    if event["renderer_name"] == TEMPLATE:
+        event["editing"] = get_renderer("secretsvc.secrets:templates/editing.pt").implementation().macros
+
+
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the page, and the download of every value."""
     config.add_assets("secretsvc.secrets")
-    template = "secretsvc.secrets:templates/editor.pt"
-    config.add_page(editor, context=Environment, role=Role.READER, template=template)
+    config.add_subscriber(add_macros, BeforeRender)
+    config.add_page(editor, context=Environment, role=Role.READER, template=TEMPLATE)
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)
     config.add_form(export, context=Environment, name="export", role=Role.READER)
+    config.add_form(read, context=Environment, name="read", role=Role.READER, template=TEMPLATE)

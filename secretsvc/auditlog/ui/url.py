@@ -1,0 +1,113 @@
+"""The URL of the audit log's page: its filters, the ready-made questions, and the URLs that lead on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from secretsvc.auditlog.domain import AuditRecord
+from secretsvc.auditlog.schemas import QUESTIONS
+from secretsvc.auditlog.ui import labels
+
+PATH = "/audit"
+#: The filters, in the order of the form and the chips.
+FILTERS = {
+    "actor": "Who",
+    "project": "Project",
+    "environment": "Environment",
+    "key": "Key",
+    "action": "What",
+    "outcome": "Outcome",
+    "since": "Since",
+    "until": "Until",
+    "request_id": "Request",
+}
+#: What a question sets, and so takes from the filters.
+ASKED = ("show", "action", "outcome")
+#: How far around a record its request may have left others, milliseconds.
+AROUND = 60_000
+
+
+class Chip(NamedTuple):
+    """A filter in force, and the URL without it."""
+
+    label: str
+    text: str
+    without: str
+
+
+class AuditUrl:
+    """The URL of a page of the log: what it asks for, and the URLs that lead on."""
+
+    def __init__(self, query: dict[str, str]) -> None:
+        self.query = {name: value.strip() for name, value in query.items() if value.strip()}
+
+    def path(self, **changes: object) -> str:
+        """The first page with some filters changed; None takes one away."""
+        return self._path(self.query | {"cursor": None, "after": None} | changes)
+
+    def download(self, suffix: str) -> str:
+        """What the same filters find, as a file."""
+        return self._path(self.query | {"cursor": None, "after": None, "limit": None}, f"{PATH}.{suffix}")
+
+    def around(self, record: AuditRecord) -> str:
+        """All that the request of a record has left."""
+        moment = record.created_at
+        return self._path(
+            {"request_id": record.request_id, "since": max(moment - AROUND, 0), "until": moment + AROUND}
+        )
+
+    def by(self, record: AuditRecord) -> str:
+        """Everything by whoever left a record."""
+        return self._path({"actor": record.actor.subject})
+
+    def segments(self, total: int | None) -> list[tuple[str, str, int | None, bool, str]]:
+        """The ready-made questions, as the macro of segments has them; `total` is of the one in force."""
+        nothing = dict.fromkeys(ASKED)
+        chosen = next(
+            (word for word, asked in QUESTIONS.items() if asked.items() <= self.query.items()),
+            "" if not nothing.keys() & self.query.keys() else None,
+        )
+        found = [("Everything", self.path(**nothing), total if chosen == "" else None, chosen == "", "")]
+        for label, asked in QUESTIONS.items():
+            number, kind = total if chosen == label else None, "bad" if label == "Denied" else ""
+            found.append((label, self.path(**nothing | asked), number, chosen == label, kind))
+        return found
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What the form shows, times as its fields have them."""
+        times = {name: _local(self.query[name]) for name in ("since", "until") if name in self.query}
+        return self.query | times
+
+    @property
+    def chips(self) -> list[Chip]:
+        """The filters in force, beside the question."""
+        shown = {name: value for name, value in self.fields.items() if name in FILTERS}
+        if "outcome" in shown:
+            shown["outcome"] = labels.OUTCOMES.get(shown["outcome"], shown["outcome"]).capitalize()
+        for name in ("since", "until"):
+            if name in shown:
+                shown[name] = f"{shown[name].replace('T', ' ')} UTC"
+        return [
+            Chip(label, shown[name], self.path(**{name: None}))
+            for name, label in FILTERS.items()
+            if name in shown
+        ]
+
+    @staticmethod
+    def _path(query: dict[str, object], path: str = PATH) -> str:
+        kept = {name: value for name, value in query.items() if value is not None}
+        return f"{path}?{urlencode(kept)}" if kept else path
+
+
+def _local(text: str) -> str:
+    """Epoch milliseconds as a `datetime-local` field has them; any other text as it stands."""
+    if not (text.isascii() and text.isdigit()):
+        return text
+    try:
+        moment = datetime.fromtimestamp(int(text) / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return text
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds" if moment.microsecond else "seconds")

@@ -1,0 +1,161 @@
+"""Finding things by a part of their names and descriptions, as the page of the search shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, Text, cast, func, literal, null, select, union_all
+
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.home.rules import by_code_point, holds_text
+from secretsvc.kernel.call import Call
+from secretsvc.projects.rules import environment_in_sight, project_in_sight
+from secretsvc.secrets.models import secret
+from secretsvc.tables.grants import group
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
+
+KEY, PROJECT, ENVIRONMENT = range(3)
+PERSON, SERVICE, GROUP = "user", "service", "group"
+_NOTHING: ColumnElement[Any] = cast(null(), Text)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlace:
+    """A project, or an environment with the project that it is in."""
+
+    project: str
+    project_name: str
+    environment: str | None
+    environment_name: str | None
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """A key of a project, with the environments that have it, by slug and name."""
+
+    project: str
+    project_name: str
+    key: str
+    environments: list[tuple[str, str]] = field(default_factory=list)
+    descriptions: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHolder:
+    """An identity or a group; `name` is its display name, `seen_at` in epoch milliseconds."""
+
+    id: UUID
+    kind: str
+    subject: str
+    name: str | None
+    seen_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlaces:
+    """What was found of places and keys; `cut` where there is more."""
+
+    keys: list[FoundKey]
+    projects: list[FoundPlace]
+    environments: list[FoundPlace]
+    cut: bool
+
+
+def find_places(call: Call, text: str, limit: int) -> FoundPlaces:
+    """Keys, projects and environments that the caller sees, at most `limit` rows of each; one statement.
+
+    Open to any identity, narrowed in the query. A key counts once for each environment that has it.
+    """
+    keys: dict[tuple[str, str], FoundKey] = {}
+    found: dict[int, list[FoundPlace]] = {KEY: [], PROJECT: [], ENVIRONMENT: []}
+    rows = sorted(call.connection.execute(_places(call, text, limit + 1)), key=lambda row: row.place)
+    for row in rows:
+        names = (row.project, row.project_name, row.environment, row.environment_name)
+        found[row.kind].append(FoundPlace(*names, row.description))
+    cut = any(len(some) > limit for some in found.values())
+    for row in [row for row in rows if row.kind == KEY][:limit]:
+        one = keys.setdefault((row.project, row.key), FoundKey(row.project, row.project_name, row.key))
+        one.environments.append((row.environment, row.environment_name))
+        if row.description and row.description not in one.descriptions:
+            one.descriptions.append(row.description)
+    ordered = sorted(keys.values(), key=lambda one: (one.key, one.project))
+    return FoundPlaces(ordered, found[PROJECT][:limit], found[ENVIRONMENT][:limit], cut)
+
+
+def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
+    """People, service tokens and groups, at most `limit` of each; one statement.
+
+    Raises `Forbidden` for an admin of nothing.
+    """
+    assert_admin_somewhere(call)
+    holds = partial(holds_text, call.connection.dialect.name, text)
+    row, team = identity.c, group.c
+    people = (
+        select(row.id, row.kind, row.subject, row.display_name.label("name"), row.last_seen_at)
+        .where(holds(row.subject, row.display_name))
+        .order_by(row.subject)
+        .limit(limit)
+    )
+    no_time = cast(null(), identity.c.last_seen_at.type)
+    groups = (
+        select(team.id, literal(GROUP), team.slug, team.name, no_time)
+        .where(holds(team.slug, team.name, func.coalesce(team.description, "")))
+        .order_by(team.slug)
+        .limit(limit)
+    )
+    found = union_all(select(people.subquery()), select(groups.subquery()))
+    return [FoundHolder(*one) for one in call.connection.execute(found)]
+
+
+def _places(call: Call, text: str, limit: int) -> Any:
+    dialect_name = call.connection.dialect.name
+    holds, exact = partial(holds_text, dialect_name, text), partial(by_code_point, dialect_name)
+    own, inner = project.c, environment.c
+    projects = _row(PROJECT, exact(own.slug), description=own.description).where(
+        project_in_sight(call), holds(own.slug, own.name, func.coalesce(own.description, ""))
+    )
+    environments = (
+        _row(ENVIRONMENT, inner.id, inner.slug, inner.name, description=inner.description)
+        .join_from(environment, project)
+        .where(environment_in_sight(call))
+        .where(holds(inner.slug, inner.name, func.coalesce(inner.description, "")))
+    )
+    keys = (
+        _row(KEY, inner.id, inner.slug, inner.name, secret.c.key, secret.c.description)
+        .join_from(environment, project)
+        .join(secret, secret.c.environment_id == inner.id)
+        .where(environment_in_sight(call), ~secret.c.deleted)
+        .where(holds(secret.c.key, func.coalesce(secret.c.description, "")))
+    )
+    return union_all(
+        *(
+            select(each.order_by("order", "key").limit(limit).subquery())
+            for each in (keys, projects, environments)
+        )
+    )
+
+
+def _row(
+    kind: int,
+    order: ColumnElement[Any],
+    slug: ColumnElement[Any] = _NOTHING,
+    name: ColumnElement[Any] = _NOTHING,
+    key: ColumnElement[Any] = _NOTHING,
+    description: ColumnElement[Any] = _NOTHING,
+) -> Select[Any]:
+    return select(
+        literal(kind).label("kind"),
+        project.c.slug.label("project"),
+        project.c.name.label("project_name"),
+        slug.label("environment"),
+        name.label("environment_name"),
+        key.label("key"),
+        description.label("description"),
+        cast(order, Text).label("place"),
+        cast(order, Text).label("order"),
+    )

@@ -1,0 +1,184 @@
+"""What needs the caller's attention: only what it can act on, each with its one action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from secretsvc.access.rules.grants import SOON_MS
+from secretsvc.home.domain.attention import Amiss, missing, unreadable
+from secretsvc.home.domain.waiting import ExpiringGrant, expiring_grants, turned_away
+from secretsvc.kernel.authorization import Address, Role, administered, decide
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.keyring.domain import KeyRingReport, key_ring
+from secretsvc.tokens.domain import SOON_MS as TOKENS_SOON_MS
+from secretsvc.tokens.domain import ending_tokens
+from secretsvc.web.moments import relative
+from secretsvc.web.parts import count
+
+#: Denials of the last days, in milliseconds, wait for somebody to grant something.
+LATELY = 7 * 86_400_000
+#: How many of a kind are counted, and how many are named.
+COUNTED, NAMED = 20, 3
+
+
+class Item(NamedTuple):
+    """One thing: what is bold, what follows it, a second line, and where its button leads."""
+
+    icon: str
+    kind: str
+    bold: str
+    rest: str
+    sub: str
+    path: str
+    action: str
+
+
+class Attention(NamedTuple):
+    """The items, and what is amiss with which environment: a word by the slugs of project and environment."""
+
+    items: list[Item]
+    unreadable: dict[tuple[str, str], int]
+    missing: dict[tuple[str, str], int]
+
+
+def attention(call: Call) -> Attention:
+    """Everything that the caller can act on; those who may not write have their own ending grants at most."""
+    held = call.snapshot.effective_grants
+    is_admin = call.snapshot.global_role is Role.ADMIN
+    lost, gaps = [], []
+    if any(one.role.implies(Role.WRITER) for one in held):
+        with suppress(ServerMisconfigured):
+            lost = unreadable(call, call.ring.kids, COUNTED)
+        gaps = missing(call, COUNTED)
+    items = [*map(_unreadable, lost)]
+    items += [*_grants(call)] if next(administered(call.snapshot), None) is not None else []
+    items += [*_own_grants(call), *map(_missing, gaps)]
+    items += [*_turned_away(call)] if next(administered(call.snapshot), None) is not None else []
+    items += [*_tokens(call), *_ring(call, bool(lost))] if is_admin else []
+    return Attention(items, _counts(lost), _counts(gaps))
+
+
+def _counts(found: Iterable[Amiss]) -> dict[tuple[str, str], int]:
+    return {(one.project, one.environment): one.count for one in found}
+
+
+def _unreadable(one: Amiss) -> Item:
+    path = f"/projects/{one.project}/environments/{one.environment}"
+    be = "was" if one.count == 1 else "were"
+    return Item(
+        "circle-alert", "bad", f"{count(one.count, 'value')} cannot be read",
+        f"in {one.project_name} / {one.environment_name}",
+        f"{_listed(one.keys, one.count)} {be} sealed by a key that is not loaded",
+        f"{path}/secrets/{one.keys[0]}" if one.count == 1 else path, "Look at it",
+    )  # fmt: skip
+
+
+def _missing(one: Amiss) -> Item:
+    slug, name = one.beside or ("", "")
+    be = "is" if one.count == 1 else "are"
+    query = urlencode({"from": slug, "to": one.environment})
+    return Item(
+        "circle-dashed", "warn",
+        f"{count(one.count, 'key')} {be} set in {name} but not in {one.environment_name}",
+        f"of {one.project_name}", _listed(one.keys, one.count),
+        f"/projects/{one.project}/compare?{query}", "Compare",
+    )  # fmt: skip
+
+
+def _grants(call: Call) -> Iterator[Item]:
+    ending = expiring_grants(call, SOON_MS, COUNTED + 1)
+    if ending:
+        told = [_ending(one, call.now) for one in ending]
+        how_many = f"More than {COUNTED} grants" if len(ending) > COUNTED else count(len(ending), "grant")
+        verb = "ends" if len(ending) == 1 else "end"
+        yield Item(
+            "hourglass", "warn", f"{how_many} {verb} this week", "", _several(told), "/grants", "Review"
+        )
+
+
+def _own_grants(call: Call) -> Iterator[Item]:
+    for one in call.snapshot.effective_grants:
+        at = Address(one.project, one.environment)
+        ends = one.expires_at is not None and one.expires_at <= call.now + SOON_MS
+        if ends and decide(call.snapshot, at) is not Role.ADMIN:
+            where = " / ".join(filter(None, (one.project, one.environment))) or "everything"
+            when = relative(one.expires_at or 0, call.now)
+            yield Item(
+                "hourglass", "warn", f"Your {one.role} role on {where} ends {when}", "",
+                "Ask one of its admins to extend it", "/whoami", "What I may do",
+            )  # fmt: skip
+
+
+def _turned_away(call: Call) -> Iterator[Item]:
+    found = turned_away(call, call.now - LATELY)
+    if found is not None:
+        who = "1 identity was" if found.count == 1 else f"{found.count:,} identities were"
+        last = f"Last: {found.subject}, {relative(found.at, call.now)}, {count(found.denials, 'attempt')}"
+        path = "/access/unknown-identities"
+        yield Item("user-plus", "", f"{who} turned away", "without any grant", last, path, "Decide")
+
+
+def _tokens(call: Call) -> Iterator[Item]:
+    tokens = []
+    with suppress(ServerMisconfigured):
+        if call.settings.service_tokens:
+            tokens = ending_tokens(call, TOKENS_SOON_MS, COUNTED + 1)
+    if tokens:
+        told = [f"{one.name} of {one.subject} {relative(one.expires_at, call.now)}" for one in tokens]
+        many = len(tokens) > COUNTED
+        how_many = f"More than {COUNTED} service tokens" if many else count(len(tokens), "service token")
+        verb = "ends" if len(tokens) == 1 else "end"
+        bold = f"{how_many} {verb} within 14 days"
+        yield Item("key-round", "warn", bold, "", _several(told), "/identities?kind=service", "Exchange")
+
+
+def _ring(call: Call, is_told: bool) -> Iterator[Item]:
+    path = "/admin/keyring"
+    try:
+        ring = key_ring(call)
+    except ServerMisconfigured:
+        sub = "No value can be read or written; the log of the service names the setting"
+        yield Item("circle-alert", "bad", "The master key is not loaded", "", sub, path, "Look at it")
+        return
+    if ring.unreadable and not is_told:
+        bold, sub = f"{ring.unreadable:,} envelopes cannot be opened", "Their master key is not loaded"
+        yield Item("circle-alert", "bad", bold, "", sub, path, "See which key")
+    moving = ring.remaining - ring.unreadable
+    if moving > 0:
+        bold = f"Key rotation is at {percent(ring)} %"
+        sub = (
+            f"{moving:,} of {sum(key.rows for key in ring.keys):,} envelopes are still sealed by the old key"
+        )
+        yield Item("refresh-cw", "", bold, "", sub, path, "Continue")
+    elif ring.holds_old_key and not ring.remaining:
+        sub = "Look at the key ring before you remove it"
+        yield Item("refresh-cw", "", "No envelope needs the old master key", "", sub, path, "Look at it")
+
+
+def percent(ring: KeyRingReport) -> int:
+    """How much of all envelopes the active key has sealed, rounded down."""
+    total = sum(key.rows for key in ring.keys)
+    return 100 * (total - ring.remaining) // total if total else 100
+
+
+def _ending(one: ExpiringGrant, now: int) -> str:
+    holder = f"the group {one.holder}" if one.is_group else one.holder
+    scope = " / ".join(filter(None, (one.project, one.environment))) or "everything"
+    return f"{holder}, {one.role} on {scope}, {relative(one.expires_at, now)}"
+
+
+def _several(told: list[str]) -> str:
+    left = len(told) - NAMED
+    return "; ".join(told[:NAMED]) + (f"; and {left} more" if left > 0 else "")
+
+
+def _listed(keys: Iterable[str], total: int) -> str:
+    named = [*keys][:NAMED]
+    left = total - len(named)
+    if left > 0:
+        return f"{', '.join(named)} and {left:,} more"
+    return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))

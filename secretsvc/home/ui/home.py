@@ -1,0 +1,73 @@
+"""The home page: what needs attention, projects, what happened lately; first steps where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretsvc.auditlog.domain import recent_audit
+from secretsvc.auditlog.ui.sentences import Teller
+from secretsvc.db.paging import Window
+from secretsvc.home.domain.overview import ProjectOverview, overview
+from secretsvc.home.ui.attention import attention
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Role, administered
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.projects.ui import FIRST_ENVIRONMENTS
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.navigation import MAIN
+from secretsvc.web.pages import cursor_of
+from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.tree import Root
+from secretsvc.web.views import ANY_IDENTITY
+
+#: How many projects stand on one page, and how many records.
+PROJECTS, RECENT = 100, 7
+DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+
+
+def home(_context: Root, request: ServiceRequest) -> object:
+    """The caller's projects and what needs it, or the first steps while there is no project."""
+    call, cursor = request.call, cursor_of(request)
+    page = overview(call, Window(PROJECTS, cursor))
+    creates = call.snapshot.global_role is not None and call.snapshot.global_role.implies(Role.WRITER)
+    shown: dict[str, Any] = {"projects": page.items, "next_cursor": page.next_cursor, "creates": creates}
+    if creates and ("setup" in parse_query(request.environ) or not (page.items or cursor)):
+        request.override_renderer = "secretsvc.home:templates/first-run.pt"
+        return shown | _first_run(call, page.items)
+    return shown | {"attention": attention(call), "recent": _recent(request)}
+
+
+def _recent(request: ServiceRequest) -> list[Any] | None:
+    """The newest records as sentences; None for those who may audit nothing."""
+    if next(administered(request.call.snapshot), None) is None:
+        return None
+    found = recent_audit(request.call, RECENT)
+    teller = Teller(request.registry.audit_actions, found.names)
+    return [teller.tell(record) for record in found.items]
+
+
+def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:
+    """What of the first steps is done, and what is known of this installation without asking for it."""
+    try:
+        kid = call.ring.active_kid
+    except ServerMisconfigured:
+        kid = None
+    first = projects[0] if projects else None
+    places = first.environments if first else []
+    return {
+        "project": first,
+        "environment": places[0] if places else None,
+        "has_keys": any(one.keys for one in projects),
+        "bootstrapped": ADMIN_EVERYWHERE in call.snapshot.grants,
+        "is_admin": call.snapshot.global_role is Role.ADMIN,
+        "kid": kid,
+        "database": DATABASES.get(call.connection.dialect.name, call.connection.dialect.name),
+        "suggested": FIRST_ENVIRONMENTS,
+    }
+
+
+def includeme(config: ServiceConfigurator) -> None:
+    """Declares the page."""
+    config.add_page(home, context=Root, template="secretsvc.home:templates/home.pt", role=ANY_IDENTITY)
+    config.add_navigation("Home", "/", order=10, icon="house", section=MAIN)

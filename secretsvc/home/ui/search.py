@@ -1,0 +1,95 @@
+"""The page of the search: keys with the environments that have them, places, people."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from secretsvc.home import schemas
+from secretsvc.home.domain.finding import find_holders, find_places
+from secretsvc.kernel.authorization import administered
+from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.error_codes import status_of
+from secretsvc.web.forms import Form
+from secretsvc.web.query import parse_query
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import validate
+from secretsvc.web.tree import Root
+from secretsvc.web.views import ANY_IDENTITY
+
+#: How many rows of each kind a search finds.
+FOUND = 200
+KINDS = {
+    "keys": "Keys",
+    "projects": "Projects",
+    "environments": "Environments",
+    "people": "People and tokens",
+}
+
+
+def search_page(_context: Root, request: ServiceRequest) -> object:
+    """What was found of what the URL asks for."""
+    query = parse_query(request.environ)
+    text, show = query.get("q", "").strip(), query.get("show", "all")
+    request.form = Form({"q": text})
+    shown: dict[str, Any] = {"text": text, "found": None, "marked": marked, "show": show, "segments": []}
+    if not text:
+        return shown
+    try:
+        found = _found(request, validate(schemas.PageQuery(), {"text": text})["text"])
+    except ValidationFailed as error:
+        request.form.label("text", "Search", "hero")
+        request.form.refuse(error)
+        request.response.status_int = status_of(request, error)
+        return shown
+    if show not in KINDS:
+        shown["show"] = show = "all"
+    return shown | {"found": found, "segments": _segments(found, text, show)}
+
+
+def _found(request: ServiceRequest, text: str) -> dict[str, Any]:
+    places = find_places(request.call, text, FOUND)
+    sees_people = next(administered(request.call.snapshot), None) is not None
+    people = find_holders(request.call, text, FOUND) if sees_people else None
+    return {
+        "keys": places.keys,
+        "projects": places.projects,
+        "environments": places.environments,
+        "people": people,
+        "cut": places.cut,
+    }
+
+
+def _segments(found: dict[str, Any], text: str, show: str) -> list[tuple[str, str, int, bool, str]]:
+    numbers = {kind: len(found[kind]) for kind in KINDS if found[kind] is not None}
+    every = [("all", "All", sum(numbers.values())), *((one, KINDS[one], numbers[one]) for one in numbers)]
+    return [
+        (label, f"/search?{urlencode({'q': text, 'show': kind})}", number, kind == show, "")
+        for kind, label, number in every
+    ]
+
+
+def marked(text: str, sought: str) -> list[tuple[str, bool]]:
+    """A text in pieces, and whether each is what was sought; letters of ASCII alone have no case."""
+    pieces, low, wanted = [], _folded(text), _folded(sought)
+    start = 0
+    while wanted and (at := low.find(wanted, start)) >= 0:
+        pieces += [(text[start:at], False), (text[at : at + len(wanted)], True)]
+        start = at + len(wanted)
+    return [piece for piece in [*pieces, (text[start:], False)] if piece[0]]
+
+
+def _folded(text: str) -> str:
+    return "".join(one.lower() if one.isascii() else one for one in text)
+
+
+def includeme(config: ServiceConfigurator) -> None:
+    """Declares the page."""
+    config.add_page(
+        search_page,
+        context=Root,
+        name="search",
+        template="secretsvc.home:templates/search.pt",
+        role=ANY_IDENTITY,
+    )

@@ -1,0 +1,254 @@
+"""What became of an environment, as people look at it: its revisions by name, what differs between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, and_, bindparam, case, func, select
+
+from secretsvc.authorization.rules.asserting import assert_can, not_found, recheck_by_id
+from secretsvc.authorization.rules.locating import at_environment
+from secretsvc.db.statements import DIALECTS
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
+from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.domain.timeline import SYSTEM_NAME
+from secretsvc.secrets.models import revision, secret
+from secretsvc.secrets.rules.changes import changes_of_revisions
+from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
+from secretsvc.secrets.rules.revisions import REVISION_NOT_FOUND
+from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
+
+#: So many stand on one page.
+REVISIONS, DELETED = 20, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Recounted:
+    """A revision with the name of who made it, in epoch milliseconds; `changes` are sorted by key."""
+
+    rev: int
+    action: str | None
+    reason: str | None
+    created_at: int
+    name: str
+    changes: Sequence[Change]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a key is at a later revision, against an earlier one: the versions, None where it is absent.
+
+    `revs` are the revisions in between that wrote it, ascending.
+    """
+
+    key: str
+    kind: str
+    before: int | None
+    after: int | None
+    revs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """Revisions, newest first, and what differs between two of them.
+
+    `older` is where the list goes on. `differences` are None where too much was written between the two.
+    """
+
+    environment: Environment
+    items: list[Recounted]
+    older: int | None
+    since: int
+    until: int
+    differences: list[Difference] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A deleted key, `version` the last one with a value; when, in epoch milliseconds, by whom, and why."""
+
+    key: str
+    version: int
+    deleted_at: int
+    name: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AllGone:
+    """A page of deleted keys, sorted; `next_key` is where they go on from."""
+
+    environment: Environment
+    items: list[Gone]
+    next_key: str | None
+
+
+class _Row(NamedTuple):
+    rev: int
+    action: str | None
+    reason: str | None
+    created_at: int
+    subject: str | None
+    display_name: str | None
+
+
+def recount(
+    call: Call, at: Address, *, before: int | None = None, since: int | None = None, until: int | None = None
+) -> Recount:
+    """The revisions older than `before`, and what differs from `since` to `until`; two statements.
+
+    Without `since` it is one step, without `until` all that came after; of the newest one its own step. Two
+    in the other order are taken in theirs. Raises `NotFound`, also for a revision that is not there.
+    """
+    assert_can(call, Role.READER, at)
+    found, rows = _listed(call, at, before)
+    since, until = _ends(found, since, until)
+    shown = rows[:REVISIONS]
+    revs = [row.rev for row in shown]
+    span = [max([until, *revs]), min([since + 1, *revs])]
+    changes, oldest = changes_of_revisions(call, found.id, span if found.rev else [])
+    items = [
+        Recounted(
+            row.rev,
+            row.action,
+            row.reason,
+            row.created_at,
+            row.display_name or row.subject or SYSTEM_NAME,
+            changes.get(row.rev, []),
+        )
+        for row in shown
+        if row.rev >= oldest
+    ]
+    older = items[-1].rev if items and (len(rows) > len(items)) else None
+    whole = since + 1 >= oldest or since == until
+    between = ((rev, changes[rev]) for rev in range(since + 1, until + 1) if rev in changes)
+    return Recount(found, items, older, since, until, differences(between) if whole else None)
+
+
+def _ends(found: Environment, since: int | None, until: int | None) -> tuple[int, int]:
+    if until is None:
+        until = found.rev
+        since = None if since == until else since
+    if since is None:
+        since = max(until - 1, 0)
+    if max(since, until) > found.rev:
+        raise NotFound(REVISION_NOT_FOUND)
+    return min(since, until), max(since, until)
+
+
+def differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Difference]:
+    """What steps, each a revision with its changes, come to, the oldest first: what is added, changed, gone.
+
+    What was added and removed again in between is no difference.
+    """
+    first: dict[str, Change] = {}
+    last: dict[str, Change] = {}
+    revs: dict[str, list[int]] = {}
+    for rev, changes in steps:
+        for change in changes:
+            first.setdefault(change.key, change)
+            last[change.key] = change
+            revs.setdefault(change.key, []).append(rev)
+    found = []
+    for key in last:
+        before = None if first[key].kind == ADDED else first[key].version - 1
+        after = None if last[key].kind == REMOVED else last[key].version
+        if before is None and after is None:
+            continue
+        kind = ADDED if before is None else REMOVED if after is None else CHANGED
+        found.append(Difference(key, kind, before, after, revs[key]))
+    order = (ADDED, CHANGED, REMOVED)
+    return sorted(found, key=lambda one: (order.index(one.kind), one.key))
+
+
+def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, list[Any]]:
+    """The environment, and some of its revisions, one more than a page has; one statement."""
+    parameters = {
+        "project_slug": at.project,
+        "environment_slug": at.environment,
+        "before": 2**53 if before is None else before,
+        "limit": REVISIONS + 1,
+    }
+    rows = call.connection.execute(_REVISIONS, parameters).all()
+    if not rows:
+        raise not_found(call, at)
+    found = Environment(*rows[0][: len(_COLUMNS)])
+    recheck_by_id(call, found.project_id, found.id)
+    # An environment that was never written to has one row without a revision.
+    return found, [_Row(*row[len(_COLUMNS) :]) for row in rows if row[len(_COLUMNS)] is not None]
+
+
+def gone(call: Call, at: Address, after: str = "") -> AllGone:
+    """The keys that were deleted and are not there again, sorted, from after a key; two statements."""
+    assert_can(call, Role.READER, at)
+    found = find_environment(call, at)
+    statement = _GONE[call.connection.dialect.name]
+    parameters = {"environment_id": found.id, "after": after, "limit": DELETED + 1}
+    rows = call.connection.execute(statement, parameters).all()
+    # A tombstone follows on a value.
+    items = [
+        Gone(
+            row.key,
+            row.version - 1,
+            row.created_at,
+            row.display_name or row.subject or SYSTEM_NAME,
+            row.reason,
+        )
+        for row in rows[:DELETED]
+    ]
+    return AllGone(found, items, items[-1].key if len(rows) > DELETED else None)
+
+
+def _revisions() -> Select[Any]:
+    # Revisions are numbered without gaps: of a long history only those of the page are read.
+    end = case((environment.c.rev < bindparam("before"), environment.c.rev + 1), else_=bindparam("before"))
+    is_shown = and_(
+        revision.c.environment_id == environment.c.id,
+        revision.c.rev < bindparam("before"),
+        revision.c.rev >= end - bindparam("limit"),
+    )
+    of_revision = [revision.c[name] for name in _Row._fields[:4]]
+    return (
+        select(*_COLUMNS, *of_revision, identity.c.subject, identity.c.display_name)
+        .join_from(environment, project)
+        .outerjoin(revision, is_shown)
+        .outerjoin(identity, identity.c.id == revision.c.created_by)
+        .where(at_environment())
+        .order_by(revision.c.rev.desc())
+    )
+
+
+def _gone(dialect_name: str) -> Select[Any]:
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    of_version = and_(revision.c.environment_id == secret.c.environment_id, revision.c.rev == version.c.rev)
+    return (
+        select(
+            secret.c.key,
+            secret.c.version,
+            func.coalesce(version.c.created_at, secret.c.updated_at).label("created_at"),
+            identity.c.subject,
+            identity.c.display_name,
+            revision.c.reason,
+        )
+        .outerjoin_from(secret, version, is_current)
+        .outerjoin(revision, of_version)
+        .outerjoin(identity, identity.c.id == version.c.created_by)
+        .where(
+            secret.c.environment_id == bindparam("environment_id"),
+            secret.c.deleted,
+            secret.c.key > bindparam("after"),
+        )
+        .order_by(secret.c.key)
+        .limit(bindparam("limit"))
+    )
+
+
+_COLUMNS = [environment.c[one.name] for one in fields(Environment)]
+_REVISIONS = _revisions()
+_GONE = {name: _gone(name) for name in DIALECTS}

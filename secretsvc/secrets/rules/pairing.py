@@ -1,0 +1,24 @@
+"""Which environments belong together where nobody says so: one is compared with, and copied to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from secretsvc.projects.rules import Environment
+
+#: By these names environments are known for what they are: the one that others are compared with, and copied
+#: to, and the one that is copied from.
+FINAL, REHEARSAL = "production", "staging"
+
+
+def natural(
+    environments: Sequence[Environment], slug: str | None, *, other_than: str | None = None
+) -> Environment | None:
+    """The environment of a slug, else the one called production, else the newest."""
+    those = [one for one in environments if one.slug != other_than]
+    return named(those, slug) or named(those, FINAL) or (those[-1] if those else None)
+
+
+def named(environments: Sequence[Environment], slug: str | None) -> Environment | None:
+    """The environment of a slug."""
+    return next((one for one in environments if one.slug == slug), None)

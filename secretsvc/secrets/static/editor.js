@@ -1,0 +1,181 @@
+// The editor's rows: a script marks what is staged, instead of the stylesheet, which would look at all of them
+// for each character; it filters, adds rows, draws menus and makes random values in place.
+const edits = document.getElementById("edits");
+const staged = { mod: new Set(), add: new Set(), gone: new Set() };
+const status = document.getElementById("staged");
+const filter = document.getElementById("q");
+const newRows = document.getElementById("new");
+let telling;
+
+function mark(row, kind, is) {
+  if (staged[kind].has(row) !== is) {
+    row.classList.toggle(kind, is);
+    staged[kind][is ? "add" : "delete"](row);
+  }
+}
+
+function markRow(row) {
+  if (row.classList.contains("new")) {
+    mark(row, "add", row.querySelector(".nk").value !== "");
+    return;
+  }
+  const value = row.querySelector(".w");
+  const isChanged = Boolean(value && value.value !== "" && !value.classList.contains("open"));
+  mark(row, "mod", isChanged || Boolean(row.querySelector(".mt:checked")));
+  mark(row, "gone", Boolean(row.querySelector(".rm:checked")));
+}
+
+function tally() {
+  const changed = [...staged.mod].filter((row) => !staged.gone.has(row)).length;
+  const words = [[staged.add.size, "new"], [changed, "changed"], [staged.gone.size, "deleted"]];
+  const parts = words.filter(([number]) => number > 0).map((part) => part.join(" "));
+  return parts.length ? `${parts.join(", ")}: nothing is written yet.` : "";
+}
+
+// Said once somebody pauses.
+function tellSoon() {
+  clearTimeout(telling);
+  telling = setTimeout(() => { status.textContent = tally(); }, 400);
+}
+
+function update(row) {
+  markRow(row);
+  edits.classList.toggle("staged", Object.values(staged).some((rows) => rows.size > 0));
+  tellSoon();
+}
+
+function isBlank(row) {
+  return [...row.querySelectorAll("input, textarea")].every((one) => one.value === "");
+}
+
+// Of the empty rows for new secrets the first is shown; another is made where there is none.
+function showNewRows() {
+  const blank = [...newRows.rows].filter(isBlank);
+  if (!blank.length) {
+    blank.push(addRow());
+  }
+  blank.filter((row, index) => row.hidden !== index > 0).forEach((row) => { row.hidden = !row.hidden; });
+}
+
+function addRow() {
+  const number = newRows.rows.length + 1;
+  const row = newRows.rows[newRows.rows.length - 1].cloneNode(true);
+  row.classList.remove("add");
+  for (const one of row.querySelectorAll("input, textarea, button")) {
+    one.name = one.name.replace(/^new\.[^.]+/, `new.s${number}`);
+    one.setAttribute("aria-label", one.getAttribute("aria-label")?.replace(/\d+/, number) ?? "");
+    one.removeAttribute("aria-invalid");
+    one.removeAttribute("id");
+    one.value = one.matches("button") ? `s${number}` : "";
+  }
+  newRows.append(row);
+  return row;
+}
+
+function isMatch(row, text) {
+  return row.querySelector(".key").textContent.toLowerCase().includes(text);
+}
+
+function filterRows() {
+  const text = filter.value.toLowerCase();
+  const rows = [...document.getElementById("old").rows];
+  for (const row of rows) {
+    row.hidden = row.dataset.out !== undefined || !isMatch(row, text);
+  }
+  const left = rows.filter((row) => !row.hidden).length;
+  document.getElementById("none").hidden = left > 0 || rows.length === 0;
+  const count = document.getElementById("matches");
+  if (count) {
+    count.textContent = count.textContent.replace(/^\d+/, left);
+  }
+}
+
+// As the server's: 32 bytes in 43 characters that are safe in a URL.
+function random() {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}
+
+function generate(button) {
+  const field = button.closest(".well").querySelector("textarea");
+  field.value = random();
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  field.focus();
+}
+
+// A row of many has no menu of its own until it is asked for.
+function drawMenu(button) {
+  const row = button.closest("tr");
+  const made = document.getElementById("row-menu").content.cloneNode(true);
+  for (const element of made.querySelectorAll("*")) {
+    for (const attribute of element.attributes) {
+      attribute.value = attribute.value.replaceAll("{key}", button.value);
+    }
+  }
+  row.querySelector(".meta").append(...made.querySelectorAll(".flag, .keep"));
+  const menu = made.querySelector("details");
+  button.replaceWith(made);
+  menu.open = true;
+  menu.querySelector("summary").focus();
+}
+
+function closeMenus(except) {
+  document.querySelectorAll("details.menu[open]").forEach((menu) => {
+    if (menu !== except) {
+      menu.open = false;
+    }
+  });
+}
+
+function begin() {
+  for (const row of edits.querySelectorAll("tr.old, tr.new")) {
+    markRow(row);
+  }
+  edits.classList.toggle("staged", Object.values(staged).some((rows) => rows.size > 0));
+  picked();
+  if (newRows) {
+    showNewRows();
+  }
+  tellSoon();
+}
+
+function picked() {
+  edits.classList.toggle("picked", edits.querySelector(".pick input:checked") !== null);
+}
+
+for (const row of document.getElementById("old").querySelectorAll("tr[hidden]")) {
+  if (!filter.value || isMatch(row, filter.value.toLowerCase())) {
+    row.dataset.out = "";
+  }
+}
+edits.addEventListener("input", (event) => {
+  const row = event.target.closest("tr.old, tr.new");
+  if (row) {
+    update(row);
+  }
+  if (row && newRows && row.classList.contains("new")) {
+    showNewRows();
+  }
+  if (event.target.closest(".pick")) {
+    picked();
+  }
+});
+edits.addEventListener("masked", (event) => update(event.target.closest("tr")));
+edits.addEventListener("click", (event) => {
+  const button = event.target.closest("button[name=generate], button[name=menu]");
+  if (button) {
+    event.preventDefault();
+    (button.name === "menu" ? drawMenu : generate)(button);
+  }
+});
+document.addEventListener("click", (event) => {
+  // A button that gave way to its menu is in none.
+  if (event.target.isConnected) {
+    closeMenus(event.target.closest("details.menu"));
+  }
+});
+document.addEventListener("keydown", (event) => event.key === "Escape" && closeMenus());
+filter.addEventListener("input", filterRows);
+document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());
+window.addEventListener("pageshow", begin);
+begin();

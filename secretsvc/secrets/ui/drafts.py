@@ -1,0 +1,134 @@
+"""Kinds of change that people draft: how each is read from its form, written, and handed on by its review.
+
+There is no session to keep what was typed: the pages hand it on to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+from secretsvc.kernel.authorization import Address
+from secretsvc.projects.resources import Environment
+from secretsvc.secrets.domain import editing as editing_domain
+from secretsvc.secrets.domain import exports
+from secretsvc.secrets.rules.exporting import write_env
+from secretsvc.secrets.rules.importing import read_env
+from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.schemas import secrets as schemas
+from secretsvc.secrets.ui.editor import editor
+from secretsvc.secrets.ui.edits import carried_edits, check_rows, drop_shown, name_fields, read_edits
+from secretsvc.secrets.ui.secret import secret
+from secretsvc.web.forms import Form, unix_lines
+from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import Values, validate
+
+
+class Options(TypedDict, total=False):
+    """How a draft is written, as the use cases take it."""
+
+    dry_run: bool
+    expected_rev: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
+
+    `by_key` says that each key was typed by itself: one whose value is as it was is told of, and in a
+    conflict each can be given up. `tab` is the name of its page's view.
+    """
+
+    name: str
+    tab: str
+    template: str
+    page: Callable[..., object]
+    write: Callable[..., Written]
+    values: Callable[[ServiceRequest, Form], Mapping[str, str]]
+    carried_fields: Callable[[Form], dict[str, str]]
+    by_key: bool
+
+
+def import_page(_context: Environment, request: ServiceRequest) -> object:
+    """Room for a file's text."""
+    labels, form = request.registry.formats.labels, request.form
+    formats = [(name, labels[name]) for name in request.registry.formats.readers]
+    accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
+    name_fields(form)
+    limit = request.call.settings.body_max_bytes
+    return {"formats": formats, "accepted": ",".join(accepted), "limit": limit}
+
+
+def text_page(_context: Environment, request: ServiceRequest) -> object:
+    """The environment as dotenv text; empty until it is asked for."""
+    form = request.form
+    name_fields(form)
+    known = {"content": form["content"], "rev": form["rev"], "loaded": bool(form["rev"])}
+    return known | {"limit": request.call.settings.body_max_bytes, "shown": ""}
+
+
+def load_text(context: Environment, request: ServiceRequest) -> object:
+    """Every value, to be edited."""
+    exported = exports.export_secrets(request.call, context.address, "reveal")
+    limit = request.call.settings.body_max_bytes
+    content = write_env(exported.secrets)
+    return {"content": content, "rev": exported.rev, "loaded": True, "limit": limit, "shown": "shown"}
+
+
+def write_edits(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
+    """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
+    check_rows(form, request.call.settings.env_max_secrets)
+    drop_shown(request.call, form)
+    return editing_domain.edit_secrets(request.call, at, read_edits(form), **options)
+
+
+def values_of_edits(_request: ServiceRequest, form: Form) -> Mapping[str, str]:
+    """The values that were typed."""
+    edits = read_edits(form)
+    return {**dict.fromkeys(edits.blank, ""), **edits.values}
+
+
+def write_import(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
+    """A file's text."""
+    return editing_domain.rewrite(request.call, at, **_import(request, form), **options)
+
+
+def values_of_import(request: ServiceRequest, form: Form) -> Mapping[str, str]:
+    """The values that the file holds."""
+    body = _import(request, form)
+    found: Mapping[str, str] = body["read"](body["content"], request.call.settings.env_max_secrets)
+    return found
+
+
+def _import(request: ServiceRequest, form: Form) -> Values:
+    formats = request.registry.formats
+    content = unix_lines(form["file"] or form["content"])
+    body = {"format": form["format"], "mode": form["mode"], "content": content}
+    read = formats.take(validate(schemas.ImportBody(formats.readers), body))
+    return {name: read[name] for name in ("read", "mode", "content")}
+
+
+def write_text(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
+    """The environment's own text."""
+    return editing_domain.rewrite(request.call, at, unix_lines(form["content"]), **options)
+
+
+def values_of_text(request: ServiceRequest, form: Form) -> Mapping[str, str]:
+    """The values that the text holds."""
+    return read_env(unix_lines(form["content"]), request.call.settings.env_max_secrets)
+
+
+def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
+    """Those of a form that has no rows."""
+    return lambda form: {name: form[name] for name in names if form[name]}
+
+
+EDIT = Draft("edit", "", "editor", editor, write_edits, values_of_edits, carried_edits, by_key=True)
+WRITE = Draft("write", "", "secret", secret, write_edits, values_of_edits, carried_edits, by_key=True)
+_FILE = named_fields("content", "file", "format", "mode")
+IMPORT = Draft("import", "import", "import", import_page, write_import, values_of_import, _FILE, by_key=False)
+TEXT = Draft(
+    "text", "text", "text", text_page, write_text, values_of_text, named_fields("content"), by_key=False
+)

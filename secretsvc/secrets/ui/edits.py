@@ -1,0 +1,208 @@
+"""The fields of the editor: what they ask for, which of them are handed on, and what they are called."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Set
+from hashlib import sha256
+
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed
+from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.secrets.domain.editing import Edits
+from secretsvc.secrets.schemas import secrets as schemas
+from secretsvc.web.forms import Form, unix_lines
+from secretsvc.web.schema import validate
+
+KEY_RULE = "Use A-Z, a-z, 0-9 and _, not starting with a digit."
+BOTH = "It is both changed and marked for deletion. Undo one."
+#: Fields of a row for a secret that is there, each with its key behind the dot.
+ROW_FIELDS = ("value.", "empty.", "shown.", "was.", "description.", "delete.")
+
+
+def read_edits(form: Form) -> Edits:
+    """What the rows of the editor ask for. Raises `ValidationFailed` with an issue for each field at fault.
+
+    A value left blank stays, be it in a row for a new secret whose key is there already; an empty one is
+    asked for by itself. A description counts where it is another than it was.
+    """
+    values = {key: unix_lines(text) for key, text in form.under("value.") if text}
+    described, removals = changed_descriptions(form), _marked(form, "delete.")
+    issues = []
+    for key in _marked(form, "empty."):
+        if key in values:
+            issues.append(Issue(f"empty.{key}", "A value was typed as well: take out one of the two."))
+        values[key] = ""
+    issues += [Issue(f"value.{key}", BOTH) for key in removals if key in values]
+    blank = set()
+    for row, key in _new_keys(form):
+        if not is_secret_key(key):
+            issues.append(Issue(f"new.{row}.key", KEY_RULE))
+        elif key in values:
+            issues.append(Issue(f"new.{row}.key", "Given twice."))
+        else:
+            values[key] = unix_lines(form[f"new.{row}.value"])
+            described |= _new_description(form, row, key)
+            blank |= set() if values[key] else {key}
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
+    body = {"mode": "merge", "set": values, "descriptions": described, "delete": removals}
+    read = validate(schemas.BatchBody(), body)
+    typed = {key: value for key, value in read["set"].items() if key not in blank}
+    return Edits(typed, read["descriptions"], read["delete"], blank)
+
+
+def rows_of(form: Form) -> list[str]:
+    """The names of the rows for new secrets that the editor's form has, in their order."""
+    typed = {name.partition(".")[0] for name, _ in form.under("new.")}
+    return sorted(typed, key=lambda name: (len(name), name))
+
+
+def check_rows(form: Form, limit: int) -> None:
+    """Raises `PayloadTooLarge` for more rows for new secrets than an environment holds."""
+    if len(rows_of(form)) > limit:
+        raise PayloadTooLarge(
+            f"An environment holds at most {limit} secrets.",
+            hint=f"Of the rows for new ones this page has kept the first {limit}.",
+        )
+
+
+def typed_keys(form: Form) -> set[str]:
+    """The keys for which something else was typed than there was."""
+    return {key for key, text in form.under("value.") if text} | changed_descriptions(form).keys()
+
+
+def changed_descriptions(form: Form) -> dict[str, str | None]:
+    """The descriptions that are others than they were, by key; None for a blank one.
+
+    Browsers take the line breaks out of what they show on one line.
+    """
+    return {
+        key: text.strip() or None
+        for key, text in form.under("description.")
+        if _on_one_line(text) != _on_one_line(form[f"was.{key}"])
+    }
+
+
+def carried_edits(form: Form) -> dict[str, str]:
+    """The editor's fields of the rows that change; the others are drawn as they are."""
+    edits = read_edits(form)
+    keys = {*edits.values, *edits.descriptions, *edits.removals}
+    return {
+        name: text
+        for name, text in form.values.items()
+        if (name.startswith("new.") and text)
+        or (name.startswith(ROW_FIELDS) and name.partition(".")[2] in keys)
+    }
+
+
+def give_up(form: Form) -> None:
+    """Takes out what is theirs by the choices of a conflict, fields `keep.KEY`, and the choices too."""
+    choices = dict(form.under("keep."))
+    for key, choice in choices.items():
+        del form.values[f"keep.{key}"]
+        if choice != "theirs":
+            continue
+        names = {f"{field}{key}" for field in ROW_FIELDS}
+        for row, new in _new_keys(form):
+            if new == key:
+                names |= {f"new.{row}.{part}" for part in ("key", "value", "description")}
+        for name in names:
+            form.values.pop(name, None)
+
+
+def mark_shown(call: Call, form: Form, key: str, value: str) -> None:
+    """Puts a value into its row, with a mark by which it is known later that it was not typed."""
+    form.values[f"value.{key}"] = value
+    form.values[f"shown.{key}"] = _mark(call, key, value)
+
+
+def drop_shown(call: Call, form: Form) -> None:
+    """Takes out the values that were only shown."""
+    for key, mark in list(form.under("shown.")):
+        if is_shown(call, form, key, mark):
+            del form.values[f"value.{key}"]
+        del form.values[f"shown.{key}"]
+
+
+def is_shown(call: Call, form: Form, key: str, mark: str) -> bool:
+    """Whether what stands in a row is the value that it was shown with."""
+    value = form.values.get(f"value.{key}")
+    expected = _mark(call, key, unix_lines(value or ""))
+    return value is not None and hmac.compare_digest(mark.encode(), expected.encode())
+
+
+def remove_picked(form: Form) -> None:
+    """Marks the keys that were picked for deletion."""
+    for key, mark in list(form.under("pick.")):
+        if mark:
+            form.values[f"delete.{key}"] = "1"
+
+
+def stage(form: Form, values: Mapping[str, str], known: Set[str], *, replaces: bool) -> None:
+    """Puts values into the rows of their keys, or into new ones; `replaces` has the other keys deleted."""
+    present = {key for _, key in _new_keys(form)}
+    for number, (key, value) in enumerate(values.items()):
+        if key in known:
+            form.values[f"value.{key}" if value else f"empty.{key}"] = value or "1"
+            form.values.pop(f"delete.{key}", None)
+        elif key not in present:
+            form.values[f"new.{FIRST_STAGED + number}.key"] = key
+            form.values[f"new.{FIRST_STAGED + number}.value"] = value
+    if replaces:
+        for key in known - values.keys():
+            form.values[f"delete.{key}"] = "1"
+            form.values.pop(f"value.{key}", None)
+    form.values["paste"] = ""
+    for row in rows_of(form):
+        if not any(form[f"new.{row}.{part}"] for part in ("key", "value", "description")):
+            for part in ("key", "value", "description"):
+                form.values.pop(f"new.{row}.{part}", None)
+
+
+#: Rows of pasted keys are numbered from here on, beyond those that were typed.
+FIRST_STAGED = 100_000
+
+
+def name_fields(form: Form) -> None:
+    """Says what people know the editor's fields by, so that problems can be told in their words."""
+    if form.error is None:
+        return
+    rows = rows_of(form)
+    new = {key: row for row, key in _new_keys(form)}
+    for issue in form.error.issues:
+        kind, _, rest = issue.path.partition(".")
+        if kind == "new":
+            row = rest.rpartition(".")[0]
+            form.label(issue.path, f"New secret, row {rows.index(row) + 1 if row in rows else row}")
+        elif kind == "content":
+            # Problems of a text name their lines, or their keys, themselves.
+            form.label(issue.path, rest, "content")
+        elif rest in new:
+            part = "description" if kind.startswith("description") else "value"
+            form.label(issue.path, rest, f"new.{new[rest]}.{part}")
+        elif kind in ("set", "value", "empty", "delete", "description", "descriptions"):
+            form.label(issue.path, rest, f"value.{rest}")
+
+
+def _mark(call: Call, key: str, value: str) -> str:
+    return hmac.new(call.ring.subkey(b"shown"), f"{key}={value}".encode(), sha256).hexdigest()
+
+
+def _new_keys(form: Form) -> list[tuple[str, str]]:
+    """The rows for new secrets that are not blank, by their number."""
+    rows = {name.partition(".")[0] for name, text in form.under("new.") if text.strip()}
+    return [(row, form[f"new.{row}.key"].strip()) for row in sorted(rows)]
+
+
+def _new_description(form: Form, row: str, key: str) -> dict[str, str | None]:
+    typed = form[f"new.{row}.description"].strip()
+    return {key: typed} if typed else {}
+
+
+def _marked(form: Form, prefix: str) -> list[str]:
+    return [key for key, mark in form.under(prefix) if mark]
+
+
+def _on_one_line(text: str) -> str:
+    return text.translate({ord("\r"): None, ord("\n"): None}).strip()

@@ -1,0 +1,133 @@
+"""The rows of the editor: the secrets of an environment as one of its forms shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from secretsvc.kernel.errors import UnknownKid
+from secretsvc.secrets.domain.editing import EditorState
+from secretsvc.secrets.rules.rows import SecretListItem
+from secretsvc.web.forms import Form
+from secretsvc.web.moments import DAY, Moment
+from secretsvc.web.parts import initials
+
+#: Up to so many rows each has its menu in the page; beyond, a button that draws it.
+WITH_MENUS = 100
+WEEK_MS = 7 * DAY
+CHANGED, UNDESCRIBED, UNREADABLE = "changed-this-week", "without-description", "unreadable"
+#: What a row shows, beside its own fields, for each field of the form.
+STAGED = ("value.", "empty.", "delete.", "pick.")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a form shows of its rows: which of them, which open menu, and which values were asked for.
+
+    `open` are keys whose value stands in its row, `beside` values that stand below what was typed there.
+    """
+
+    text: str = ""
+    segment: str = ""
+    menu: str = ""
+    copied: str = ""
+    open: frozenset[str] = frozenset()
+    beside: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(slots=True)
+class Row:
+    """A secret that is there; `typed` is what stands in its field."""
+
+    key: str
+    description: str | None
+    kid: str | None
+    error: str | None
+    version: int
+    when: Moment
+    author: str
+    initials: str
+    typed: str = field(repr=False)
+    is_open: bool
+    is_empty: bool
+    is_deleted: bool
+    is_picked: bool
+    is_hidden: bool
+    #: Whether it has its menu and all that may be said of it, or a button that draws them.
+    is_whole: bool
+
+    @property
+    def cause(self) -> str:
+        """Why it cannot be read."""
+        return "" if self.error is None else UNKNOWN if self.error == UnknownKid.code else DAMAGED
+
+
+UNKNOWN = "which is not loaded"
+DAMAGED = "It was damaged, or moved from another place"
+
+
+def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[Row]:
+    """Every secret: what cannot be read first; hidden, with what was typed, what is filtered out."""
+    few = len(state.items) <= WITH_MENUS
+    letters: dict[str, str] = {}
+    rows = []
+    for item in sorted(state.items, key=lambda item: item.readable):
+        author = state.authors.get(item.key)
+        subject = author.subject if author is not None else ""
+        if subject not in letters:
+            letters[subject] = initials(subject)
+        typed = form[f"value.{item.key}"]
+        staged = any(form[f"{name}{item.key}"] for name in STAGED)
+        row = Row(
+            key=item.key,
+            description=item.description,
+            kid=item.kid,
+            error=item.error,
+            version=item.version,
+            when=Moment(item.updated_at, now),
+            author=subject,
+            initials=letters[subject],
+            typed=typed,
+            is_open=item.key in shown.open,
+            is_empty=bool(form[f"empty.{item.key}"]),
+            is_deleted=bool(form[f"delete.{item.key}"]),
+            is_picked=bool(form[f"pick.{item.key}"]),
+            is_hidden=not is_shown(item, shown, now),
+            is_whole=few or staged or item.key == shown.menu,
+        )
+        rows.append(row)
+    return rows
+
+
+def is_shown(item: SecretListItem, shown: Shown, now: int) -> bool:
+    """Whether the filter and the segment leave a secret in."""
+    return is_in(item, shown.segment, now) and shown.text.lower() in item.key.lower()
+
+
+def is_in(item: SecretListItem, segment: str, now: int) -> bool:
+    """Whether a secret is in a segment; all are in that without a name."""
+    if segment == CHANGED:
+        return item.updated_at >= now - WEEK_MS
+    if segment == UNDESCRIBED:
+        return not item.description
+    return not item.readable if segment == UNREADABLE else True
+
+
+def segments(
+    items: Sequence[SecretListItem], now: int, path: str, present: str
+) -> list[tuple[str, str, int, bool, str]]:
+    """The segments with their counts, as the macro of segments takes them; empty ones are left out."""
+    names = {"": "All", CHANGED: "Changed this week", UNDESCRIBED: "Without description"}
+    names |= {UNREADABLE: "Unreadable"}
+    found = []
+    for name, label in names.items():
+        number = count_in(items, name, now)
+        if number or name in ("", present):
+            kind = "bad" if name == UNREADABLE else ""
+            found.append((label, f"{path}?show={name}" if name else path, number, name == present, kind))
+    return found
+
+
+def count_in(items: Iterable[SecretListItem], segment: str, now: int) -> int:
+    """How many secrets a segment has."""
+    return sum(is_in(item, segment, now) for item in items)

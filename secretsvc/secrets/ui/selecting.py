@@ -1,0 +1,31 @@
+"""Keys that were ticked: a form has a field `key.KEY` for each, a URL all of them in one parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlencode
+
+from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.web.forms import Form
+
+PREFIX = "key."
+SELECT_ONE = "Select at least one key."
+#: A URL that is longer would not pass every proxy.
+MAX_LENGTH = 4000
+
+
+def ticked(form: Form) -> list[str]:
+    """The keys that a form names, sorted."""
+    return sorted(key for key, mark in form.under(PREFIX) if mark and is_secret_key(key))
+
+
+def named_keys(text: str) -> set[str]:
+    """The keys that a URL's parameter names."""
+    return set(filter(is_secret_key, text.split(",")))
+
+
+def compare_path(base: str, keys: Iterable[str], **places: str | None) -> str:
+    """The page that compares, with keys ticked; of more than a URL holds, with none."""
+    text = ",".join(keys)
+    query = {**places, "keys": text if len(text) <= MAX_LENGTH else None}
+    return f"{base}/compare?{urlencode({name: value for name, value in query.items() if value}, safe=',')}"
