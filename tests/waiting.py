@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 #: Seconds that anything may take which is to happen at all.
 PATIENCE = 60.0
+#: What `_work` takes on the machine for which bounds of CPU time are written, in seconds.
+USUAL_WORK = 0.0055
 
 
 def eventually(true: Callable[[], object], seconds: float = PATIENCE) -> bool:
@@ -29,7 +31,7 @@ def least_seconds(
     clock: Callable[[], float] = time.monotonic,
     tries: int = 10,
 ) -> float:
-    """What it takes at best, in seconds of the clock: measured until a try is within the bound, or `tries` times.
+    """What it takes at best, by a clock of seconds: of the tries up to the first within the bound.
 
     Whatever else runs makes a try longer, and nothing makes it shorter.
     """
@@ -41,3 +43,13 @@ def least_seconds(
         if least < bound:
             break
     return least
+
+
+def slowness() -> float:
+    """How many times as long as on the usual machine work takes on this one now; 1 where it takes less."""
+    return max(1.0, least_seconds(_work, USUAL_WORK, time.thread_time) / USUAL_WORK)
+
+
+def _work() -> int:
+    found = {f"K{number}": number * number for number in range(20_000)}
+    return sum(found.values())
