@@ -15,13 +15,13 @@ PATIENCE = 60.0
 USUAL_WORK = 0.0055
 
 
-def eventually(true: Callable[[], object], seconds: float = PATIENCE) -> bool:
-    """Whether it becomes true, which is asked for so many seconds."""
+def eventually(true: Callable[[], object], seconds: float = PATIENCE, pause: float = 0.005) -> bool:
+    """Whether it becomes true, which is asked for so many seconds, with a pause after each time."""
     until = time.monotonic() + seconds
     while not true():
         if time.monotonic() > until:
             return bool(true())
-        time.sleep(0.005)
+        time.sleep(pause)
     return True
 
 

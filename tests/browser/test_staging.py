@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from chromium import Visitor
 from playwright.sync_api import Dialog, Page, expect
 from vault import CANONICAL as PROD
 from vault import Vault
+from waiting import PATIENCE
 
 
 def stage(page: Page) -> None:
@@ -22,15 +24,20 @@ def stage(page: Page) -> None:
 
 def leave(page: Page) -> list[str]:
     """The questions that are asked on the way to another page; each is answered by staying."""
-    asked = []
+    asked, left = [], []
 
     def stay(dialog: Dialog) -> None:
         asked.append(dialog.type)
         dialog.dismiss()
 
     page.on("dialog", stay)
+    page.on("framenavigated", lambda _: left.append(True))
     page.get_by_role("link", name="Projects").first.click(no_wait_after=True)
-    page.wait_for_timeout(500)
+    until = time.monotonic() + PATIENCE
+    while not (asked or left) and time.monotonic() < until:
+        page.wait_for_timeout(50)
+    # For a second question.
+    page.wait_for_timeout(200)
     return asked
 
 
