@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from server import exchange, served
 from service import API, HEADER
-from waiting import least_seconds
+from waiting import PATIENCE, least_seconds
 
 import secretsvc
 
@@ -261,7 +261,7 @@ def test_two_hundred_half_requests_keep_nobody_waiting(port):
     idle = []
     try:
         for number in range(200):
-            idle.append(socket.create_connection(("127.0.0.1", port), timeout=10))
+            idle.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
             idle[-1].sendall(HALVES[number % len(HALVES)])
         healthy = f"GET {API}/health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode()
         raw: list[bytes] = []

@@ -13,7 +13,7 @@ from server import served
 from service import ADMIN, API, HEADER, Client
 from statements import recorded, transactions
 from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, records, tamper
-from waiting import least_seconds
+from waiting import PATIENCE, least_seconds
 from world import make_world
 
 from secretsvc.db.engine import write_transaction
@@ -265,7 +265,7 @@ def test_other_reads_do_not_evaluate_the_header(vault):
 
 def test_over_the_wire_a_304_ends_where_the_next_answer_begins(vault, service):
     with served(service.app) as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         statuses = []
         for path in PATHS:
             for tags in ('"3"', '"2"'):

@@ -34,7 +34,7 @@ def address() -> Iterator[tuple[str, int]]:
 @pytest.fixture
 def send(address: tuple[str, int]) -> Send:
     def send(raw: bytes) -> tuple[int, dict[str, str], bytes]:
-        with socket.create_connection(address, timeout=10) as connection:
+        with socket.create_connection(address, timeout=PATIENCE) as connection:
             connection.sendall(raw)
             answer = b""
             # The server may close before it has read all: what it said until then is the answer.
