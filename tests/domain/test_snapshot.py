@@ -41,7 +41,11 @@ def reference(world: dict[str, Any], number: int, scope: str) -> int:
     return max((RANK[role] for at, role in held_by(world, number) if at in covering), default=0)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(world=worlds)
 def test_the_snapshot_says_what_plain_python_says_in_one_statement(engine, world):
     with engine.connect() as connection, connection.begin() as transaction:

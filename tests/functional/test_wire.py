@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from server import served
+from waiting import PATIENCE
 
 from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS, new_request_id, request_id
 
