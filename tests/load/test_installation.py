@@ -27,7 +27,7 @@ from secretsvc.db.schema import REVISION
 
 OLD = f"{int(REVISION) - 2:04}"
 NEXT = "0.1.1"
-SECONDS = 300
+SECONDS = 900
 SECRET = "/projects/shop/environments/prod/secrets"
 
 
