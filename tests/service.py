@@ -164,7 +164,8 @@ class Service:
         }
         # Other settings of a test's own may count, or fail, or name a package of its own.
         own = {name for name, value in values.items() if value != usual.get(name)}
-        self.is_usual = not own and not _VARIABLES & os.environ.keys()
+        # As to what `arrange` leaves in the database.
+        self.is_usual = own <= _HARMLESS - {"BOOTSTRAP_ADMINS"} and not _VARIABLES & os.environ.keys()
         harmless = _HARMLESS | _KEYS if _are_keys(values) else _HARMLESS
         self.is_lent = lent and own <= harmless and not _VARIABLES & os.environ.keys()
         self.app = applications.lend(self.settings) if self.is_lent else secretsvc.main({}, **self.settings)

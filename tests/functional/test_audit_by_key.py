@@ -19,9 +19,8 @@ QUERY = "/audit?project=shop&environment=prod&key=A"
 
 
 @pytest.fixture
-def places(service):
+def places(service, admin):
     """The vaults of prod and of dev, in which things happened to A and to others."""
-    admin = arrange(service, "shop", "prod", "dev")
     prod, dev = Vault(admin), Vault(admin, "/projects/shop/environments/dev")
     prod.batch(set={"A": "1", "B": "1"}, descriptions={"A": "ay"})
     prod.set(B="2")
