@@ -65,7 +65,8 @@ def test_whoever_gets_no_connection_in_time_is_refused_and_served_when_there_is_
     with all_taken(service):
         began = time.monotonic()
         refused(admin.get("/whoami", 503))
-        assert 0.9 < time.monotonic() - began < 4
+        # Less than the ten seconds that it has by default, on a machine that pauses.
+        assert 0.9 < time.monotonic() - began < 8
     admin.get("/whoami")
 
 
