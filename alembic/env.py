@@ -30,7 +30,9 @@ def run(registry):
     """Applies the migrations in one transaction, so that a failed one leaves nothing behind."""
     models, script = registry.models, context.script
     add_branches(script, models.branches)
-    engine = make_engine(config.attributes.get("url") or registry.service_settings.database_url)
+    url = config.attributes.get("url") or registry.service_settings.database_url
+    # To build an index takes as long as it takes.
+    engine = make_engine(url, patience=None)
     with ExitStack() as stack:
         stack.callback(engine.dispose)
         # Before Alembic looks at where the schema is: what another is doing to it must be over.
