@@ -39,11 +39,6 @@ def run(registry):
         stack.enter_context(migrating_alone(engine))
         connection = stack.enter_context(engine.connect())
         writer = for_mode(connection, Mode.WRITE)
-        if writer.dialect.name == "postgresql":
-            # The limits of requests are not those of building an index.
-            writer.exec_driver_sql("SET statement_timeout = 0")
-            writer.exec_driver_sql("SET lock_timeout = '60s'")
-            writer.commit()
         # Alembic would give each migration on SQLite a transaction of its own, which waits for the turn of
         # the one before it; begun as ours are, one undoes a schema there as well as on PostgreSQL.
         context.configure(
@@ -56,6 +51,11 @@ def run(registry):
             transactional_ddl=True,
         )
         with context.begin_transaction():
+            if writer.dialect.name == "postgresql":
+                # The limits of requests are not those of building an index. Of this transaction alone: behind
+                # a pooler, whoever comes after it would have them, too.
+                writer.exec_driver_sql("SET LOCAL statement_timeout = 0")
+                writer.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
             context.run_migrations()
 
 

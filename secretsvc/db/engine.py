@@ -21,6 +21,7 @@ from sqlalchemy.engine import make_url
 
 from secretsvc.db.failures import WriteLockTimeout, end_what_stays_ill
 from secretsvc.db.files import LOCK, file_of, make_private, open_private
+from secretsvc.db.limits import introduce
 from secretsvc.db.silence import ANSWER_SECONDS, Silence
 from secretsvc.kernel.stopwatch import statement_begins, statement_ends, waiting
 
@@ -36,7 +37,6 @@ SQLITE_PRAGMAS = (
 #: What libpq is told where the URL says nothing of it. A peer that is gone without a word is noticed within
 #: 10 seconds: by what it does not acknowledge (in milliseconds), or does not answer when it is idle.
 POSTGRESQL_OPTIONS = {
-    "options": "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
     "tcp_user_timeout": 10_000,
     "keepalives_idle": 4,
     "keepalives_interval": 2,
@@ -93,8 +93,8 @@ def make_engine(
     """An engine for an SQLAlchemy URL of either database.
 
     It has `pool_size` connections at most; to make one, or to wait for one, takes at most `timeout` seconds,
-    and an answer of PostgreSQL at most `patience`. What the URL says to the driver holds. Raises
-    `sqlalchemy.exc.ArgumentError`.
+    and an answer of PostgreSQL at most `patience`; without it nothing else is limited either. What the URL
+    says to the driver holds. Raises `sqlalchemy.exc.ArgumentError`.
     """
     parts = make_url(url)
     sqlite = parts.get_backend_name() == "sqlite"
@@ -117,6 +117,8 @@ def make_engine(
         _keep_sqlite_in_order(engine, WriteLock(path))
     else:
         _notice_silence(engine, patience)
+        with_limits = patience is not None and "options" not in parts.query
+        event.listen(engine, "connect", lambda made, _: introduce(made, with_limits=with_limits))
     _listen(engine)
     return engine
 

@@ -152,3 +152,10 @@ def test_whoever_has_all_time_of_the_world_waits(relay):
     with read_once(engine) as connection:
         assert connection.connection.dbapi_connection.patience is None
     engine.dispose()
+
+
+def test_statements_are_prepared_where_no_pooler_stands_in_between(relay):
+    engine = make_engine(relay.url)
+    with read_once(engine) as connection:
+        assert connection.connection.dbapi_connection.prepare_threshold is not None
+    engine.dispose()
