@@ -13,6 +13,7 @@ from pyramid.response import Response
 
 from secretsvc.kernel.errors import (
     BadRequest,
+    IdentityProviderUnavailable,
     Internal,
     NotFound,
     RateLimited,
@@ -56,7 +57,7 @@ def _answer(
     make: Callable[[SecretsvcError, ServiceRequest], Response], error: SecretsvcError, request: ServiceRequest
 ) -> Response:
     response = make(error, request)
-    if isinstance(error, (RateLimited, Unavailable)):
+    if isinstance(error, (RateLimited, Unavailable, IdentityProviderUnavailable)):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
 
