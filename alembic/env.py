@@ -12,7 +12,8 @@ from alembic import context
 from secretsvc.db.alone import migrating_alone
 from secretsvc.db.base import Base
 from secretsvc.db.engine import Mode, for_mode, make_engine
-from secretsvc.db.migrations import add_branches
+from secretsvc.db.migrations import add_branches, record_release
+from secretsvc.db.schema import schema_release
 
 config = context.config
 
@@ -45,7 +46,7 @@ def run(registry):
             connection=writer,
             target_metadata=Base.metadata,
             include_object=lambda table, name, kind, reflected, _: (
-                kind != "table" or reflected or name in models.names
+                kind != "table" or name in models.names or (reflected and name != schema_release.name)
             ),
             compare_type=True,
             transactional_ddl=True,
@@ -57,6 +58,7 @@ def run(registry):
                 writer.exec_driver_sql("SET LOCAL statement_timeout = 0")
                 writer.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
             context.run_migrations()
+            record_release(writer, script, context.get_context().get_current_heads())
 
 
 if config.config_file_name and not config.attributes.get("url"):

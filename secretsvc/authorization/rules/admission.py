@@ -23,11 +23,12 @@ from secretsvc.authorization.rules.snapshot import (
 )
 from secretsvc.db.engine import Mode, write_transaction
 from secretsvc.db.failures import WriteLockTimeout, answer_to
+from secretsvc.db.schema import serves
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, HeldGrant, Role, ScopeType
-from secretsvc.kernel.errors import Internal, NoAdminsConfigured, Unauthenticated
+from secretsvc.kernel.errors import Internal, NoAdminsConfigured, ServerMisconfigured, Unauthenticated
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.throttle import Throttle
@@ -73,9 +74,13 @@ class Admission:
         """Steps 2 and 3 of each request; `now` in epoch milliseconds.
 
         `judge_bearer` is asked whom a service token is of, before anything is written. A principal that is
-        known and was seen recently costs one statement. Raises `NoAdminsConfigured`.
+        known and was seen recently costs one statement. Raises `NoAdminsConfigured`, or `ServerMisconfigured`
+        over a schema for other releases.
         """
         standing = self._standing(proven, now)
+        if not serves(standing.schema):
+            self.settings.complain("the schema of the database is not one that this release may serve")
+            raise ServerMisconfigured()
         token = proven if isinstance(proven, ServiceToken) else None
         principal = proven if isinstance(proven, Principal) else judge_bearer(standing.principal)
         is_bootstrap = is_bootstrap_admin(self.settings, principal)
