@@ -74,6 +74,7 @@ class PostgresqlServer:
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """SIGINT hangs up on everybody, SIGQUIT leaves the rest to the recovery at the next start."""
         if self._server is not None:
+            # Also of one that has ended by itself.
             self._server.send_signal(how)
             self._server.wait(SECONDS)
             self._server = None
@@ -84,6 +85,9 @@ class PostgresqlServer:
         if self._server is not None:
             self._server.wait(SECONDS)
             self._server = None
+
+    def is_running(self) -> bool:
+        return self._server is not None and self._server.poll() is None
 
     def freeze(self) -> None:
         """Its processes do nothing any more, while the kernel goes on acknowledging what is sent to them."""
@@ -163,11 +167,12 @@ class PostgresqlServer:
 
 
 @contextmanager
-def own_server(**settings: str) -> Iterator[PostgresqlServer]:
-    """A running server; its folder, and what was put beside its own, is removed afterwards."""
+def own_server(place: Path | None = None, **settings: str) -> Iterator[PostgresqlServer]:
+    """A running server; its folder, in `place`, and what was put beside its own, is removed afterwards."""
     # The folders of pytest are closed to the server's user.
-    place = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
-    folder = Path(tempfile.mkdtemp(prefix="secretsvc-faults-", dir=place if place.is_dir() else None))
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
+    where = place or (memory if memory.is_dir() else None)
+    folder = Path(tempfile.mkdtemp(prefix="secretsvc-faults-", dir=where))
     folder.chmod(0o755)
     server = PostgresqlServer(folder / "primary").create(**settings)
     try:

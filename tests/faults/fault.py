@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from urllib.request import urlopen
 
 from databases import SqliteDatabases
 from history import OK, UNKNOWN, History, violations
+from jwks_server import KeyServer
 from load.workload import Workload, arrange
 from postgresql_server import PostgresqlServer, own_server
 from processes import Deployment, free_port
@@ -43,10 +45,26 @@ class Scene:
     stack: ExitStack
     server: PostgresqlServer | None = None
     relay: Relay | None = None
+    standby: PostgresqlServer | None = None
+    #: The small file system of a fault that fills one.
+    place: Path = Path()
+    #: What `prepare` has started.
+    pids: list[int] = field(default_factory=list)
     began: float = 0.0
     ended: float = 0.0
     #: What is wrong beside the history.
     problems: list[str] = field(default_factory=list)
+    _source: KeyServer | None = None
+
+    @property
+    def source(self) -> KeyServer:
+        """Where the issuer's keys are, if `prepare` has put it there."""
+        assert self._source is not None
+        return self._source
+
+    @source.setter
+    def source(self, source: KeyServer) -> None:
+        self._source = source
 
     @property
     def postgresql(self) -> PostgresqlServer:
@@ -105,6 +123,12 @@ class Fault:
     #: What more the workload and its deployment need; called before the processes start.
     prepare: Callable[[Scene], None] | None = None
     ini: str = ""
+    #: The size of a file system of its own for the database; 0 for the machine's.
+    bytes: int = 0
+    #: Whether every write must have been answered in the end.
+    all_answered: bool = False
+    #: Why this machine cannot inject it; empty where it can.
+    needs: Callable[[], str] = lambda: ""
 
 
 @dataclass
@@ -156,11 +180,12 @@ def run(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float | None
 
 def _scene(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float, stack: ExitStack) -> Scene:
     server, relay = None, None
+    place = stack.enter_context(_file_system(directory / "small", fault.bytes)) if fault.bytes else None
     if fault.engine == "postgresql":
-        server = stack.enter_context(own_server())
+        server = stack.enter_context(own_server(place))
         url = server.create_database()
     else:
-        url = SqliteDatabases(directory).create()
+        url = SqliteDatabases(place or directory).create()
     reached = url
     if fault.is_relayed:
         relay = stack.enter_context(relayed(url))
@@ -169,7 +194,7 @@ def _scene(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float, st
     deployment = Deployment(directory, reached, issuer, **{**watched, **fault.settings})
     stack.enter_context(deployment)
     load = Workload(deployment, PAUSE, WRITERS, READERS)
-    scene = Scene(deployment, load, seconds, stack, server, relay)
+    scene = Scene(deployment, load, seconds, stack, server, relay, place=place or directory)
     if fault.prepare is not None:
         fault.prepare(scene)
     deployment.start(1, ini=fault.ini)
@@ -192,12 +217,26 @@ def _judged(fault: Fault, scene: Scene) -> Outcome:
         problems.append(f"answers {sorted({*statuses} - fault.statuses)}")
     if fault.met and not fault.met & {*statuses}:
         problems.append("nobody met it")
+    if fault.all_answered and any(one.outcome == UNKNOWN for one in history.writes):
+        problems.append("a write was never answered")
     if slowest > fault.slowest:
         problems.append(f"a request took {slowest:.1f} s")
     if recovery > fault.recovery:
         problems.append(f"normal only after {recovery:.1f} s")
     acknowledged = sum(one.outcome == OK for one in history.writes)
     return Outcome(fault, statuses, slowest, recovery, acknowledged, len(lost), _landed(history), problems)
+
+
+@contextmanager
+def _file_system(place: Path, size: int) -> Iterator[Path]:
+    """A small one in memory, which takes root."""
+    place.mkdir()
+    options = f"size={size},mode=755"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "secretsvc-faults", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def _landed(history: History) -> int:
