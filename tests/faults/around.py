@@ -27,7 +27,7 @@ KILLS = 6
 
 
 def _two(scene: Scene) -> None:
-    scene.deployment.start(1)
+    scene.deployment.add({"OPERATIONS_LISTEN": f"127.0.0.1:{free_port()}"})
 
 
 def _killed(scene: Scene) -> None:

@@ -165,8 +165,13 @@ HEAD = """\
 | --- | --- | --- | --- | --- | --- | --- |"""
 
 
-def run(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float | None = None) -> Outcome:
-    """Injects it under load. `seconds` instead of its own."""
+def run(
+    fault: Fault, issuer: TestIssuer, directory: Path, seconds: float | None = None, slack: float = 1.0
+) -> Outcome:
+    """Injects it under load, for `seconds` instead of its own.
+
+    `slack` widens the bound of the way back, for a machine that has other things to do.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         scene = _scene(fault, issuer, directory, seconds or fault.seconds, stack)
@@ -175,7 +180,7 @@ def run(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float | None
             time.sleep(BEFORE)
             fault.inject(scene)
             time.sleep(AFTER)
-        return _judged(fault, scene)
+        return _judged(fault, scene, slack)
 
 
 def _scene(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float, stack: ExitStack) -> Scene:
@@ -201,7 +206,7 @@ def _scene(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float, st
     return scene
 
 
-def _judged(fault: Fault, scene: Scene) -> Outcome:
+def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
     history = scene.load.history()
     wrong = violations(history)
     answers = scene.load.answers
@@ -221,7 +226,7 @@ def _judged(fault: Fault, scene: Scene) -> Outcome:
         problems.append("a write was never answered")
     if slowest > fault.slowest:
         problems.append(f"a request took {slowest:.1f} s")
-    if recovery > fault.recovery:
+    if recovery > fault.recovery * slack:
         problems.append(f"normal only after {recovery:.1f} s")
     acknowledged = sum(one.outcome == OK for one in history.writes)
     return Outcome(fault, statuses, slowest, recovery, acknowledged, len(lost), _landed(history), problems)

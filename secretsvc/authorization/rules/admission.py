@@ -78,9 +78,7 @@ class Admission:
         over a schema for other releases.
         """
         standing = self._standing(proven, now)
-        if not serves(standing.schema):
-            self.settings.complain("the schema of the database is not one that this release may serve")
-            raise ServerMisconfigured()
+        self._check_schema(standing)
         token = proven if isinstance(proven, ServiceToken) else None
         principal = proven if isinstance(proven, Principal) else judge_bearer(standing.principal)
         is_bootstrap = is_bootstrap_admin(self.settings, principal)
@@ -107,6 +105,11 @@ class Admission:
         grants = (*standing.grants, ADMIN_EVERYWHERE) if is_bootstrap else standing.grants
         actor = Actor(known.id, principal.kind.value, principal.subject)
         return actor, GrantSnapshot(grants, known.disabled)
+
+    def _check_schema(self, standing: Standing) -> None:
+        if not serves(standing.schema):
+            self.settings.complain("the schema of the database is not one that this release may serve")
+            raise ServerMisconfigured()
 
     def _standing(self, proven: Principal | ServiceToken, now: int) -> Standing:
         try:
