@@ -117,7 +117,7 @@ def test_what_the_url_says_to_the_driver_holds(service):
         assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "0"
     engine.dispose()
     with service.engine.connect() as connection:
-        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "15s"
+        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "10s"
 
 
 def test_a_connection_that_is_lost_before_commit_is_a_503_and_nothing_was_done(service, monkeypatch):

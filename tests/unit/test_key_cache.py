@@ -17,6 +17,7 @@ from tokens import TestIssuer
 from waiting import PATIENCE, eventually
 
 from secretsvc.authentication import jwks
+from secretsvc.kernel.errors import IdentityProviderUnavailable
 
 DAY = 86_400
 FAILING = answer(b"", 500)
@@ -139,14 +140,41 @@ def test_the_first_load_does_not_put_off_a_rotated_keys_first_use(
 
 
 def test_failed_attempts_count_for_the_cool_down(server: KeyServer, clock: Clock) -> None:
+    keys = cache(server.url, clock)
+    keys.find("rsa-1", "RS256")
     server.answer = FAILING
+    for _ in range(3):
+        assert outcome(keys, "unknown") == "IDENTITY_PROVIDER_UNAVAILABLE"
+        clock.advance(COOLDOWN / 3)
+    assert server.hits == 2
+    outcome(keys, "unknown")
+    assert server.hits == 3
+
+
+def test_before_the_first_success_there_is_a_pause_and_no_cool_down(server: KeyServer, clock: Clock) -> None:
+    good, server.answer = server.answer, FAILING
     keys = cache(server.url, clock)
     for _ in range(3):
         assert outcome(keys, "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
-        clock.advance(COOLDOWN / 3)
     assert server.hits == 1
-    outcome(keys, "rsa-1")
-    assert server.hits == 2
+    server.answer = good
+    clock.advance(jwks.FIRST_PAUSE)
+    assert outcome(keys, "rsa-1") == "found"
+
+
+@pytest.mark.parametrize(("warm", "seconds"), [(True, COOLDOWN), (False, 1)])
+def test_whoever_comes_too_early_is_told_when_to_come_again(
+    server: KeyServer, clock: Clock, warm: bool, seconds: int
+) -> None:
+    keys = cache(server.url, clock)
+    if warm:
+        keys.find("rsa-1", "RS256")
+    server.answer = FAILING
+    for passed in (0.0, 0.5, 0.3):
+        clock.advance(passed)
+        with pytest.raises(IdentityProviderUnavailable) as refused:
+            keys.find("unknown", "RS256")
+        assert refused.value.retry_after == seconds
 
 
 @pytest.mark.usefixtures("patient")
@@ -169,7 +197,8 @@ def test_a_storm_of_unknown_kids_causes_one_fetch_in_a_cool_down(
 
     with ThreadPoolExecutor(16) as pool:
         outcomes = Counter(pool.map(ask, range(1_000)))
-    assert server.hits - before <= 1 + (clock.now - began) / COOLDOWN
+    pause = COOLDOWN if warm or state == "up" else jwks.FIRST_PAUSE
+    assert server.hits - before <= 1 + (clock.now - began) / pause
     assert outcomes == {"UNAUTHENTICATED" if state == "up" else "IDENTITY_PROVIDER_UNAVAILABLE": 1_000}
     assert outcome(keys, "rsa-1") == ("found" if warm or state == "up" else "IDENTITY_PROVIDER_UNAVAILABLE")
 
