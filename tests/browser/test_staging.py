@@ -62,6 +62,7 @@ def leave(page: Page) -> list[str]:
         page.wait_for_timeout(50)
     # For a second question.
     page.wait_for_timeout(200)
+    page.remove_listener("dialog", stay)
     return asked
 
 
