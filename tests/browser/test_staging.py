@@ -278,7 +278,7 @@ def test_mine_and_theirs_stand_side_by_side_and_mine_can_be_applied(
     vault.set(API_KEY="theirs", MAIL_FROM="theirs")
     page.get_by_role("button", name="Apply 3 changes").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("changed Prod while you were typing")
-    expect(page.get_by_role("row", name="API_KEY both new value new value, v2 yours theirs")).to_be_visible()
+    expect(page.get_by_role("row", name="API_KEY both new value new value, v2")).to_be_visible()
     expect(page.get_by_role("row", name="MAIL_FROM – new value, v2 theirs, already written")).to_be_visible()
     page.get_by_role("button", name="Back to editing").click()
     expect(value_of(page)).to_have_value("another")

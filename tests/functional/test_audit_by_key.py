@@ -51,10 +51,9 @@ def places(service):
 
 
 def describe(service, key, text):
-    """By the editor, which changes a description alone."""
-    form = Browser(service).open(PROD).forms["edits"]
-    form[f"description.{key}"] = text
-    submit(form.submit(), "edit-apply")
+    """By the page of the secret, which changes a description alone."""
+    page = Browser(service).open(f"{PROD}/secrets/{key}?describe")
+    submit(page, f"{key}/describe", description=text)
 
 
 def concerns(record, environment_id, key):

@@ -209,9 +209,8 @@ def test_the_tag_speaks_of_keys_values_and_descriptions(vault, path):
 
 @both_reads
 def test_what_changes_only_descriptions_raises_the_revision(vault, service, path):
-    form = Browser(service).open(vault.base).forms["edits"]
-    form["description.A"] = "alone"
-    submit(form.submit(), "/edit-apply")
+    page = Browser(service).open(f"{vault.base}/secrets/A?describe")
+    submit(page, "A/describe", description="alone")
     assert ask(vault, path, '"3"', 200).headers["ETag"] == '"4"'
     assert vault.listed()["A"] | {"version": 3, "description": "alone"} == vault.listed()["A"]
 
