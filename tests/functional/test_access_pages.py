@@ -55,7 +55,9 @@ def test_the_table_has_a_role_for_each_environment_and_what_it_comes_through(bro
         "team": ["reader", "reader", "directly", "never"],
         "robot": ["no role", "reader", "directly", "never"],
     }
-    found = table(browser.open(PROD))
+    page = browser.open(PROD)
+    browser.open(page.html.select_one(".acts a")["href"])
+    found = table(page)
     assert found[ADA] == ["writer", "directly", "in 6 days"]
     assert "robot" not in found
 
