@@ -24,7 +24,8 @@ SIZES = ({"width": 1440, "height": 900}, {"width": 390, "height": 844}, NARROW)
 TAB_STOPS = """() => [...document.querySelectorAll("*")]
     .map((one, place) => [one, place])
     .filter(([one]) => one.matches(`a[href], button:enabled, input:enabled:not([type=hidden]), select:enabled,
-        textarea:enabled, summary`) && one.checkVisibility({visibilityProperty: true}))
+        textarea:enabled, summary`) && one.checkVisibility({visibilityProperty: true})
+        && !one.closest("[inert]") && one.tabIndex >= 0)
     .map(([one, place]) => [place, one.outerHTML.slice(0, 80)])"""
 FOCUSED = """() => {
     const one = document.activeElement;

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from chromium import Visitor
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from vault import CANONICAL as PROD
 from vault import Vault
+from waiting import PATIENCE
 
 SECRET = f"{PROD}/secrets/API_KEY"
 
@@ -46,16 +48,20 @@ def review(page: Page) -> None:
 
 def leave(page: Page) -> list[str]:
     """The questions that are asked on the way to another page; each is answered by staying."""
-    asked = []
+    asked, left = [], []
 
     def stay(dialog: Dialog) -> None:
         asked.append(dialog.type)
         dialog.dismiss()
 
     page.on("dialog", stay)
+    page.on("framenavigated", lambda _: left.append(True))
     page.get_by_role("link", name="Projects").first.click(no_wait_after=True)
-    page.wait_for_timeout(500)
-    page.remove_listener("dialog", stay)
+    until = time.monotonic() + PATIENCE
+    while not (asked or left) and time.monotonic() < until:
+        page.wait_for_timeout(50)
+    # For a second question.
+    page.wait_for_timeout(200)
     return asked
 
 
