@@ -13,6 +13,7 @@ function showText() {
 
 function mask() {
   content.hidden = true;
+  document.getElementById("announcer").textContent = "The values are masked again.";
   const button = document.createElement("button");
   button.type = "button";
   button.className = "btn s";
