@@ -18,10 +18,10 @@ import pytest
 from databases import SqliteDatabases
 from load.dawdler import BEGUN, HEADER
 from load.workload import Broken
-from processes import Deployment, ServiceProcess
+from processes import START_SECONDS, Deployment, ServiceProcess
 from service import API
 from tokens import TestIssuer
-from waiting import PATIENCE, eventually
+from waiting import eventually
 
 DAWDLER = "pyramid.includes = load.dawdler"
 # Less than any time that a test gives to a stop which need not wait.
@@ -163,7 +163,8 @@ def test_a_malformed_time_for_the_stop_keeps_the_process_from_starting(make_proc
 
 
 def http_over(connection: socket.socket) -> bytes:
-    connection.settimeout(SOON)
+    # Whoever waits already waits for the start too.
+    connection.settimeout(START_SECONDS)
     connection.sendall(f"GET {API}/health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
     found = b""
     while piece := connection.recv(65536):
@@ -186,7 +187,7 @@ def test_it_listens_on_a_unix_socket_and_tells_the_service_manager(unstarted, tm
     path, notified = tmp_path / "s", tmp_path / "n"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(notified))
-        manager.settimeout(PATIENCE)
+        manager.settimeout(START_SECONDS)
         unstarted.settings["NOTIFY_SOCKET"] = str(notified)
         process = started(unstarted, f"unix:{path}")
         try:
@@ -218,7 +219,6 @@ def test_it_takes_over_a_socket_on_which_clients_wait_already(unstarted, tmp_pat
         script = f'exec 3<&{number}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
         process = started(unstarted, "127.0.0.1:1", "bash", "-c", script, "bash", pass_fds=[number])
         try:
-            client.settimeout(PATIENCE)
             assert b'"status":"ok"' in http_over(client)
             process.terminate()
             assert process.wait(SOON) == 0
