@@ -11,6 +11,7 @@ from chameleon import PageTemplate
 
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 TEMPLATES = sorted(PACKAGE.glob("*/templates/*.pt"))
+COLUMNS = 110
 FORBIDDEN = {
     "structure": r"structure:",
     "inline script": r"<script(?![^>]*\ssrc=)[^>]*>",
@@ -53,6 +54,13 @@ def test_a_template_compiles_and_holds_nothing_forbidden(path):
 )
 def test_the_law_of_templates_bites(source):
     assert offences(source)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: f"{path.parts[-3]}/{path.name}")
+def test_a_template_is_indented_and_not_wider_than_the_code(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > COLUMNS or "\t" in line] == []
+    assert any(line.startswith("  ") for line in lines)
 
 
 def test_every_symbol_that_a_page_shows_is_in_the_sprite():
