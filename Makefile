@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 # What the shell of whoever runs this has set for another deployment must not reach the development one.
 OURS := DATABASE_URL MASTER_KEY_OLD BOOTSTRAP_ADMINS ACCESS_ISSUER ACCESS_AUDIENCE ACCESS_JWKS_URL \
-	ACCESS_ALGORITHMS ACCESS_LEEWAY ACCESS_JWKS_COOLDOWN ACCESS_HEADER ACCESS_COOKIE EDGE_CACHE_HEADER \
+	ACCESS_ALGORITHMS ACCESS_LEEWAY ACCESS_JWKS_COOLDOWN ACCESS_JWKS_CACHE ACCESS_HEADER ACCESS_COOKIE EDGE_CACHE_HEADER \
 	SERVICE_TOKENS WORKLOAD_ISSUERS PUBLIC_ORIGIN SECRET_MAX_BYTES ENV_MAX_SECRETS PLAINTEXT_MAX_BYTES BODY_MAX_BYTES RATE_LIMIT \
 	RATE_LIMIT_STORAGE DENIAL_LIMIT LAST_SEEN_RESOLUTION TRUSTED_PROXIES OPERATIONS_LISTEN DRAIN_SECONDS \
 	DATABASE_POOL_SIZE DATABASE_TIMEOUT
@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo client test test-all test-plain fuzz bench bench-compare screenshots check format pins dist clean
+.PHONY: help run demo client test test-all test-plain fuzz faults bench bench-compare screenshots check format pins dist clean
 
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -64,6 +64,10 @@ FUZZ_EXAMPLES ?= 60
 
 fuzz: $(VENV)/dev.done ## ask the API whatever its description allows, and more
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -s tests/fuzz
+
+# Some 20 minutes. FAULTS="frozen failover" runs those rows whose names hold one of the words.
+faults: $(VENV)/dev.done ## break what the service stands on, one after the other, and judge what clients saw
+	PYTHONPATH=tests $(BIN)/python -W ignore -m faults $(FAULTS)
 
 # Each benchmark that compares with a floor or a goal puts its table there, for `make bench-compare`.
 RESULTS ?= bench.json

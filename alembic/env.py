@@ -12,7 +12,8 @@ from alembic import context
 from secretsvc.db.alone import migrating_alone
 from secretsvc.db.base import Base
 from secretsvc.db.engine import Mode, for_mode, make_engine
-from secretsvc.db.migrations import add_branches
+from secretsvc.db.migrations import add_branches, record_release
+from secretsvc.db.schema import schema_release
 
 config = context.config
 
@@ -30,31 +31,34 @@ def run(registry):
     """Applies the migrations in one transaction, so that a failed one leaves nothing behind."""
     models, script = registry.models, context.script
     add_branches(script, models.branches)
-    engine = make_engine(config.attributes.get("url") or registry.service_settings.database_url)
+    url = config.attributes.get("url") or registry.service_settings.database_url
+    # To build an index takes as long as it takes.
+    engine = make_engine(url, patience=None)
     with ExitStack() as stack:
         stack.callback(engine.dispose)
         # Before Alembic looks at where the schema is: what another is doing to it must be over.
         stack.enter_context(migrating_alone(engine))
         connection = stack.enter_context(engine.connect())
         writer = for_mode(connection, Mode.WRITE)
-        if writer.dialect.name == "postgresql":
-            # The limits of requests are not those of building an index.
-            writer.exec_driver_sql("SET statement_timeout = 0")
-            writer.exec_driver_sql("SET lock_timeout = '60s'")
-            writer.commit()
         # Alembic would give each migration on SQLite a transaction of its own, which waits for the turn of
         # the one before it; begun as ours are, one undoes a schema there as well as on PostgreSQL.
         context.configure(
             connection=writer,
             target_metadata=Base.metadata,
             include_object=lambda table, name, kind, reflected, _: (
-                kind != "table" or reflected or name in models.names
+                kind != "table" or name in models.names or (reflected and name != schema_release.name)
             ),
             compare_type=True,
             transactional_ddl=True,
         )
         with context.begin_transaction():
+            if writer.dialect.name == "postgresql":
+                # The limits of requests are not those of building an index. Of this transaction alone: behind
+                # a pooler, whoever comes after it would have them, too.
+                writer.exec_driver_sql("SET LOCAL statement_timeout = 0")
+                writer.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
             context.run_migrations()
+            record_release(writer, script, context.get_context().get_current_heads())
 
 
 if config.config_file_name and not config.attributes.get("url"):

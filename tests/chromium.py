@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 from programs import need
 from service import ADMIN, Service
+from waiting import PATIENCE
 
 COOKIE = "Proxy_Authorization"
+# What a busy machine may take to show something, in milliseconds.
+expect.set_options(timeout=1000 * PATIENCE)
 #: Told to the console, where all else that goes wrong is told too.
 TELL_VIOLATIONS = """document.addEventListener("securitypolicyviolation", (event) =>
     console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI}`))"""
@@ -25,7 +28,9 @@ def chromium() -> Iterator[Browser]:
     # Chromium refuses its own sandbox to root.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=arguments)
+        browser = playwright.chromium.launch(
+            executable_path=executable, args=arguments, timeout=3000 * PATIENCE
+        )
         try:
             yield browser
         finally:
@@ -50,7 +55,7 @@ class Visitor:
         `options` are the context's.
         """
         context = self.browser.new_context(base_url=self.origin, **options)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(1000 * PATIENCE)
         context.add_cookies(self.cookies)
         context.add_init_script(TELL_VIOLATIONS)
         context.on("console", self._console)

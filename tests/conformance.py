@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 from webtest import TestResponse
 
 from secretsvc.meta.glossary import GLOSSARY

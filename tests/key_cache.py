@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
+
+from waiting import PATIENCE
 
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.errors import IdentityProviderUnavailable, ServerMisconfigured, Unauthenticated
@@ -27,7 +27,9 @@ class Clock:
 
 
 def cache(url: str, clock: Clock, **options: Any) -> KeyCache:
-    return KeyCache(url, ALGORITHMS, options.pop("cooldown", COOLDOWN), clock=clock, **options)
+    """With the patience of a busy machine; `deadline` is for tests of the deadline."""
+    usual = {"deadline": PATIENCE, "cooldown": COOLDOWN, "clock": clock}
+    return KeyCache(url, ALGORITHMS, **{**usual, **options})
 
 
 def outcome(keys: KeyCache, kid: str, alg: str = "RS256") -> str:
@@ -36,10 +38,3 @@ def outcome(keys: KeyCache, kid: str, alg: str = "RS256") -> str:
     except (Unauthenticated, IdentityProviderUnavailable, ServerMisconfigured) as error:
         return error.code
     return "found"
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 3
-    while not holds() and time.monotonic() < until:
-        time.sleep(0.005)
-    return holds()

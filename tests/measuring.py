@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
@@ -222,16 +227,26 @@ def tokens(page: Page) -> dict[str, str]:
     return found
 
 
+@contextmanager
+def site(folder: str) -> Iterator[str]:
+    """The address of the files of a folder: a page that is a file itself loads no font."""
+    serve = partial(SimpleHTTPRequestHandler, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 def main() -> None:
     """Measures the prototype."""
-    folder, measured = Path(sys.argv[1]), dict[str, Any]()
-    with sync_playwright() as playwright:
+    measured: dict[str, Any] = {}
+    with sync_playwright() as playwright, site(sys.argv[1]) as address:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         for scheme in SCHEMES:
             for width, height in SIZES.items():
                 page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
                 for name in PAGES:
-                    page.goto((folder / f"{name}.html").as_uri())
+                    page.goto(f"{address}/{name}.html", wait_until="networkidle")
                     page.evaluate("document.fonts.ready")
                     measured.setdefault("tokens", {})[f"{width} {scheme}"] = tokens(page)
                     if scheme == "light":

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from secretsvc.server.factory import Server, server_of
+from waiting import PATIENCE
 
-SECONDS = 10.0
+from secretsvc.server.factory import Server, server_of
 
 
 @contextmanager
@@ -29,12 +29,12 @@ def running(server: Server) -> Iterator[Server]:
         yield server
     finally:
         server.stop(drain=0)
-        thread.join(SECONDS)
+        thread.join(PATIENCE)
 
 
 def exchange(port: int, raw: bytes) -> bytes:
     """Everything that the server says to these bytes until it hangs up, or has nothing more to say."""
-    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(raw)
         connection.shutdown(socket.SHUT_WR)
         answer = b""

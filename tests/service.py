@@ -23,6 +23,7 @@ from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Setting, Settings
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -73,6 +74,8 @@ class Client:
 #: Settings by which a process counts nothing, or by the ids of identities, which are no other test's:
 #: applications under such settings are lent too.
 _HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION", "SERVICE_TOKENS"}
+#: Under other keys too, if they are keys: of them a process remembers nothing but a verdict.
+_KEYS = {"MASTER_KEY", "MASTER_KEY_OLD"}
 _VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
 
 
@@ -128,6 +131,13 @@ def _let_go(app: Any) -> None:
 applications = Applications()
 
 
+def _are_keys(values: dict[str, str | None]) -> bool:
+    """Whether the master keys are what a ring takes; others are told of at the start."""
+    with suppress(ValueError):
+        return bool([master_key(values[name] or "") for name in sorted(_KEYS & values.keys())])
+    return False
+
+
 def _is_whole(name: str) -> bool:
     """Whether it is a key of the ini as it is; those of workload issuers have dots too."""
     return "." in name and not name.startswith("WORKLOAD.")
@@ -154,8 +164,10 @@ class Service:
         }
         # Other settings of a test's own may count, or fail, or name a package of its own.
         own = {name for name, value in values.items() if value != usual.get(name)}
-        self.is_usual = not own and not _VARIABLES & os.environ.keys()
-        self.is_lent = lent and own <= _HARMLESS and not _VARIABLES & os.environ.keys()
+        # As to what `arrange` leaves in the database.
+        self.is_usual = own <= _HARMLESS - {"BOOTSTRAP_ADMINS"} and not _VARIABLES & os.environ.keys()
+        harmless = _HARMLESS | _KEYS if _are_keys(values) else _HARMLESS
+        self.is_lent = lent and own <= harmless and not _VARIABLES & os.environ.keys()
         self.app = applications.lend(self.settings) if self.is_lent else secretsvc.main({}, **self.settings)
         self.others: list[Service] = []
 
@@ -175,7 +187,8 @@ class Service:
     def restarted(self, **settings: str | None) -> Service:
         """Another process, so to say, over the same database; a setting that is None is left out."""
         mine = {name.removeprefix("secretsvc.").upper(): value for name, value in self.settings.items()}
-        self.others.append(Service(self.url, self.issuer, lent=False, **mine | settings))
+        lent = bool(settings) and settings.keys() <= _HARMLESS | _KEYS
+        self.others.append(Service(self.url, self.issuer, lent=lent, **mine | settings))
         return self.others[-1]
 
     def user(self, email: str = ADMIN, **claims: Any) -> Client:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 INSTALLED = Path(__file__).parent.parent / ".pytest_cache" / "toolchains"
-INSTALL_SECONDS = 300
+INSTALL_SECONDS = 900
 
 
 def program_of(language: str, program: str) -> str:

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 def answered(status: int, body: bytes, *headers: str, length: int | None = None) -> bytes:

@@ -76,7 +76,12 @@ class Authenticator:
     def keys(self) -> KeyCache:
         """The access proxy's keys. Raises `ServerMisconfigured`."""
         settings = self.settings
-        return KeyCache(settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown)
+        return KeyCache(
+            settings.access_jwks_url,
+            settings.access_algorithms,
+            settings.access_jwks_cooldown,
+            kept_at=settings.access_jwks_cache,
+        )
 
     def is_counting(self) -> bool:
         """Whether the rate limit's storage answers; asks it. Raises `ServerMisconfigured`."""

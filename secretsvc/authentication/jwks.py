@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import jwt
 
 from secretsvc.authentication.jose import KeySet, usable_keys
+from secretsvc.authentication.key_file import KeyFile
 from secretsvc.authentication.key_source import NO_CREDENTIALS, Credentials, UnreadableFile, key_source
 from secretsvc.kernel.errors import (
     IdentityProviderUnavailable,
@@ -24,8 +26,8 @@ log = logging.getLogger(__name__)
 SOFT_LIFE = 300.0
 HARD_LIFE = 86_400.0
 DEADLINE = 3.0
-# Between two attempts to get a first set that no request asked for.
-FIRST_PAUSE = 10.0
+# Between two attempts to get a first set: nobody is let in without one, and one is no refetch.
+FIRST_PAUSE = 1.0
 # How long into a slow fetch a request that did not start it still waits: enough for a healthy source,
 # too little for unknown kids to occupy every thread of the server while the source hangs.
 FOLLOWER_WAIT = 0.25
@@ -59,7 +61,7 @@ class KeyCache:
 
     A look-up of a known kid never waits for the source. After 5 minutes the set is refreshed in the
     background; after 24 hours without a sight of the source it is given up. `clock` is monotonic, and
-    `cooldown`, `deadline` (of a whole fetch) and the clock are in seconds.
+    `cooldown`, `deadline` (of a whole fetch) and the clock are in seconds. `kept_at` outlives the process.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class KeyCache:
         clock: Callable[[], float] = time.monotonic,
         credentials: Credentials = NO_CREDENTIALS,
         whose: str = "the access proxy",
+        kept_at: Path | None = None,
     ) -> None:
         self._source, self._whose = key_source(url, deadline, credentials), whose
         self._algorithms, self._cooldown = frozenset(algorithms), cooldown
@@ -85,6 +88,8 @@ class KeyCache:
         self._failure: type[SecretsvcError] | None = None
         self._last_started: float | None = None
         self._cooling_since: float | None = None
+        self._file = None if kept_at is None or self._source.local else KeyFile(kept_at, url)
+        self._take_kept()
 
     @property
     def generation(self) -> int:
@@ -112,7 +117,8 @@ class KeyCache:
         now = self._clock()
         self._refresh_if_due(now)
         last = self._last_started
-        if self._held is None and (last is None or now - last >= FIRST_PAUSE):
+        # What was kept on file may have been withdrawn since.
+        if last is None or (self._held is None and now - last >= FIRST_PAUSE):
             self._start_fetch(now, None)
 
     def find(self, kid: str, alg: str) -> jwt.PyJWK:
@@ -144,7 +150,9 @@ class KeyCache:
         with self._lock:
             held = self._held
             if held is None or (kid not in held.set.keys and (self._failure or not answered)):
-                raise (self._failure or IdentityProviderUnavailable)()
+                if self._failure not in (None, IdentityProviderUnavailable):
+                    raise self._failure()
+                raise IdentityProviderUnavailable(self._rest(now))
             return held
 
     def _refresh_if_due(self, now: float) -> None:
@@ -184,7 +192,12 @@ class KeyCache:
         return fetch, True
 
     def _cooling(self, now: float) -> bool:
-        return self._cooling_since is not None and now - self._cooling_since < self._cooldown
+        return self._rest(now) > 0
+
+    def _rest(self, now: float) -> float:
+        """Seconds until somebody may ask for an unknown kid again; for a first set, that is soon."""
+        pause = min(FIRST_PAUSE, self._cooldown) if self._generation == 0 else self._cooldown
+        return 0.0 if self._cooling_since is None else max(0.0, self._cooling_since + pause - now)
 
     def _fetch(self, fetch: _Fetch) -> None:
         keys, failure = None, None
@@ -201,6 +214,13 @@ class KeyCache:
             ours = isinstance(error, UnreadableFile)
             failure = ServerMisconfigured if ours else IdentityProviderUnavailable
         self._finish(fetch, keys, failure)
+        if keys is not None and self._file is not None:
+            self._file.save(keys)
+
+    def _take_kept(self) -> None:
+        kept = None if self._file is None else self._file.load(self._algorithms, HARD_LIFE)
+        if kept is not None:
+            self._replace(kept.set, self._clock() - kept.age)
 
     def _finish(self, fetch: _Fetch, keys: KeySet | None, failure: type[SecretsvcError] | None) -> None:
         """Takes the outcome over. One that comes after its attempt was given up changes nothing."""

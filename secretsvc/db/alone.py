@@ -17,7 +17,7 @@ from secretsvc.db.files import MIGRATING, file_of, open_private
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 0.1
-_TRY = text("SELECT pg_try_advisory_lock(4872160839551207733)")
+_TRY = text("SELECT pg_try_advisory_xact_lock(4872160839551207733)")
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def migrating_alone(engine: Engine) -> Iterator[None]:
     SQLite database, and `sqlalchemy.exc.OperationalError` where there is no database to ask.
     """
     with ExitStack() as stack:
-        take = _by_file(engine, stack) if engine.name == "sqlite" else _by_session(engine, stack)
+        take = _by_file(engine, stack) if engine.name == "sqlite" else _by_transaction(engine, stack)
         if not take():
             log.warning("another migration of this database is under way: waiting for its end")
             # Asked again and again: a statement that waits would hold a snapshot, for which the building of
@@ -38,14 +38,17 @@ def migrating_alone(engine: Engine) -> Iterator[None]:
         yield
 
 
-def _by_session(engine: Engine, stack: ExitStack) -> Callable[[], bool]:
-    connection = stack.enter_context(engine.connect())
-    # Of the pool it would be kept, and the lock with it.
-    connection.detach()
-    asking = for_mode(connection, Mode.AUTOCOMMIT)
+def _by_transaction(engine: Engine, stack: ExitStack) -> Callable[[], bool]:
+    """By a lock of a transaction beside the migration's own: one of a session is none behind a pooler."""
+    connection = for_mode(stack.enter_context(engine.connect()), Mode.READ)
 
     def take() -> bool:
-        return bool(asking.execute(_TRY).scalar_one())
+        # It waits at the side until the migration is over, however long that takes.
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
+        taken = bool(connection.execute(_TRY).scalar_one())
+        if not taken:
+            connection.rollback()
+        return taken
 
     return take
 

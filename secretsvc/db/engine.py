@@ -21,6 +21,8 @@ from sqlalchemy.engine import make_url
 
 from secretsvc.db.failures import WriteLockTimeout, end_what_stays_ill
 from secretsvc.db.files import LOCK, file_of, make_private, open_private
+from secretsvc.db.limits import introduce
+from secretsvc.db.silence import ANSWER_SECONDS, Silence
 from secretsvc.kernel.stopwatch import statement_begins, statement_ends, waiting
 
 BUSY_TIMEOUT_SECONDS = 20
@@ -35,7 +37,6 @@ SQLITE_PRAGMAS = (
 #: What libpq is told where the URL says nothing of it. A peer that is gone without a word is noticed within
 #: 10 seconds: by what it does not acknowledge (in milliseconds), or does not answer when it is idle.
 POSTGRESQL_OPTIONS = {
-    "options": "-c statement_timeout=30s -c lock_timeout=15s -c idle_in_transaction_session_timeout=60s",
     "tcp_user_timeout": 10_000,
     "keepalives_idle": 4,
     "keepalives_interval": 2,
@@ -47,6 +48,8 @@ POOL_SIZE, TIMEOUT_SECONDS = 8, 10
 _MODE = "secretsvc_mode"
 _LOCK = "secretsvc_write_lock"
 _HELD = "secretsvc_write_lock_held"
+# And of an engine, in its options.
+_SILENCE = "secretsvc_silence"
 DEFERRED = "secretsvc_deferred"
 
 
@@ -81,11 +84,17 @@ def mode_of(connection: Connection) -> Mode:
     return mode
 
 
-def make_engine(url: str, pool_size: int = POOL_SIZE, timeout: int = TIMEOUT_SECONDS) -> Engine:
+def make_engine(
+    url: str,
+    pool_size: int = POOL_SIZE,
+    timeout: int = TIMEOUT_SECONDS,
+    patience: float | None = ANSWER_SECONDS,
+) -> Engine:
     """An engine for an SQLAlchemy URL of either database.
 
-    It has `pool_size` connections at most; to make one, or to wait for one, takes at most `timeout` seconds.
-    What the URL says to the driver holds. Raises `sqlalchemy.exc.ArgumentError`.
+    It has `pool_size` connections at most; to make one, or to wait for one, takes at most `timeout` seconds,
+    and an answer of PostgreSQL at most `patience`; without it nothing else is limited either. What the URL
+    says to the driver holds. Raises `sqlalchemy.exc.ArgumentError`.
     """
     parts = make_url(url)
     sqlite = parts.get_backend_name() == "sqlite"
@@ -106,6 +115,15 @@ def make_engine(url: str, pool_size: int = POOL_SIZE, timeout: int = TIMEOUT_SEC
         path = file_of(parts)
         _keep_sqlite_private(engine, path)
         _keep_sqlite_in_order(engine, WriteLock(path))
+    else:
+        _notice_silence(engine, patience)
+        with_limits = patience is not None and "options" not in parts.query
+        event.listen(engine, "connect", lambda made, _: introduce(made, with_limits=with_limits))
+    _listen(engine)
+    return engine
+
+
+def _listen(engine: Engine) -> None:
     event.listen(engine, "before_cursor_execute", statement_begins)
     event.listen(engine, "after_cursor_execute", statement_ends)
     event.listen(engine, "handle_error", statement_ends)
@@ -113,7 +131,6 @@ def make_engine(url: str, pool_size: int = POOL_SIZE, timeout: int = TIMEOUT_SEC
     event.listen(engine, "begin", _begin)
     event.listen(engine, "reset", _undo)
     event.listen(engine, "checkin", _forget)
-    return engine
 
 
 def _begin(connection: Connection) -> None:
@@ -137,6 +154,13 @@ def _forget(_connection: Any, record: Any) -> None:
     """Resets what one use of a connection has set."""
     record.info.pop(_MODE, None)
     record.info.pop(DEFERRED, None)
+
+
+def _notice_silence(engine: Engine, patience: float | None) -> None:
+    """Has the driver's connections made by what gives a silent server up."""
+    silence = Silence(patience, engine.dispose)
+    event.listen(engine, "do_connect", lambda _dialect, _record, *how: silence.connect(*how))
+    engine.update_execution_options(**{_SILENCE: silence})
 
 
 def _keep_sqlite_private(engine: Engine, path: str | None) -> None:
@@ -228,7 +252,14 @@ def _lock_file(file: int) -> None:
 
 
 def connect(engine: Engine) -> Connection:
-    """A connection of the pool, for which a request may have to wait."""
+    """A connection of the pool, for which a request may have to wait.
+
+    Raises `sqlalchemy.exc.TimeoutError` where it was not to be had in time, at once while PostgreSQL
+    is silent.
+    """
+    silence: Silence | None = engine.get_execution_options().get(_SILENCE)
+    if silence is not None:
+        silence.check()
     with waiting():
         return engine.connect()
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 
-from secretsvc.kernel.errors import Internal, SecretsvcError, Unavailable
+from secretsvc.kernel.errors import Internal, SecretsvcError, ServerMisconfigured, Unavailable
 
 RETRY_SECONDS = 1
 AWAY = "The database is not available at the moment."
@@ -22,6 +22,9 @@ _READ_ONLY, _CONNECTION = "25006", "08"
 _AWAY = frozenset({_READ_ONLY, "25P03", "53100", "53300", "55P03", "57P01", "57P02", "57P03"})
 #: Those of a connection that never gets well, though it answers.
 _ENDING = frozenset({_READ_ONLY, "57P01", "57P02", "57P03"})
+#: Those of a table or a column that is not there: it was not migrated, or by another release.
+_UNKNOWN = frozenset({"42P01", "42703"})
+_SQLITE_UNKNOWN = ("no such table", "no such column")
 _SQLITE_AWAY = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_LOCKED", "SQLITE_READONLY")
 
 
@@ -30,7 +33,12 @@ class WriteLockTimeout(Exception):
 
 
 def answer_to(error: BaseException) -> SecretsvcError | None:
-    """The error of the table for a database that could not be had, None for any other trouble."""
+    """The error of the table for a database that could not be had, or whose schema is another's.
+
+    None for any other trouble.
+    """
+    if isinstance(error, DBAPIError) and _is_of_another_schema(error):
+        return ServerMisconfigured()
     is_away = isinstance(error, (TimeoutError, WriteLockTimeout)) or (
         isinstance(error, DBAPIError) and _is_away(error)
     )
@@ -59,6 +67,11 @@ def end_what_stays_ill(context: ExceptionContext) -> None:
 def _sqlstate(error: BaseException | None) -> str:
     """Empty where there is none: SQLite has none, nor has a connection that is gone."""
     return getattr(error, "sqlstate", None) or ""
+
+
+def _is_of_another_schema(error: DBAPIError) -> bool:
+    # SQLite has one code for whatever is wrong with a statement.
+    return _sqlstate(error.orig) in _UNKNOWN or str(error.orig).startswith(_SQLITE_UNKNOWN)
 
 
 def _is_away(error: DBAPIError) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from alembic.script import ScriptDirectory
 from alembic.util import coerce_resource_to_filename, load_python_file, to_tuple
+from sqlalchemy import Connection
 
 from secretsvc.db.registered import Migrations
-from secretsvc.db.schema import REVISION
+from secretsvc.db.schema import Recorded, is_ours, recorded, schema_release
 
 
 def read_migrations(location: str) -> Migrations:
@@ -44,13 +45,36 @@ def add_branches(script: ScriptDirectory, branches: Iterable[Migrations]) -> Non
     script.version_locations = [*ours, *(branch.location for branch in branches)]
 
 
+def oldest_release(script: ScriptDirectory, revision: str) -> str | None:
+    """The oldest release that may serve the schema after a migration of ours; None before any said so.
+
+    One that only adds names none, and so can raise none.
+    """
+    for one in script.iterate_revisions(revision, "base"):
+        named: str | None = getattr(one.module, "oldest_release", None)
+        if named is not None and is_ours(one.revision):
+            return named
+    return None
+
+
+def record_release(connection: Connection, script: ScriptDirectory, heads: Collection[str]) -> None:
+    """Writes down which releases may serve the schema that has been migrated to `heads`."""
+    passed = {one.revision for head in heads for one in script.iterate_revisions(head, "base")}
+    newest = max((one for one in passed if is_ours(one)), default="")
+    oldest = oldest_release(script, newest) if newest else None
+    if oldest is None or recorded(connection) == Recorded(newest, oldest):
+        return
+    connection.execute(schema_release.delete())
+    connection.execute(schema_release.insert(), {"revision": newest, "oldest_release": oldest})
+
+
 def _check(location: str, revisions: frozenset[str], before: set[str]) -> None:
     strange, heads = before - revisions, revisions - before
     if strange:
         raise ValueError(f"{location}: nothing there is {min(strange)}, which a down_revision names")
     if len(heads) != 1:
         raise ValueError(f"{location} ends in {', '.join(sorted(heads))}: make them one by `alembic merge`")
-    ours = sorted(one for one in revisions if len(one) == len(REVISION) and one.isdigit())
+    ours = sorted(one for one in revisions if is_ours(one))
     if ours:
         raise ValueError(f"{location}: revision {ours[0]} is of secretsvc's own kind: give it another name")
 

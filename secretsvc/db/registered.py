@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Table
 
 from secretsvc.db.base import Base
-from secretsvc.db.schema import REVISION
+from secretsvc.db.schema import REVISION, Recorded, newer_served
 
 
 class Migrations(NamedTuple):
@@ -48,16 +48,19 @@ class Models:
                     )
             self.branches.append(branch)
 
-    def is_served(self, found: Collection[str]) -> bool:
+    def is_served(self, found: Collection[str], recorded: Recorded | None) -> bool:
         """Whether revisions that a database names are those that this application was written for.
 
-        Alembic keeps no row of a revision that one with a row depends on.
+        Of ours there may be newer ones, as far as what is recorded with them allows it. Alembic keeps no row
+        of a revision that one with a row depends on.
         """
+        newer = newer_served(found, recorded)
+        present = {*found} - newer | ({REVISION} if newer else set())
         heads = {branch.label: branch.head for branch in self.branches}
         needed = {need.partition("@")[0] for branch in self.branches for need in branch.needs}
         implied = {heads.get(need, need) for need in needed}
         due = {REVISION, *heads.values()}
-        return due - implied <= {*found} <= due
+        return due - implied <= present <= due
 
 
 def tables_of(module: ModuleType) -> set[Table]:

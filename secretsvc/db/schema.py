@@ -1,7 +1,18 @@
-"""The schema that this code was written for."""
+"""The schema that this code was written for, and which others it may serve."""
 
-#: The newest migration. Whoever adds one puts its number here; a process over another schema is not ready.
-REVISION = "0009"
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import NamedTuple
+
+from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
+
+from secretsvc.kernel.release import VERSION
+
+#: The newest migration. Whoever adds one puts its number here; a process over an older schema is not ready.
+REVISION = "0010"
 
 #: The tables that only grow.
 APPEND_ONLY = ("audit_key", "audit_record")
@@ -16,3 +27,48 @@ TRIGGERS = {
         *((f"{table}_no_{what}", table) for table in APPEND_ONLY for what in ("change", "truncate")),
     },
 }
+
+#: One row, which whoever migrates writes: the newest migration, and the oldest release that may serve the
+#: schema after it. It is no model's: nothing of the service ever changes it.
+schema_release = Table(
+    "schema_release", MetaData(), Column("revision", String(32)), Column("oldest_release", String(32))
+)
+
+
+class Recorded(NamedTuple):
+    """That row."""
+
+    revision: str
+    oldest_release: str
+
+
+def recorded(connection: Connection) -> Recorded | None:
+    """None where nothing was migrated that far."""
+    if not inspect(connection).has_table(schema_release.name):
+        return None
+    row = connection.execute(select(schema_release.c.revision, schema_release.c.oldest_release)).first()
+    return None if row is None else Recorded(*row)
+
+
+def is_ours(revision: str) -> bool:
+    """Whether a migration is of secretsvc's own kind, and none of a plugin's."""
+    return len(revision) == len(REVISION) and revision.isdigit()
+
+
+@lru_cache(maxsize=8)
+def serves(found: Recorded | None, code: str = REVISION, release: str = VERSION) -> bool:
+    """Whether code of that revision and release may serve a schema: its own, or a newer one that says so."""
+    if found is None or not is_ours(found.revision) or found.revision < code:
+        return False
+    return found.revision == code or _numbers(release) >= _numbers(found.oldest_release)
+
+
+def newer_served(revisions: Collection[str], found: Recorded | None) -> frozenset[str]:
+    """Of revisions that a database names, those of ours that are newer than the code and may be served."""
+    ours = {one for one in revisions if is_ours(one) and one > REVISION}
+    return frozenset(one for one in ours if found is not None and found.revision == one and serves(found))
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    """Of `1.10.2` and of what comes before it, such as `1.10.2rc1`."""
+    return tuple(int(number) for number in re.findall(r"\d+", release)[:3])

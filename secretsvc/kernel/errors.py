@@ -5,6 +5,7 @@ Nothing here knows HTTP: `web.errors` gives a code its status, in one place.
 
 from __future__ import annotations
 
+from math import ceil
 from typing import ClassVar, NamedTuple
 
 
@@ -174,10 +175,15 @@ class NoAdminsConfigured(SecretsvcError):
 
 
 class IdentityProviderUnavailable(SecretsvcError):
-    """The access proxy's keys cannot be had; retrying may succeed."""
+    """The access proxy's keys cannot be had; retrying may succeed, after `retry_after` whole seconds."""
 
     code = "IDENTITY_PROVIDER_UNAVAILABLE"
     default_message = "The access proxy's keys are unavailable at the moment."
+
+    def __init__(self, rest: float = 0.0) -> None:
+        """`rest` is how many seconds nobody asks for the keys."""
+        super().__init__()
+        self.retry_after = max(1, ceil(rest))
 
 
 class Unavailable(SecretsvcError):

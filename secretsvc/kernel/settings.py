@@ -158,6 +158,7 @@ class Settings(Sources):
     access_algorithms: Setting[tuple[str, ...]] = Setting(algorithms, ("RS256", "ES256"))
     access_leeway = Setting(integer(0, 60), 30)
     access_jwks_cooldown = Setting(integer(0, 86_400), 30)
+    access_jwks_cache: Setting[Path | None] = Setting(file_path, None)
     access_header = Setting(header_name, "Proxy-Access-Jwt-Assertion")
     access_cookie = Setting(header_name, "Proxy_Authorization")
     service_tokens: Setting[bool] = Setting(switch, False)

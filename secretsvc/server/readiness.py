@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import read_once
+from secretsvc.db.schema import recorded
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
 from secretsvc.web.request import ServiceRegistry
@@ -93,6 +94,7 @@ def database_state(registry: ServiceRegistry) -> State:
     """Asks the database. Raises what the driver raises where there is none."""
     with read_once(registry.database.engine) as connection:
         connection.execute(text("SELECT 1"))
+        found_release = recorded(connection)
         degraded = (READ_ONLY,) if _is_read_only(connection) else ()
         try:
             found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
@@ -100,7 +102,7 @@ def database_state(registry: ServiceRegistry) -> State:
             if error.connection_invalidated:
                 raise
             found = []
-    if not registry.models.is_served(found):
+    if not registry.models.is_served(found, found_release):
         return State((SCHEMA,), degraded)
     return State(() if key_may_seal(registry) else (KEY,), degraded)
 

@@ -94,7 +94,11 @@ BUILT_IN: tuple[tuple[type[SecretsvcError], int, str], ...] = (
         412,
         "Somebody changed it in the meantime. Go back, reload and look at what changed.",
     ),
-    (errors.PayloadTooLarge, 413, "Send less at once, or ask the operator to raise the limit."),
+    (
+        errors.PayloadTooLarge,
+        413,
+        "Go back: what you typed is still there. Send less at once, or ask the operator to raise the limit.",
+    ),
     (errors.ValidationFailed, 422, "Go back and correct what is named here."),
     (errors.RateLimited, 429, "Wait a moment, then try again."),
     (errors.Internal, 500, ADVICE),

@@ -14,6 +14,7 @@ from pyramid.response import Response
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import (
     BadRequest,
+    IdentityProviderUnavailable,
     Internal,
     NotFound,
     RateLimited,
@@ -59,7 +60,7 @@ def _answer(
     make: Callable[[SecretsvcError, ServiceRequest], Response], error: SecretsvcError, request: ServiceRequest
 ) -> Response:
     response = make(error, request)
-    if isinstance(error, (RateLimited, Unavailable)):
+    if isinstance(error, (RateLimited, Unavailable, IdentityProviderUnavailable)):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
 

@@ -26,14 +26,14 @@ def visitor(browser: Browser, service: Service, admin: Client) -> Iterator[Visit
 
 def start(page: Page) -> None:
     page.goto(PATH)
-    page.get_by_label("Rows at a time").select_option("100")
-    page.get_by_role("button", name="Move all, page by page").click()
+    page.get_by_label("Move envelopes").select_option("100")
+    page.get_by_role("button", name="Move all 399").click()
 
 
 def test_every_row_is_moved_page_by_page_and_the_answer_follows(page: Page, visitor: Visitor) -> None:
     start(page)
-    expect(page.get_by_text("No row needs the old key.")).to_be_visible()
-    expect(page.locator("#remaining")).to_have_text("0")
+    expect(page.get_by_text("No value needs the old key.")).to_be_visible()
+    expect(page.locator("#rekey-form")).to_have_count(0)
     assert visitor.paths(method="POST") == ["/api/v1/admin/rekey"] * 4
 
 
@@ -48,15 +48,16 @@ def test_the_progress_is_seen_and_heard_and_can_be_stopped(page: Page) -> None:
     page.route("**/rekey", hold_the_second)
     start(page)
     expect(page.locator("#remaining")).to_have_text("299")
-    progress = page.get_by_role("progressbar", name="Progress of moving all")
+    progress = page.get_by_role("progressbar", name="Envelopes moved to the active key")
     expect(progress).to_be_visible()
     expect(progress).to_have_attribute("max", "399")
     assert progress.evaluate("(bar) => bar.value") == 100
-    expect(page.locator("#announcer")).to_have_text("299 rows remain.")
+    expect(page.locator("#announcer")).to_have_text("299 envelopes remain.")
     expect(page.get_by_role("button", name="Stop")).to_be_focused()
     page.get_by_role("button", name="Stop").click()
     held[1].continue_()
-    expect(page.get_by_text("It is not safe to remove the old key")).to_be_visible()
+    expect(page.get_by_role("button", name="Move all 199")).to_be_visible()
+    expect(page.get_by_text("It is not safe to remove MASTER_KEY_OLD")).to_be_visible()
     expect(page.locator("#remaining")).to_have_text("199")
 
 
@@ -64,7 +65,7 @@ def test_what_stops_it_is_told_and_it_can_go_on(page: Page, visitor: Visitor) ->
     page.route("**/rekey", lambda route: route.abort("connectionrefused"), times=1)
     start(page)
     expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached.")
-    page.get_by_role("button", name="Move all, page by page").click()
-    expect(page.get_by_text("No row needs the old key.")).to_be_visible()
+    page.get_by_role("button", name="Move all 399").click()
+    expect(page.get_by_text("No value needs the old key.")).to_be_visible()
     assert all(re.search("ERR_CONNECTION_REFUSED", one) for one in visitor.problems)
     visitor.problems.clear()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from chromium import Visitor
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from vault import CANONICAL as PROD
 from vault import Vault
+from waiting import PATIENCE
 
 SECRET = f"{PROD}/secrets/API_KEY"
 
@@ -46,15 +48,20 @@ def review(page: Page) -> None:
 
 def leave(page: Page) -> list[str]:
     """The questions that are asked on the way to another page; each is answered by staying."""
-    asked = []
+    asked, left = [], []
 
     def stay(dialog: Dialog) -> None:
         asked.append(dialog.type)
         dialog.dismiss()
 
     page.on("dialog", stay)
+    page.on("framenavigated", lambda _: left.append(True))
     page.get_by_role("link", name="Projects").first.click(no_wait_after=True)
-    page.wait_for_timeout(500)
+    until = time.monotonic() + PATIENCE
+    while not (asked or left) and time.monotonic() < until:
+        page.wait_for_timeout(50)
+    # For a second question.
+    page.wait_for_timeout(200)
     page.remove_listener("dialog", stay)
     return asked
 
@@ -278,7 +285,7 @@ def test_mine_and_theirs_stand_side_by_side_and_mine_can_be_applied(
     vault.set(API_KEY="theirs", MAIL_FROM="theirs")
     page.get_by_role("button", name="Apply 3 changes").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("changed Prod while you were typing")
-    expect(page.get_by_role("row", name="API_KEY both new value new value, v2 yours theirs")).to_be_visible()
+    expect(page.get_by_role("row", name="API_KEY both new value new value, v2")).to_be_visible()
     expect(page.get_by_role("row", name="MAIL_FROM – new value, v2 theirs, already written")).to_be_visible()
     page.get_by_role("button", name="Back to editing").click()
     expect(value_of(page)).to_have_value("another")

@@ -104,7 +104,7 @@ def test_to_promote_three_keys_takes_five_clicks(shop, scripts: bool) -> None:
     service.user().post(f"{DEV}/secrets:batch", {"mode": "merge", "set": values})
     one = hand(visitor, f"{SHOP}/compare?from=dev&to=prod", scripts=scripts)
     for key in values:
-        one.click(one.page.get_by_label(f"Copy {key} to Prod", exact=True))
+        one.click(one.page.get_by_label(f"Select {key}", exact=True))
     one.press("Copy")
     one.press("Copy 3 keys")
     expect(one.page.locator("main [role=status]").first).to_contain_text("3 keys")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +14,7 @@ from guarding import adopted, kid_of, sealed_by
 from rotation import NEW_KEY
 from service import Service
 from sqlalchemy import text
+from waiting import PATIENCE, eventually
 
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.errors import ServerMisconfigured
@@ -38,7 +38,7 @@ def test_of_two_first_keys_at_once_exactly_one_seals(service, admin):
     barrier = threading.Barrier(2)
 
     def compete(client: Any, slug: str) -> list[int]:
-        barrier.wait(30)
+        barrier.wait(PATIENCE)
         return [write(client, slug, value) for value in "xyz"]
 
     with ThreadPoolExecutor(2) as pool:
@@ -77,12 +77,9 @@ def test_who_waits_for_a_first_adoption_is_judged_by_how_it_ends(service: Servic
         seal(call, A_VALUE)
         waiting = threading.Thread(target=second)
         waiting.start()
-        deadline = time.monotonic() + 10
         with service.engine.connect() as connection:
-            while not connection.scalar(WAITING):
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            assert eventually(lambda: connection.scalar(WAITING))
         call.connection.commit() if kept else call.connection.rollback()
-        waiting.join(10)
+        waiting.join(PATIENCE)
     assert outcome == ["refused" if kept else "sealed"]
     assert adopted(service) == [(kid_of(service if kept else other), True)]

@@ -15,6 +15,7 @@ from calls import manager_of_requests
 from databases import ENGINES
 from sqlalchemy import Connection, Engine, bindparam, event, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from waiting import PATIENCE
 
 from secretsvc.db.engine import Mode, for_mode, make_engine, read_once, read_transaction, write_transaction
 from secretsvc.db.fast import switch
@@ -135,7 +136,7 @@ def test_one_statement_that_writes_waits_for_its_turn_as_a_transaction_does(engi
             second = pool.submit(written_last, engine, Mode.AUTOCOMMIT, [a_project()])
             with pytest.raises(TimeoutError):
                 second.result(timeout=0.3)
-        second.result(timeout=10)
+        second.result(timeout=PATIENCE)
     assert slugs(engine) == ["depot", "shop"]
 
 

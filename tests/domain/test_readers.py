@@ -64,7 +64,11 @@ def expected(connection: Connection, at: Address, *, listed: bool) -> dict[str, 
     return found
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(world=worlds, at=st.sampled_from(SCOPES), listed=st.booleans())
 def test_the_readers_are_those_whom_the_decision_lets_in(engine, world, at, listed):
     own = Settings({}, {"BOOTSTRAP_ADMINS": ",".join(LISTED) if listed else ""})

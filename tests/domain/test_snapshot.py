@@ -41,7 +41,11 @@ def reference(world: dict[str, Any], number: int, scope: str) -> int:
     return max((RANK[role] for at, role in held_by(world, number) if at in covering), default=0)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(world=worlds)
 def test_the_snapshot_says_what_plain_python_says_in_one_statement(engine, world):
     with engine.connect() as connection, connection.begin() as transaction:
@@ -78,7 +82,7 @@ def test_a_stranger_has_no_identity_and_no_grants(engine):
     assert (standing.identity, standing.grants, standing.admin_exists) == (None, (), False)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(times=ends)
 def test_the_database_says_of_a_grant_that_it_is_expired_when_the_rule_does(engine, times):
     now, expires_at = times

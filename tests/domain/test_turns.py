@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 from calls import call_of
 from service import ADMIN, Service, arrange
 from sqlalchemy import text
+from waiting import PATIENCE, eventually
 
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.authorization import Address
@@ -19,11 +19,8 @@ WAITING = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NO
 
 
 def wait_for_waiting(service: Service, count: int) -> None:
-    deadline = time.monotonic() + 10
     with service.engine.connect() as connection:
-        while connection.scalar(WAITING) < count:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        assert eventually(lambda: connection.scalar(WAITING) >= count)
 
 
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
@@ -50,5 +47,5 @@ def test_who_lets_go_of_an_environment_does_not_overtake_who_waits_for_it(servic
         came.append("first again")
         call.connection.commit()
     for thread in waiting:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert came == ["second", "third", "first again"]

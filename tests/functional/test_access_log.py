@@ -11,9 +11,10 @@ from obstacles import refuse_inserts
 from pages import Browser, form_of, submit
 from service import API, HEADER
 from vault import CANONICAL, overwrite, tamper
+from waiting import PATIENCE
 from wsgi import call
 
-from secretsvc.db.engine import write_transaction
+from secretsvc.db.engine import WriteLock, write_transaction
 from secretsvc.web.logs import JsonFormatter
 from secretsvc.web.shell import Shell
 
@@ -237,7 +238,7 @@ def test_the_readable_line_tells_the_same(service, admin, caplog):
     assert "code=NOT_FOUND" in text
 
 
-def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, lines, caplog):
+def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, lines, caplog, monkeypatch):
     if service.engine.name != "sqlite":
         service.execute(
             "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS"
@@ -251,7 +252,11 @@ def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, 
             connection.exec_driver_sql("SELECT 1")
             caplog.clear()
             asking = threading.Thread(target=admin.patch, args=("/projects/shop", {"name": "New"}))
+            begun = threading.Event()
+            acquire = WriteLock.acquire
+            monkeypatch.setattr(WriteLock, "acquire", lambda lock: [begun.set(), acquire(lock)])
             asking.start()
+            assert begun.wait(PATIENCE)
             asking.join(0.2)
         asking.join()
     (line,) = lines()

@@ -388,7 +388,7 @@ def test_questions_are_filters_of_the_address_that_stand_for_several_actions(bro
     Vault(admin).set(A="1")
     Vault(admin).get("secrets/A")
     Vault(admin).values()
-    terms = {"identity_id": service.identity_id("bob@example.com"), "role": "reader", "expires_at": None}
+    terms = {"identity_id": str(service.identity_id("bob@example.com")), "role": "reader", "expires_at": None}
     admin.post("/grants", terms | {"scope_type": "project", "project": "shop"}, 201)
     service.user("stranger@example.com").get("/projects/shop", 404)
     page = browser.open("/audit?project=shop")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from jwks_server import KeyServer, answer
 from service import API, HEADER
@@ -200,11 +202,24 @@ def test_who_am_i_has_the_fields_of_the_contract(service):
     }  # fmt: skip
 
 
+def test_keys_that_a_process_before_it_has_kept_let_people_in(make_service, issuer, tmp_path):
+    kept = {"ACCESS_JWKS_CACHE": str(tmp_path / "keys.json")}
+    with KeyServer(issuer.jwks()) as server:
+        kept["ACCESS_JWKS_URL"] = server.url
+        make_service(**kept).user().get("/whoami")
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "keys.json").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    make_service(**kept).user().get("/whoami")
+
+
 def test_keys_that_were_never_had_are_a_503(make_service, issuer):
     with KeyServer(answer(b"", 500)) as server:
         service = make_service(ACCESS_JWKS_URL=server.url)
         refused = service.user().get("/whoami", 503)
     assert refused.json["code"] == "IDENTITY_PROVIDER_UNAVAILABLE"
+    assert refused.headers["Retry-After"] == "1"
     assert service.count(identity) == 0
     assert service.nobody().get("/health")
 

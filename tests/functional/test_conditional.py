@@ -13,6 +13,7 @@ from server import served
 from service import ADMIN, API, HEADER, Client
 from statements import recorded, transactions
 from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, records, tamper
+from waiting import PATIENCE, least_seconds
 from world import make_world
 
 from secretsvc.db.engine import write_transaction
@@ -113,9 +114,7 @@ def test_a_malformed_header_is_ignored(vault, path):
 
 def test_a_long_malformed_header_takes_no_time(vault):
     for tags in (", \t" * 20_000 + "x", '"' * 60_001, 'W/"1" ' * 10_000, " " * 60_000 + "x"):
-        began = time.perf_counter()
-        ask(vault, "secrets", tags, 200)
-        assert time.perf_counter() - began < 2
+        assert least_seconds(lambda tags=tags: ask(vault, "secrets", tags, 200), 2.0, time.thread_time) < 2
 
 
 @BOTH_SPELLINGS
@@ -209,9 +208,8 @@ def test_the_tag_speaks_of_keys_values_and_descriptions(vault, path):
 
 @both_reads
 def test_what_changes_only_descriptions_raises_the_revision(vault, service, path):
-    form = Browser(service).open(vault.base).forms["edits"]
-    form["description.A"] = "alone"
-    submit(form.submit(), "/edit-apply")
+    page = Browser(service).open(f"{vault.base}/secrets/A?describe")
+    submit(page, "A/describe", description="alone")
     assert ask(vault, path, '"3"', 200).headers["ETag"] == '"4"'
     assert vault.listed()["A"] | {"version": 3, "description": "alone"} == vault.listed()["A"]
 
@@ -266,7 +264,7 @@ def test_other_reads_do_not_evaluate_the_header(vault):
 
 def test_over_the_wire_a_304_ends_where_the_next_answer_begins(vault, service):
     with served(service.app) as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         statuses = []
         for path in PATHS:
             for tags in ('"3"', '"2"'):

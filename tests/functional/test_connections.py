@@ -10,10 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from key_cache import Clock
 from server import running
+from waiting import PATIENCE
+from waiting import eventually as comes
 
 from secretsvc.server.channel import RESET
 from secretsvc.server.factory import Server, make_server
@@ -22,15 +27,11 @@ from secretsvc.web.admitted import ON_SENT
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 BIG = b"x" * (16 * 1024 * 1024)
-SOON = 3.0
-LIMITS = {
-    "body_bytes": 100_000,
-    "header_seconds": 0.5,
-    "grace_seconds": 0.5,
-    "unread_seconds": 0.5,
-    "stalled_seconds": 0.2,
-    "linger_seconds": 0.5,
-}
+SOON = PATIENCE
+DEADLINES = dict.fromkeys(("header_seconds", "grace_seconds", "unread_seconds", "linger_seconds"), PATIENCE)
+LIMITS = {"body_bytes": 100_000, "stalled_seconds": 0.2, **DEADLINES}
+#: For tests in which a deadline passes; in the others a busy machine must not make one pass.
+SHORT = dict.fromkeys(DEADLINES, 0.5)
 
 
 class Application:
@@ -61,12 +62,41 @@ def application() -> Application:
 
 
 @pytest.fixture
-def server(application: Application, request: pytest.FixtureRequest) -> Iterator[Server]:
-    """With deadlines of half a second; a test may narrow other limits by `indirect` parameters."""
-    limits = Limits(**{**LIMITS, **getattr(request, "param", {})})
+def deadlines() -> dict[str, float]:
+    """Those of the server."""
+    return {}
+
+
+@pytest.fixture
+def short_deadlines(deadlines: dict[str, float]) -> None:
+    """Of half a second."""
+    deadlines.update(SHORT)
+
+
+@pytest.fixture
+def short_grace(deadlines: dict[str, float]) -> None:
+    """Half a second, and nobody is dropped for a pause."""
+    deadlines["grace_seconds"] = SHORT["grace_seconds"]
+
+
+@pytest.fixture
+def server(
+    application: Application, deadlines: dict[str, float], request: pytest.FixtureRequest
+) -> Iterator[Server]:
+    """A test may narrow limits by `indirect` parameters."""
+    limits = Limits(**{**LIMITS, **deadlines, **getattr(request, "param", {})})
     with running(Server(application, limits, listen="127.0.0.1:0", threads=2)) as made:
         yield made
         application.release.set()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """What the server's deadlines go by: it stands still until it is told otherwise."""
+    made = Clock()
+    for module in ("channel", "outgoing", "traffic"):
+        monkeypatch.setattr(f"secretsvc.server.{module}.time", SimpleNamespace(monotonic=made))
+    return made
 
 
 @contextmanager
@@ -95,12 +125,6 @@ def received(connection: socket.socket) -> bytes:
     return bytes(found)
 
 
-def seconds_until_closed(connection: socket.socket) -> float:
-    began = time.monotonic()
-    received(connection)
-    return time.monotonic() - began
-
-
 def drip(connection: socket.socket, piece: bytes) -> None:
     """Sends the piece again and again until the server has had enough."""
     deadline = time.monotonic() + 2 * SOON
@@ -114,10 +138,13 @@ def drip(connection: socket.socket, piece: bytes) -> None:
 
 
 def eventually(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SOON
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert comes(true)
+
+
+def let_pass(server: Server, clock: Clock, seconds: float) -> None:
+    """The time passes, and the server looks at its deadlines, which it does when anybody comes."""
+    clock.advance(seconds)
+    eventually(lambda: ask(server) and server.traffic._swept == clock.now)
 
 
 def post(length: int, *lines: bytes) -> bytes:
@@ -127,6 +154,7 @@ def post(length: int, *lines: bytes) -> bytes:
 # Deadlines of requests
 
 
+@pytest.mark.usefixtures("short_deadlines")
 def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(server):
     with connected(server) as connection:
         began = time.monotonic()
@@ -135,6 +163,7 @@ def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(serve
     assert server.traffic.dropped == {"header_slow": 1}
 
 
+@pytest.mark.usefixtures("short_deadlines")
 @pytest.mark.parametrize(
     "head", [post(90_000), b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"]
 )
@@ -147,33 +176,38 @@ def test_a_body_below_the_least_rate_is_given_up(server, head):
     assert server.traffic.dropped == {"body_slow": 1}
 
 
-def test_a_body_above_the_least_rate_may_take_longer(server):
+@pytest.mark.usefixtures("short_deadlines")
+def test_a_body_above_the_least_rate_may_take_longer(clock, server):
+    """20,000 bytes in 1.1 seconds; the least is 16 KiB a second."""
     with connected(server) as connection:
-        connection.sendall(post(60_000))
-        for _ in range(20):
-            connection.sendall(b"x" * 3_000)
-            time.sleep(0.1)
-        assert connection.recv(65536).endswith(b"\r\n\r\n60000")
+        connection.sendall(post(100_000))
+        for number in range(5):
+            connection.sendall(b"x" * 20_000)
+            if number < 4:
+                eventually(lambda arrived=20_000 * (number + 1): server.traffic.request_bytes >= arrived)
+                let_pass(server, clock, 1.1)
+        assert connection.recv(65536).endswith(b"\r\n\r\n100000")
 
 
 @pytest.mark.parametrize("server", [{"idle_seconds": 0.5}], indirect=True)
 def test_a_connection_that_asks_for_nothing_is_closed_in_the_end(server):
     with connected(server) as connection:
+        began = time.monotonic()
         connection.sendall(GET)
         connection.recv(65536)
-        assert 0.3 < seconds_until_closed(connection) < SOON
+        received(connection)
+        assert 0.5 < time.monotonic() - began < SOON
 
 
 @pytest.mark.parametrize("server", [{"idle_seconds": 1.0}], indirect=True)
-def test_a_connection_in_use_stays_open(server):
+def test_a_connection_in_use_stays_open(clock, server):
     with connected(server) as connection:
         for _ in range(8):
             connection.sendall(GET)
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
-            # The server looks at its deadlines whenever anybody comes.
-            for _ in range(6):
-                time.sleep(0.05)
-                ask(server)
+            let_pass(server, clock, 1.0)
+        let_pass(server, clock, 1.1)
+        assert received(connection) == b""
 
 
 # Answers that nobody takes
@@ -184,9 +218,7 @@ def test_no_worker_waits_for_a_client_that_does_not_read(server):
         for _ in range(6):
             stack.enter_context(connected(server, 4096)).sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n" * 20)
         for _ in range(10):
-            began = time.monotonic()
             assert ask(server).startswith(b"HTTP/1.1 200")
-            assert time.monotonic() - began < 1
     eventually(lambda: server.traffic.answer_bytes == 0)
 
 
@@ -195,12 +227,14 @@ def test_an_answer_of_which_nothing_is_taken_is_given_up(server, application):
         connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
         eventually(lambda: server.traffic.answer_bytes > 0)
         assert application.sent == []
+        server.traffic.limits = replace(server.traffic.limits, unread_seconds=0.5)
         eventually(lambda: server.traffic.dropped)
         assert server.traffic.dropped == {"answer_unread": 1}
         assert server.traffic.answer_bytes == 0
         assert application.sent == ["/big"]
 
 
+@pytest.mark.usefixtures("short_deadlines")
 def test_an_answer_that_is_taken_below_the_least_rate_is_given_up(server):
     with connected(server, 4096) as connection:
         connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n" * 2)
@@ -213,13 +247,17 @@ def test_an_answer_that_is_taken_below_the_least_rate_is_given_up(server):
     assert set(server.traffic.dropped) <= {"answer_slow", "answer_unread"}
 
 
-def test_a_slow_reader_within_the_rate_gets_all_of_it(server):
+@pytest.mark.usefixtures("short_grace")
+def test_a_slow_reader_within_the_rate_gets_all_of_it(clock, server):
+    """Half a MiB in 1.1 seconds; the least is 64 KiB a second."""
     with connected(server) as connection:
         connection.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-        found = 0
+        found = looked = 0
         while piece := connection.recv(256 * 1024):
             found += len(piece)
-            time.sleep(0.01)
+            if found - looked > 512 * 1024 and server.traffic.answer_bytes:
+                looked = found
+                let_pass(server, clock, 1.1)
     assert found > len(BIG)
 
 
@@ -392,7 +430,8 @@ def test_bodies_that_are_not_whole_are_bounded_for_all_together(server):
             connection = stack.enter_context(connected(server))
             connection.sendall(post(100_000) + b"x" * 60_000)
         eventually(lambda: server.traffic.dropped["request_bytes"] >= 11)
-        assert server.traffic.request_bytes <= 500_000
+        # At the end of each turn of the loop, which may be at one now.
+        eventually(lambda: server.traffic.request_bytes <= 500_000)
         assert ask(server, post(9) + b"x" * 9).endswith(b"9")
     eventually(lambda: server.traffic.request_bytes == 0)
 
@@ -445,6 +484,7 @@ def test_a_client_that_is_refused_while_it_sends_meets_the_answer_and_no_reset(s
         assert received(connection).split()[1] == b"413"
 
 
+@pytest.mark.usefixtures("short_deadlines")
 def test_a_client_that_never_ends_what_was_refused_is_left(server):
     with connected(server) as connection:
         connection.sendall(post(10**9))

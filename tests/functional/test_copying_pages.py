@@ -142,7 +142,7 @@ def test_three_keys_are_promoted_from_the_matrix_in_five_clicks(browser, vault):
     page = follow(form.submit(), browser)
     assert page.request.path == f"{PROD}/copy-review"
     assert words(page, "h1") == "Copy 3 keys to Prod"
-    assert rows(page) == ["~ DIFFERS new value v1 → v2", "+ NEW_A new v1", "+ NEW_B new v1"]
+    assert rows(page) == ["+ NEW_A new v1", "+ NEW_B new v1", "~ DIFFERS new value v1 → v2"]
     assert HIDDEN not in page.text
     page = copy(page)
     assert page.request.path == PROD
@@ -204,7 +204,7 @@ def test_a_protected_destination_wants_a_reason_and_loses_nothing(browser, admin
     assert page.html.find(id="reason").has_attr("required")
     page = copy(page, 422, reason=" ")
     assert page.html.find(id="reason")["aria-invalid"] == "true"
-    assert rows(page) == ["~ DIFFERS new value v1 → v2", "+ NEW_A new v1"]
+    assert rows(page) == ["+ NEW_A new v1", "~ DIFFERS new value v1 → v2"]
     copy(page, reason="OPS-2")
     assert vault.value("NEW_A") == HIDDEN
 
@@ -215,7 +215,7 @@ def test_a_late_change_is_told_and_keeps_the_selection_and_the_reason(browser, v
     page = copy(page, 412, reason="OPS-3")
     assert words(page, "h1") == f"{ADMIN} changed Prod while you were reviewing"
     assert "You reviewed revision 1; it is at 2 now." in words(page)
-    assert rows(page)[0] == f"~ DIFFERS Written by {ADMIN} meanwhile new value v2 → v3"
+    assert rows(page)[1] == f"~ DIFFERS Written by {ADMIN} meanwhile new value v2 → v3"
     assert vault.value("DIFFERS") == "newer"
     assert page.html.find(id="reason").text.strip() == "OPS-3"
     copy(page)

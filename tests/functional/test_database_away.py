@@ -65,7 +65,8 @@ def test_whoever_gets_no_connection_in_time_is_refused_and_served_when_there_is_
     with all_taken(service):
         began = time.monotonic()
         refused(admin.get("/whoami", 503))
-        assert 0.9 < time.monotonic() - began < 4
+        # Less than the ten seconds that it has by default, on a machine that pauses.
+        assert 0.9 < time.monotonic() - began < 8
     admin.get("/whoami")
 
 
@@ -116,7 +117,7 @@ def test_what_the_url_says_to_the_driver_holds(service):
         assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "0"
     engine.dispose()
     with service.engine.connect() as connection:
-        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "15s"
+        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "10s"
 
 
 def test_a_connection_that_is_lost_before_commit_is_a_503_and_nothing_was_done(service, monkeypatch):

@@ -64,7 +64,7 @@ FORMS = {
         {"format": "env", "mode": "merge", "content": "x"},
         "import.pt",
     ),
-    "a stale edit": ("edit-apply", 412, {"value.A": "x", "rev": "0"}, "review.pt"),
+    "a stale edit": ("edit-apply", 412, {"value.A": "x", "rev": "0"}, "conflict.pt"),
     "a refused write": ("secrets/A/write-apply", 413, {"value.A": "x" * 65_537}, "secret.pt"),
     "an absent secret": ("secrets/NONE/reveal", 404, {"reason": "reveal"}, "error.pt"),
     "a form of somebody else": ("edit-apply", 403, {"csrf": "x"}, "error.pt"),
@@ -136,7 +136,7 @@ def test_a_dry_run_takes_no_lock(service, vault):
         assert vault.load("C=1", dry_run=True).json["changes"] == [{"key": "C", "kind": "added"}]
         form = page.forms["edits"]
         form["value.A"] = "x"
-        assert "Review before it is written" in form.submit().text
+        assert "Review 1 change" in form.submit().text
     with service.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT name FROM environment").scalars().first() == "Held"
 
@@ -146,8 +146,8 @@ def test_a_page_that_is_drawn_again_after_a_refusal_only_reads(service, vault):
     browser = Browser(service)
     page = browser.open(EDITOR)
     form = page.forms["edits"]
-    form["new.0.key"] = "-"
+    form["new.1.key"] = "-"
     with recorded(service.engine) as statements:
         assert form.submit(status=422)
     assert not [one for one in statements if one.startswith(("INSERT", "UPDATE")) and "identity" not in one]
-    assert submit(page, "/edit-review", 200, **{"value.A": "x", "new.0.key": ""})
+    assert submit(page, "/edit-review", 200, **{"value.A": "x", "new.1.key": ""})

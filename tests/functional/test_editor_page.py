@@ -236,6 +236,13 @@ def test_a_notice_of_what_cannot_have_been_is_not_shown(browser, query):
     assert browser.open(f"{PROD}?{query}").html.select_one("#notice") is None
 
 
+def test_a_write_of_one_secret_is_named_on_its_page(browser):
+    page = submit(browser.open(f"{PROD}/secrets/A"), "/write-review", 200, **{"value.A": "uno"})
+    assert "Saved A in Prod (revision 2)." in words(submit(page, "/write-apply"))
+    for query in ("written", "written.x", "written.1.2"):
+        assert "Saved A" not in words(browser.open(f"{PROD}/secrets/A?done={query}"))
+
+
 def test_a_review_shows_the_values_of_a_row_when_asked_and_records_it(browser, vault, service):
     page = push(browser.open(PROD), "", "", value__A="once", new__1__key="D", new__1__value="four")
     assert service.audit("secret.reveal") == []
@@ -295,15 +302,15 @@ def test_a_doubt_is_told_in_words(value, told):
 
 
 @pytest.mark.parametrize("count", [1, 300])
-def test_the_editor_takes_two_statements_beside_the_shells(service, vault, count):
+def test_the_editor_takes_two_statements_beside_those_of_each_page(service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")
     vault.batch(set={f"K{number}": "x" for number in range(count)})
     browser = Browser(quiet)
     browser.open(PROD)
     with recorded(quiet.engine) as statements:
         browser.open(PROD)
-    # Who asks, the environment, its secrets, their authors, and the project for the shell.
-    assert len(statements) == 5, statements
+    # Who asks, the environment, its secrets with their authors, and the project for the shell.
+    assert len(statements) == 4, statements
 
 
 def many(vault, count=500):

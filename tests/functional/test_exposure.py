@@ -18,9 +18,8 @@ ITEM = {"project", "environment", "key", "version", "seen_at", "current"}
 
 
 @pytest.fixture
-def places(service):
+def places(service, admin):
     """Root's vaults of prod and dev; Ada writes both."""
-    admin = arrange(service, "shop", "prod", "dev")
     service.grant(ADA, "writer", "shop")
     service.user(ADA).get("/whoami")
     return Vault(admin), Vault(admin, "/projects/shop/environments/dev")

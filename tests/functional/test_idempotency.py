@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from service import MASTER_KEY, arrange
+from service import MASTER_KEY
 from sqlalchemy import update
 from statements import recorded
 from stopped_clock import StoppedClock
@@ -29,9 +29,8 @@ each_write = pytest.mark.parametrize("verb", WRITES)
 
 
 @pytest.fixture
-def prod(service):
+def prod(admin):
     """Revision 2: A was changed; dev has other values."""
-    admin = arrange(service, "shop", "prod", "dev")
     Vault(admin, "/projects/shop/environments/dev").set(A="9", NEW="1")
     prod = Vault(admin)
     prod.set(A="1", B="1")

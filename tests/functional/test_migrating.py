@@ -15,6 +15,7 @@ from plugins import SOURCE, alembic_config, install
 from rotation import Forks, Operator, fill
 from service import MASTER_KEY, arrange
 from sqlalchemy import inspect, text
+from waiting import PATIENCE, eventually
 
 from secretsvc.db.alone import migrating_alone
 from secretsvc.db.engine import make_engine, read_once
@@ -22,6 +23,7 @@ from secretsvc.db.files import open_to_others
 from secretsvc.db.schema import REVISION
 
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
+UNDER_WAY = "another migration of this database is under way"
 BELOW = f"{int(REVISION) - 2:04}"
 
 
@@ -81,7 +83,7 @@ def test_the_way_down_says_what_is_lost_and_is_not_gone_without_the_flag(run, se
     assert [line.split(" loses ")[0] for line in done.stdout.splitlines()] == [
         f"Undoing {int(REVISION) - step:04}" for step in (0, 1)
     ]
-    assert "who met the values of environments that were deleted" in done.stdout
+    assert "the first successes of writes that are sent again" in done.stdout
     assert "nothing was changed" in done.stderr
     assert revision(database_url) == [REVISION]
 
@@ -139,11 +141,12 @@ def test_a_second_migration_waits_for_the_end_of_the_first(engine, empty_url, ca
     with migrating_alone(engine):
         waiting = threading.Thread(target=second)
         waiting.start()
-        assert not entered.wait(0.5)
-    assert entered.wait(10)
+        assert eventually(lambda: UNDER_WAY in caplog.text)
+        assert not entered.wait(0.2)
+    assert entered.wait(PATIENCE)
     waiting.join()
     other.dispose()
-    assert caplog.text.count("another migration of this database is under way") == 1
+    assert caplog.text.count(UNDER_WAY) == 1
 
 
 def test_a_migration_that_was_killed_lets_the_next_one_in(engine, empty_url):

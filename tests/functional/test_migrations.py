@@ -205,9 +205,8 @@ def test_revisions_are_filled_with_what_versions_and_records_tell(config, servic
     fill(admin)
     admin.post("/projects/shop/environments/dev/secrets:batch", {"mode": "merge", "set": {"A": "x"}})
     browser = Browser(service)
-    form = browser.open(PROD).forms["edits"]
-    form["description.KEY_0"] = "described alone"
-    submit(form.submit(), "edit-apply")
+    page = browser.open(f"{PROD}/secrets/KEY_0?describe")
+    submit(page, "KEY_0/describe", description="described alone")
     before = revisions(service)
     assert sorted(row[1] for row in before) == [1, 1, 2, 3, 4]
     assert all(row[4] == "secret.batch" for row in before)

@@ -22,6 +22,7 @@ from rotation import NEW_KEY, fill
 from server import exchange, running
 from service import HEADER, MASTER_KEY, Service, arrange
 from sqlalchemy import text
+from waiting import PATIENCE, eventually, least_seconds
 
 from secretsvc.authentication.jwks import FIRST_PAUSE
 from secretsvc.db.schema import REVISION
@@ -29,8 +30,9 @@ from secretsvc.server.factory import Server, server_of
 from secretsvc.server.operations import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 
-SOON = 15.0
-AT_ONCE = 0.1
+SOON = PATIENCE
+#: Far less than anything hangs in these tests, or than the listener gives its clients.
+AT_ONCE = 0.5
 
 
 class Told(NamedTuple):
@@ -201,7 +203,7 @@ def test_a_process_that_stops_is_not_ready_until_it_ends(make_service):
     with watched(service) as operator:
         operator.until(200)
         with socket.create_connection(("127.0.0.1", int(operator.server.effective_port))):
-            time.sleep(0.2)
+            assert eventually(lambda: len(operator.server.traffic) == 1)
             operator.server.stop()
             operator.until(503, reasons=["draining"])
             assert operator.ask("/live").status == 200
@@ -232,8 +234,7 @@ def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_servic
         while 503 not in statuses:
             assert time.monotonic() < deadline
             for path in ("/live", "/ready", "/metrics"):
-                took = min(seconds_for(operator, path) for _ in range(3))
-                assert took < AT_ONCE
+                assert least_seconds(lambda path=path: operator.ask(path), AT_ONCE) < AT_ONCE
             statuses.add(operator.ask("/ready").status)
             time.sleep(0.05)
         assert operator.ask("/ready").json["reasons"] == ["database_unavailable"]
@@ -243,19 +244,17 @@ def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_servic
         operator.until(200)
 
 
-def seconds_for(operator: Operator, path: str) -> float:
-    began = time.monotonic()
-    operator.ask(path)
-    return time.monotonic() - began
-
-
 @pytest.mark.engine_neutral
 def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
     with watch() as operator:
-        silent = [socket.create_connection(("127.0.0.1", operator.port)) for _ in range(10)]
-        assert min(seconds_for(operator, "/live") for _ in range(3)) < AT_ONCE
-        for connection in silent:
-            connection.close()
+
+        def ask_beside_them() -> None:
+            with ExitStack() as silent:
+                for _ in range(10):
+                    silent.enter_context(socket.create_connection(("127.0.0.1", operator.port)))
+                operator.ask("/live")
+
+        assert least_seconds(ask_beside_them, AT_ONCE) < AT_ONCE
 
 
 @pytest.mark.engine_neutral
@@ -272,8 +271,15 @@ def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(w
         for _ in range(CLIENTS):
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", operator.port)))
             threading.Thread(target=drip, args=(connection,), daemon=True).start()
-        time.sleep(2 * SECONDS)
-        assert operator.ask("/live").status == 200
+        time.sleep(SECONDS)
+        assert eventually(lambda: is_answered(operator))
+
+
+def is_answered(operator: Operator) -> bool:
+    """Who comes while all places are taken is hung up on."""
+    with suppress(OSError):
+        return operator.ask("/live").status == 200
+    return False
 
 
 def test_figures_are_by_template_and_hold_no_name(make_service):

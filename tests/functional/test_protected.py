@@ -246,8 +246,11 @@ def review(browser, content="A=typed"):
 def test_a_review_without_a_reason_is_drawn_again_and_asks_for_it(browser, vault):
     refused = submit(review(browser), "import-apply", 422)
     assert "Required: the environment is protected." in words(refused)
-    assert "Somebody was quicker" not in refused.text
-    assert refused.html.find("input", id="reason")["aria-invalid"] == "true"
+    assert "while you were typing" not in refused.text
+    field = refused.html.find("textarea", id="reason")
+    assert field["aria-invalid"] == "true"
+    assert field.has_attr("required")
+    assert refused.html.find(role="alert").a["href"] == "#reason"
     submit(refused, "import-apply", reason="typed")
     assert vault.value("A") == "typed"
 
@@ -259,8 +262,9 @@ def test_a_stale_review_without_a_reason_shows_what_others_wrote(browser, vault)
     reviewed = form.submit()
     vault.batch(set={"A": "theirs"}, reason="quick")
     refused = submit(reviewed, "edit-apply", 422)
-    assert "Somebody was quicker" in refused.text
-    submit(refused, "edit-apply", reason="mine")
+    assert "while you were typing" in refused.text
+    again = browser.post(f"{CANONICAL}/edit-review", dict(form_of(refused, "edit-again").submit_fields()))
+    submit(again, "edit-apply", reason="mine")
     assert vault.value("A") == "mine"
 
 

@@ -61,7 +61,7 @@ READS = {
     "one version": (lambda vault, _browser: vault.get("secrets/K0?version=1"), [(ONE, 1)]),
     "deleted": (lambda vault, _browser: vault.get("secrets:deleted"), [(ONE, 1)]),
     "matrix": (lambda _vault, browser: browser.open("/projects/shop"), [(ONE, SECRETS * 3)]),
-    "editor": (lambda _vault, browser: browser.open(PROD), [(ONE, SECRETS)] * 2),
+    "editor": (lambda _vault, browser: browser.open(PROD), [(ONE, SECRETS)]),
     "secret": (lambda _vault, browser: browser.open(f"{PROD}/secrets/K0"), [(ONE, 1), ALL, (ONE, 2)]),
 }
 

@@ -40,6 +40,7 @@ MALFORMED = [
     ("ACCESS_LEEWAY", "-1", READ),
     ("ACCESS_LEEWAY", "marker", READ),
     ("ACCESS_JWKS_COOLDOWN", "", READ),
+    ("ACCESS_JWKS_CACHE", "", READ),
     ("ACCESS_HEADER", "marker: x", READ),
     ("ACCESS_COOKIE", "", READ),
     ("WORKLOAD_ISSUERS", "Marker marker", READ),

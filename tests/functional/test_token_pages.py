@@ -39,7 +39,7 @@ def test_a_token_is_made_in_a_panel_and_shown_once(tokens, monkeypatch):
     assert form["until"].value == "3m"
     form["name"] = "CI of the shop"
     page = form.submit()
-    assert (page.status_int, page.headers["Cache-Control"]) == (200, "no-store")
+    assert "no-store" in page.headers["Cache-Control"]
     token = page.html.find(id="token")["value"]
     assert TOKEN.fullmatch(token)
     assert page.html.find("button", {"data-copies": "token"}).has_attr("hidden")

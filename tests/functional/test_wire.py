@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from server import served
+from waiting import PATIENCE
 
 from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS, new_request_id, request_id
 
@@ -34,7 +35,7 @@ def address() -> Iterator[tuple[str, int]]:
 @pytest.fixture
 def send(address: tuple[str, int]) -> Send:
     def send(raw: bytes) -> tuple[int, dict[str, str], bytes]:
-        with socket.create_connection(address, timeout=10) as connection:
+        with socket.create_connection(address, timeout=PATIENCE) as connection:
             connection.sendall(raw)
             answer = b""
             # The server may close before it has read all: what it said until then is the answer.

@@ -111,7 +111,7 @@ def test_a_machine_is_no_bootstrap_admin_whatever_it_claims(service, ci):
 
 
 def test_the_rate_limit_counts_each_machine_by_its_subject(make_service, settings, ci):
-    limited = make_service(**ini(settings), RATE_LIMIT="2/minute")
+    limited = make_service(**ini(settings), RATE_LIMIT="2/day")
     robot, other = (Client(limited.app, ci.workload(sub)) for sub in (SUB, "repo:octo/other"))
     assert [robot.request("GET", "/whoami").status_int for _ in range(3)] == [200, 200, 429]
     assert Client(limited.app, ci.workload(SUB, jti="another")).get("/whoami", 429)

@@ -40,6 +40,7 @@ READS = {
     ("secrets/api/secrets.py", "formats"): "the description of its operations, as it is when that is made",
     ("directives.py", "service_settings"): "to add to them",
     ("tokens/api.py", "service_settings"): "whether there are such operations",
+    ("tokens/ui.py", "service_settings"): "whether there are such pages",
     ("web/views.py", "tree"): "a view's verb is a part of the tree",
 }
 

@@ -16,11 +16,13 @@ from load.workload import ENVIRONMENT, arrange
 from processes import Deployment, ServiceProcess
 from service import API, HEADER
 from tokens import TestIssuer
+from waiting import PATIENCE, slowness
 
 SECONDS = float(os.environ.get("SECRETSVC_ATTACK_SECONDS", "20"))
+#: Seconds; a pause of the machine makes some probes take longer, and no attack may make a tenth.
 IN_TIME = 2.0
 MEMORY = 400 * 1024 * 1024
-CALM_SECONDS = 10.0
+CALM_SECONDS = 60.0
 PROBES = 15
 KEY = f"{ENVIRONMENT}/secrets/KEY"
 DESCRIPTION = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -57,28 +59,30 @@ def usual_seconds(deployment: Deployment) -> float:
 
 @contextmanager
 def calm_afterwards(deployment: Deployment, seconds: float = CALM_SECONDS) -> Iterator[None]:
-    """Whatever happened inside, soon after it answers are as quick as before."""
+    """Whatever happened inside, after it answers are as quick as before, but for what else runs here."""
     before = usual_seconds(deployment)
     yield
     deadline = time.monotonic() + seconds
-    while (after := usual_seconds(deployment)) > 2 * before + 0.01:
+    while (after := usual_seconds(deployment)) > 3 * before + 0.05:
         assert time.monotonic() < deadline, (before, after)
 
 
-def probe(deployment: Deployment) -> None:
-    """For some seconds, everybody is served in time, and the process does not grow."""
+def probe(deployment: Deployment, attackers: Attackers) -> None:
+    """For some seconds, and until all attack, everybody is served in time, and the process does not grow."""
     process: ServiceProcess = deployment.processes[0]
-    slowest, largest, probes = 0.0, 0, 0
+    waited, largest = [], 0
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        slowest = max(slowest, *seconds_for(deployment))
+    while time.monotonic() < end or (attackers.made < attackers.count and time.monotonic() < end + PATIENCE):
+        waited += seconds_for(deployment)
         largest = max(largest, resident_bytes(process.pid))
-        probes += 1
         time.sleep(0.1)
-    print(f"{probes} probes, the slowest {slowest:.3f} s; at most {largest / 2**20:.0f} MiB")
-    assert slowest < IN_TIME
+    usual = statistics.quantiles(waited, n=10)[-1]
+    print(f"{len(waited)} probes, nine tenths within {usual:.3f} s of {max(waited):.3f} s")
+    print(f"{attackers.made} connections, {attackers.sent / 2**20:.0f} MiB; {largest / 2**20:.0f} MiB held")
+    assert usual < IN_TIME * slowness()
     assert largest < MEMORY
-    assert probes > SECONDS / 4
+    assert len(waited) > SECONDS / 2
+    assert attackers.made >= attackers.count
 
 
 @pytest.mark.parametrize(
@@ -97,22 +101,21 @@ def probe(deployment: Deployment) -> None:
     ],
 )
 def test_everybody_else_is_served_while_connections_are_abused(deployment, count, options):
-    with calm_afterwards(deployment):
-        with Attackers(deployment.processes[0].port, count, **options) as attackers:
-            probe(deployment)
-        print(f"{attackers.made} connections, {attackers.sent / 2**20:.0f} MiB")
-    assert attackers.made >= count
+    with (
+        calm_afterwards(deployment),
+        Attackers(deployment.processes[0].port, count, **options) as attackers,
+    ):
+        probe(deployment, attackers)
 
 
 def test_everybody_else_is_served_while_bodies_of_tiny_chunks_are_parsed(deployment):
     body = POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000
     # What the kernels still hold of 240 MB when the clients have gone is parsed at the same rate.
     with (
-        calm_afterwards(deployment, 60.0),
+        calm_afterwards(deployment, 5 * CALM_SECONDS),
         Attackers(deployment.processes[0].port, 200, first=body) as attackers,
     ):
-        probe(deployment)
-    assert attackers.made >= 200
+        probe(deployment, attackers)
 
 
 def test_everybody_else_is_served_while_exports_are_not_read(deployment, issuer):
@@ -127,8 +130,7 @@ def test_everybody_else_is_served_while_exports_are_not_read(deployment, issuer)
         calm_afterwards(deployment),
         Attackers(deployment.processes[0].port, 40, first=head.encode()) as attackers,
     ):
-        probe(deployment)
-    assert attackers.made >= 40
+        probe(deployment, attackers)
 
 
 def test_both_files_that_we_ship_have_the_same_server(here):

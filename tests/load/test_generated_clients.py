@@ -28,7 +28,7 @@ from toolchains import (
 
 GENERATORS = Path(__file__).parent.parent / "generators"
 CALLS: dict[str, Any] = json.loads((GENERATORS / "calls.json").read_text("utf-8"))
-SECONDS = 120
+SECONDS = 600
 #: Its models refuse fields that they do not know unless they are told otherwise.
 GO_OPTIONS = "withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false"
 #: Makes a client of the description in a folder of its own, and gives the command that runs its driver.

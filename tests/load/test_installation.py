@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from confined import USER, confined, is_possible
-from processes import HttpClient, free_port
+from processes import START_SECONDS, HttpClient, free_port
 from service import ADMIN
 from sqlalchemy.engine import make_url
 from wheels import copy_source, make_dist
@@ -27,7 +27,7 @@ from secretsvc.db.schema import REVISION
 
 OLD = f"{int(REVISION) - 2:04}"
 NEXT = "0.1.1"
-SECONDS = 300
+SECONDS = 900
 SECRET = "/projects/shop/environments/prod/secrets"
 
 
@@ -102,7 +102,7 @@ class Installation:
 
 
 def wait_for(client, process):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:
             client.expect(200, "GET", "/health")

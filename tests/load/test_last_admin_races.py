@@ -22,6 +22,7 @@ from load.peers import Peers, Reply, peers_of
 from obstacles import at_once
 from service import Maker, Service
 from sqlalchemy import delete, text, update
+from waiting import eventually
 
 from secretsvc.db.engine import make_engine, write_transaction
 from secretsvc.tables.grants import grant, group, group_member
@@ -147,13 +148,9 @@ def every_change_held_back(url: str) -> Iterator[Callable[[], None]]:
             # A writer that waits leaves no trace there.
             time.sleep(SETTLE_SECONDS)
             return
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with engine.connect() as connection:
-                if connection.execute(waiting).scalar_one() == 2:
-                    return
-            time.sleep(0.01)
-        raise AssertionError("the changes do not wait for each other")
+        with engine.connect() as connection:
+            both = eventually(lambda: connection.execute(waiting).scalar_one() == 2)
+        assert both, "the changes do not wait for each other"
 
     try:
         with write_transaction(engine) as connection:

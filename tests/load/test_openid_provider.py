@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import quantiles
 
 import jwt
 import pytest
@@ -35,16 +36,17 @@ from openid_provider import (
 from processes import Deployment, HttpClient
 from service import ADMIN
 from tokens import TestIssuer
+from waiting import PATIENCE, eventually
 
 from secretsvc.authentication.jwks import DEADLINE
 
 VALUE = "/projects/shop/environments/prod/secrets/KEY"
 MACHINE = f"sso:{MACHINES[0]}"
-COOLDOWN = 3.0
-# What two busy cores add to a deadline.
-SLACK = 1.0
+# Long enough for a busy machine to bring a new key within one.
+COOLDOWN = 8.0
+# What two busy cores add to a deadline; the provider hangs for longer.
+SLACK = 4.0
 ROTATIONS = 3
-PATIENCE = 30.0
 
 
 @pytest.fixture
@@ -102,6 +104,11 @@ class Read:
     answered: float
     status: int
 
+    @property
+    def whose(self) -> str:
+        """Of people or of machines."""
+        return self.kind.partition(" ")[0]
+
 
 class Readers:
     """Clients that read the value until the end, each with a new token of the provider's for each read."""
@@ -123,11 +130,12 @@ class Readers:
 
     def wait_for(self, generation: int) -> None:
         """Until each of them was let in by a key of a generation."""
-        until = time.monotonic() + PATIENCE
-        while len(self.let_in(generation)) < len(self._ways):
+
+        def are_in() -> bool:
             assert not any(one.done() for one in self._running), "a client gave up"
-            assert time.monotonic() < until, Counter((r.kind, r.generation, r.status) for r in self.reads)
-            time.sleep(0.01)
+            return len(self.let_in(generation)) == len(self._ways)
+
+        assert eventually(are_in), Counter((r.kind, r.generation, r.status) for r in self.reads)
 
     def let_in(self, generation: int) -> set[str]:
         return {read.kind for read in list(self.reads) if (read.generation, read.status) == (generation, 200)}
@@ -147,22 +155,28 @@ def read(client: HttpClient, kind: str) -> Read:
     return Read(kind, generation, sent, time.monotonic(), status)
 
 
-def statuses(reads: Iterable[Read], *fetches: float) -> set[int]:
-    """Which there were; at `fetches` somebody began to fetch the keys.
+def statuses(reads: Iterable[Read]) -> set[int]:
+    """Which there were.
 
     Who brings a new key while another's fetch is under way waits for it a quarter of a second, and is then
-    told to come again: where two busy cores make a fetch that slow, their 503 is left out.
+    told to come again. Where two busy cores make a fetch that slow, the 503 of those who came before somebody
+    got in with the key is left out; people and machines have keys of their own.
     """
+    known: dict[tuple[str, int], float] = {}
+    reads = sorted(reads, key=lambda one: one.answered)
+    for one in reads:
+        if one.status == 200:
+            known.setdefault((one.whose, one.generation), one.answered)
     return {
         one.status
         for one in reads
-        if one.status != 503 or not any(0 <= one.answered - at < DEADLINE for at in fetches)
+        if one.status != 503 or one.sent > known.get((one.whose, one.generation), 0.0)
     }
 
 
-def slowest(reads: Iterable[Read]) -> float:
-    """Seconds."""
-    return max(one.answered - one.sent for one in reads)
+def usual_seconds(reads: Iterable[Read]) -> float:
+    """Within which nine tenths were answered: a pause of the machine is none of the service's."""
+    return quantiles([one.answered - one.sent for one in reads], n=10)[-1]
 
 
 def everybody(provider: OpenIdProvider) -> dict[str, Callable[[], str]]:
@@ -207,30 +221,38 @@ def test_tokens_for_others_and_of_others_do_not_get_in(
 def test_tokens_that_have_expired_do_not_get_in_any_more(
     provider: OpenIdProvider, deployment: Deployment
 ) -> None:
-    tokens = [provider.person(ANN, BRIEF), provider.machine(resource=BRIEFLY)]
-    assert [status_of(deployment, token) for token in tokens] == [200, 200]
-    over = max(jwt.decode(token, options={"verify_signature": False})["exp"] for token in tokens)
+    tokens, over = valid_until(provider, deployment)
     time.sleep(max(0.0, over - time.time()))
     assert [status_of(deployment, token) for token in tokens] == [401, 401]
     (told,) = refusals(deployment)
     assert "assertion refused: expired;" in told
 
 
+def valid_until(provider: OpenIdProvider, deployment: Deployment) -> tuple[list[str], float]:
+    """Brief tokens that were let in, and the end of the last one; a pause of the machine outlasts some."""
+    for _ in range(10):
+        tokens = [provider.person(ANN, BRIEF), provider.machine(resource=BRIEFLY)]
+        ends = [jwt.decode(token, options={"verify_signature": False})["exp"] for token in tokens]
+        found = [status_of(deployment, token) for token in tokens]
+        if found == [200, 200]:
+            return tokens, max(ends)
+        assert time.time() >= min(ends), found
+    raise AssertionError("no token lived long enough to be let in")
+
+
 def test_nobody_is_refused_while_the_keys_are_changed_no_sooner_than_the_cooldown(
     provider: OpenIdProvider, deployment: Deployment
 ) -> None:
-    changes = []
     with Readers(deployment, everybody(provider)) as readers:
         readers.wait_for(1)
         for generation in range(2, 2 + ROTATIONS):
             # The next key is announced before it signs, and the one before the last has gone.
             provider.publish(generation - 1, generation)
-            changes.append(time.monotonic())
             provider.publish(generation, generation - 1)
             readers.wait_for(generation)
             time.sleep(COOLDOWN)
-    assert statuses(readers.reads, *changes) == {200}
-    assert slowest(readers.reads) < DEADLINE
+    assert statuses(readers.reads) == {200}
+    assert usual_seconds(readers.reads) < DEADLINE
     # However many bring a token of a new key: one fetch of each issuer's keys.
     assert provider.fetches == 2 * (1 + ROTATIONS)
 
@@ -249,15 +271,15 @@ def test_keys_changed_twice_within_the_cooldown_are_refused_until_its_end_and_no
                 assert read(known, "known").status == 200
                 assert time.monotonic() < changed + PATIENCE
     for people in (True, False):
-        mine = [one for one in readers.reads if one.kind.startswith("person") is people]
+        mine = [one for one in readers.reads if (one.whose == "person") is people]
         third = [one for one in mine if one.generation == 3]
-        assert statuses([one for one in mine if one.generation < 3], changed) == {200}
+        assert statuses(one for one in mine if one.generation < 3) == {200}
         # The second generation's first read began the cool-down, after the change and before its answer.
         fetched = min(one.answered for one in mine if (one.generation, one.status) == (2, 200))
         assert statuses(one for one in third if one.answered < changed + COOLDOWN) == {401}
         over = fetched + COOLDOWN
-        assert statuses([one for one in third if one.sent > over], over) == {200}
-    assert slowest(readers.reads) < DEADLINE
+        assert statuses(one for one in third if one.sent > over) == {200}
+    assert usual_seconds(readers.reads) < DEADLINE
     assert provider.fetches == 2 * 3
 
 
@@ -271,14 +293,13 @@ def test_a_provider_that_hangs_holds_up_nobody_whose_key_is_known(
         with provider.halted(), Readers(deployment, unknown) as slow:
             time.sleep(DEADLINE + COOLDOWN)
         time.sleep(COOLDOWN)
-        back = time.monotonic()
         with Readers(deployment, unknown) as again:
             again.wait_for(2)
     assert statuses(quick.reads) == {200}
-    assert slowest(quick.reads) < DEADLINE - SLACK
+    assert usual_seconds(quick.reads) < DEADLINE / 2
     assert statuses(slow.reads) == {503}
-    assert slowest(slow.reads) < DEADLINE + SLACK
-    assert statuses(again.reads, back) == {200}
+    assert max(one.answered - one.sent for one in slow.reads) < DEADLINE + SLACK
+    assert statuses(again.reads) == {200}
 
 
 def test_a_key_that_is_gone_opens_nothing_once_its_successor_was_seen(

@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from processes import ROOT, free_port
+from processes import ROOT, START_SECONDS, free_port
 from service import MASTER_KEY
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def development(tmp_path):
 
 
 def wait_for(url: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + START_SECONDS
     while True:
         try:
             with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback, as named above

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from load.workload import ENVIRONMENT, KEYS, arrange
-from processes import Deployment, HttpClient, ServiceProcess
+from processes import START_SECONDS, Deployment, HttpClient, ServiceProcess
 from rotation import NEW_KEY, Operator
 from service import MASTER_KEY
 
@@ -67,7 +67,7 @@ class Traffic:
 
     def go_on(self) -> None:
         """Waits until each of them was answered some more times."""
-        before, deadline = Counter(self._answers), time.monotonic() + 60
+        before, deadline = Counter(self._answers), time.monotonic() + START_SECONDS
         while min(self._answers[one] - before[one] for one in self._in_use) < ANSWERS:
             assert time.monotonic() < deadline, self._errors
             time.sleep(0.02)

@@ -16,14 +16,17 @@ from typing import Any
 
 import pytest
 from databases import SqliteDatabases
-from load.dawdler import HEADER
+from load.dawdler import BEGUN, HEADER
 from load.workload import Broken
-from processes import Deployment, HttpClient, ServiceProcess
+from processes import Deployment, ServiceProcess
 from service import API
 from tokens import TestIssuer
+from waiting import PATIENCE, eventually
 
 DAWDLER = "pyramid.includes = load.dawdler"
-SOON = 5.0
+# Less than any time that a test gives to a stop which need not wait.
+SOON = 20.0
+ENDLESS = 120.0
 
 
 @pytest.fixture
@@ -36,14 +39,15 @@ def make_process(
 
 
 class Request(threading.Thread):
-    """One that takes some seconds, and what came of it."""
+    """One that takes some seconds and is under way, and what came of it."""
 
-    def __init__(self, client: HttpClient, seconds: float) -> None:
+    def __init__(self, process: ServiceProcess, seconds: float) -> None:
         super().__init__(daemon=True)
-        self.client, self.seconds = client, seconds
+        self.client, self.seconds = process.client(), seconds
         self.answer: Any = None
+        before = process.output.count(BEGUN)
         self.start()
-        time.sleep(0.3)
+        assert eventually(lambda: process.output.count(BEGUN) > before)
 
     def run(self) -> None:
         with suppress(*Broken):
@@ -58,6 +62,12 @@ def end_of(process: ServiceProcess, number: int) -> tuple[int, float]:
     return running.wait(60), time.monotonic() - began
 
 
+def begin_to_stop(process: ServiceProcess, number: int) -> None:
+    """Sends the signal and waits for the stop to begin, from when on nobody is let in."""
+    os.kill(process.pid, number)
+    assert eventually(lambda: is_refused(process))
+
+
 def is_refused(process: ServiceProcess) -> bool:
     try:
         socket.create_connection(("127.0.0.1", process.port), timeout=SOON).close()
@@ -69,10 +79,8 @@ def is_refused(process: ServiceProcess) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_is_under_way_is_finished_and_nobody_else_is_let_in(make_process, number):
     process = make_process(DRAIN_SECONDS="30")
-    slow = Request(process.client(), 2.0)
-    os.kill(process.pid, number)
-    time.sleep(0.5)
-    assert is_refused(process)
+    slow = Request(process, 5.0)
+    begin_to_stop(process, number)
     assert process._process.wait(SOON) == 0
     slow.join(SOON)
     assert slow.answer.status == 200
@@ -81,7 +89,7 @@ def test_what_is_under_way_is_finished_and_nobody_else_is_let_in(make_process, n
 
 def test_a_request_of_twenty_seconds_survives(make_process):
     process = make_process(DRAIN_SECONDS="30")
-    slow = Request(process.client(), 20.0)
+    slow = Request(process, 20.0)
     assert end_of(process, signal.SIGTERM)[0] == 0
     slow.join(SOON)
     assert slow.answer.status == 200
@@ -98,7 +106,7 @@ def test_an_idle_connection_is_served_once_more_and_then_closed(make_process):
     clients = [process.client() for _ in range(2)]
     for client in clients:
         client.expect(200, "GET", "/health")
-    os.kill(process.pid, signal.SIGTERM)
+    begin_to_stop(process, signal.SIGTERM)
     for client in clients:
         time.sleep(1.5)
         assert client.expect(200, "GET", "/health").headers["connection"] == "close"
@@ -111,7 +119,7 @@ def test_a_client_of_http_1_0_that_would_stay_is_told_too(make_process):
     with socket.create_connection(("127.0.0.1", process.port), timeout=SOON) as connection:
         connection.sendall(raw)
         assert b"\r\nConnection: Keep-Alive\r\n" in connection.recv(65536)
-        os.kill(process.pid, signal.SIGTERM)
+        begin_to_stop(process, signal.SIGTERM)
         time.sleep(1.5)
         connection.sendall(raw)
         answer = connection.recv(65536)
@@ -129,7 +137,7 @@ def test_an_idle_connection_does_not_outlast_the_time_of_the_stop(make_process):
 
 def test_what_takes_longer_than_the_stop_is_cut_and_the_log_says_so(make_process):
     process = make_process(DRAIN_SECONDS="1")
-    slow = Request(process.client(), 20.0)
+    slow = Request(process, ENDLESS)
     code, seconds = end_of(process, signal.SIGTERM)
     assert (code, 0.5 < seconds < SOON) == (0, True)
     assert b"the stop cut what was not done in 1 seconds" in process.output
@@ -138,10 +146,9 @@ def test_what_takes_longer_than_the_stop_is_cut_and_the_log_says_so(make_process
 
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
 def test_whoever_asks_twice_does_not_wait(make_process, first):
-    process = make_process(DRAIN_SECONDS="30")
-    Request(process.client(), 20.0)
-    os.kill(process.pid, first)
-    time.sleep(0.5)
+    process = make_process(DRAIN_SECONDS="60")
+    Request(process, ENDLESS)
+    begin_to_stop(process, first)
     code, seconds = end_of(process, signal.SIGTERM)
     assert (code, seconds < SOON) == (-signal.SIGTERM, True)
 
@@ -179,7 +186,7 @@ def test_it_listens_on_a_unix_socket_and_tells_the_service_manager(unstarted, tm
     path, notified = tmp_path / "s", tmp_path / "n"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(notified))
-        manager.settimeout(30)
+        manager.settimeout(PATIENCE)
         unstarted.settings["NOTIFY_SOCKET"] = str(notified)
         process = started(unstarted, f"unix:{path}")
         try:
@@ -211,7 +218,7 @@ def test_it_takes_over_a_socket_on_which_clients_wait_already(unstarted, tmp_pat
         script = f'exec 3<&{number}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
         process = started(unstarted, "127.0.0.1:1", "bash", "-c", script, "bash", pass_fds=[number])
         try:
-            client.settimeout(30)
+            client.settimeout(PATIENCE)
             assert b'"status":"ok"' in http_over(client)
             process.terminate()
             assert process.wait(SOON) == 0

@@ -42,11 +42,15 @@ class Workload:
     A writer rests for `pause` seconds, more or less, after each write.
     """
 
-    def __init__(self, deployment: Deployment, pause: float = 0.0) -> None:
+    def __init__(
+        self, deployment: Deployment, pause: float = 0.0, writers: int = WRITERS, readers: int = READERS
+    ) -> None:
         self.deployment, self.pause = deployment, pause
         self.writes: list[Write] = []
         self.exports: list[Export] = []
         self.statuses: list[int] = []
+        #: Each answer's status, 0 where none came, and when it began and ended.
+        self.answers: list[tuple[int, float, float]] = []
         self.slowest = 0.0
         self._numbers = itertools.count()
         self._rev = 0
@@ -54,7 +58,7 @@ class Workload:
         self._errors: list[BaseException] = []
         self._threads = [
             threading.Thread(target=self._guarded, args=(work, number))
-            for work, count in ((self._write_on, WRITERS), (self._read_on, READERS))
+            for work, count in ((self._write_on, writers), (self._read_on, readers))
             for number in range(count)
         ]
 
@@ -95,6 +99,7 @@ class Workload:
         self.slowest = max(self.slowest, made.ended - made.began)
         self.statuses.append(made.status)
         self.writes.append(made)
+        self.answers.append((made.status, made.began, made.ended))
         time.sleep(generator.random() * 2 * self.pause)
 
     def _read_on(self, client: HttpClient, generator: random.Random) -> None:
@@ -104,7 +109,9 @@ class Workload:
         try:
             answer = client.request("GET", f"{ENVIRONMENT}/secrets:export")
         except Broken:
+            self.answers.append((0, began, time.monotonic()))
             return
+        self.answers.append((answer.status, began, time.monotonic()))
         self.statuses.append(answer.status)
         if answer.status == 200:
             self.exports.append(_export(answer, began))
@@ -124,7 +131,8 @@ def write(client: HttpClient, request_id: str, keys: tuple[str, ...], expected: 
         return Write(request_id, keys, expected, UNKNOWN, began, time.monotonic())
     ended = time.monotonic()
     if answer.status != 200:
-        outcome = REFUSED if 400 <= answer.status < 500 else UNKNOWN
+        # With a 503 COMMIT was not sent (contract 8.1).
+        outcome = REFUSED if 400 <= answer.status < 500 or answer.status == 503 else UNKNOWN
         return Write(request_id, keys, expected, outcome, began, ended, answer.status)
     versions = {change["key"]: change["version"] for change in answer.json["changes"]}
     return Write(request_id, keys, expected, OK, began, ended, 200, answer.json["rev"], versions)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-from failing import CASES, GOOD, PATIENCE
+from failing import CASES, GOOD, LONG, PATIENCE
 from hostile import Hostile, closed_port, refused, secrets
 from tls import authority
 
-WAIT = ("--timeout", str(PATIENCE))
+WAIT, WAIT_LONG = ("--timeout", str(PATIENCE)), ("--timeout", str(LONG))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_service_that_fails_starts_nothing(ask, at, case):
     with Hostile(GOOD) as other, Hostile(case.script(other.url)) as server:
-        done = ask("run", *WAIT, "--", "true", **at(server))
+        done = ask("run", "--timeout", str(case.patience), "--", "true", **at(server))
     assert (done.code, done.started) == (case.code, None)
     assert done.out == ""
     assert done.err.count("\n") == 1
@@ -47,7 +47,7 @@ def certificate(tmp_path):
 
 def test_a_certificate_that_nobody_trusts_is_refused(ask, at, certificate):
     with Hostile(GOOD, certificate=certificate) as server:
-        done = ask("run", *WAIT, "--", "true", **at(server))
+        done = ask("run", *WAIT_LONG, "--", "true", **at(server))
     assert (done.code, done.started, server.requests) == (4, None, [])
     assert "certificate" in done.err
 
@@ -55,14 +55,15 @@ def test_a_certificate_that_nobody_trusts_is_refused(ask, at, certificate):
 def test_a_certificate_of_another_host_is_refused(ask, at, certificate):
     with Hostile(GOOD, certificate=certificate) as server:
         url = server.url.replace("127.0.0.1", "localhost")
-        done = ask("run", *WAIT, "--", "true", **at(url, SSL_CERT_FILE=str(certificate)))
+        done = ask("run", *WAIT_LONG, "--", "true", **at(url, SSL_CERT_FILE=str(certificate)))
     assert (done.code, done.started, server.requests) == (4, None, [])
 
 
 def test_a_certificate_that_fits_is_taken(ask, at, certificate, tmp_path):
     log = tmp_path / "keys"
     with Hostile(GOOD, certificate=certificate) as server:
-        done = ask("run", "--", "true", **at(server, SSL_CERT_FILE=str(certificate), SSLKEYLOGFILE=str(log)))
+        given = at(server, SSL_CERT_FILE=str(certificate), SSLKEYLOGFILE=str(log))
+        done = ask("run", *WAIT_LONG, "--", "true", **given)
     assert done.started
     assert not log.exists()
 

@@ -9,7 +9,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from failing import CASES, GOOD, PATIENCE
+from failing import CASES, GOOD, LONG
 from hostile import Hostile, closed_port, refused, secrets
 from tls import authority
 
@@ -22,9 +22,9 @@ def sealed(ask, at, home):
     """Runs with the fallback at `sealed.path`."""
     path = home / "secrets.sealed"
 
-    def run(server, *flags, **variables):
+    def run(server, *flags, patience=LONG, **variables):
         given = at(server, **{"SECRETSVC_FALLBACK_KEY": KEY, **variables})
-        return ask("run", "--timeout", str(PATIENCE), "--fallback", str(path), *flags, "--", "true", **given)
+        return ask("run", "--timeout", str(patience), "--fallback", str(path), *flags, "--", "true", **given)
 
     run.path = path
     return run
@@ -48,7 +48,7 @@ def test_the_last_good_state_is_kept_encrypted_and_private(sealed):
 def test_only_a_service_that_cannot_be_reached_is_stood_in_for(sealed, case):
     with Hostile(GOOD) as other, first_good(case.script(other.url)) as server:
         assert sealed(server).started
-        done = sealed(server)
+        done = sealed(server, patience=case.patience)
     assert other.requests == []
     if case.code == 3:
         assert done.started[2][b"API_KEY"] == b"canary-value"
@@ -63,7 +63,7 @@ def test_only_a_service_that_cannot_be_reached_is_stood_in_for(sealed, case):
 @pytest.mark.parametrize("case", [case for case in CASES if case.code == 3], ids=lambda case: case.name)
 def test_without_a_kept_state_nothing_is_started(sealed, case):
     with Hostile(case.script("")) as server:
-        done = sealed(server)
+        done = sealed(server, patience=case.patience)
     assert (done.code, done.started) == (3, None)
     assert not sealed.path.exists()
 

@@ -185,7 +185,7 @@ def test_interrupting_it_shows_no_traceback(client, service, home, at, tmp_path)
     from hostile import Hostile
 
     file = single_file(tmp_path / "dist")
-    with Hostile([5.0]) as server:
+    with Hostile([2 * SECONDS]) as server:
         process = subprocess.Popen(
             [sys.executable, str(file), "run", "--", "true"],
             env={**os.environ, **at(server)},

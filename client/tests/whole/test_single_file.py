@@ -11,10 +11,11 @@ import zipfile
 
 import pytest
 from built import VERSIONS, python, single_file
-from failing import CASES, GOOD, PATIENCE
+from failing import CASES, GOOD
 from hostile import Hostile, secrets, told
+from waiting import PATIENCE as SECONDS
+from waiting import slowness
 
-SECONDS = 30.0
 #: The Python of this environment, without what is installed into it.
 BARE = os.path.realpath(sys.executable)
 #: Seconds of CPU beside the request.
@@ -91,7 +92,7 @@ def test_a_service_that_fails_starts_nothing(start, home, case, kept):
         done = start(
             "run",
             "--timeout",
-            str(PATIENCE),
+            str(case.patience),
             *flags,
             "--",
             "touch",
@@ -140,14 +141,17 @@ def test_the_exit_code_is_the_commands_own(start):
 
 
 def test_a_start_takes_at_most_150_ms_of_cpu(start):
-    """The least of several: other processes make a run longer, and none makes it shorter."""
-    taken = []
+    """The least of several: other processes make a run longer, and none makes it shorter.
+
+    A machine that is slower by itself has more by as much.
+    """
+    taken, bound = [], START * slowness()
     with Hostile(GOOD) as server:
-        while len(taken) < 8 or (min(taken) > START and len(taken) < 40):
+        while len(taken) < 8 or (min(taken) > bound and len(taken) < 40):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             assert start("run", "--", "true", server=server, interpreter=BARE).returncode == 0
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     best, middle = min(taken) * 1000, sorted(taken)[len(taken) // 2] * 1000
-    print(f"CPU of `run -- true`: {best:.0f} ms at best, {middle:.0f} ms in the middle")
-    assert min(taken) <= START
+    print(f"CPU of `run -- true`: {best:.0f} ms of {bound:.3f} s at best, {middle:.0f} ms in the middle")
+    assert min(taken) <= bound

@@ -10,6 +10,7 @@ import sys
 import pytest
 from built import single_file
 from hostile import Hostile, refused, told
+from waiting import PATIENCE
 
 VALUE = "one\n\x1b]0;owned\x07two\x9b31m"
 
@@ -29,7 +30,7 @@ def terminal(home, at, tmp_path):
             stdout=theirs,
             stderr=theirs,
             check=False,
-            timeout=30,
+            timeout=PATIENCE,
         )
         os.close(theirs)
         arrived = b""

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 from hostile import Hostile, refused, secrets, told
+from waiting import PATIENCE as SECONDS
 
 import secretsvc_client
 from secretsvc_client.watching import Watcher
 
-SECONDS = 15.0
 SAY = "import os, time, sys; print(os.environ['A'], flush=True); time.sleep({})"
 
 

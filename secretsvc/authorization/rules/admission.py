@@ -23,11 +23,18 @@ from secretsvc.authorization.rules.snapshot import (
 )
 from secretsvc.db.engine import Mode, write_transaction
 from secretsvc.db.failures import WriteLockTimeout, answer_to
+from secretsvc.db.schema import serves
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM, Actor, Kind, Principal
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GrantSnapshot, HeldGrant, Role, ScopeType
-from secretsvc.kernel.errors import Internal, NoAdminsConfigured, Unauthenticated
+from secretsvc.kernel.errors import (
+    Internal,
+    NoAdminsConfigured,
+    ServerMisconfigured,
+    Unauthenticated,
+    Unavailable,
+)
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.throttle import Throttle
@@ -73,7 +80,8 @@ class Admission:
         """Steps 2 and 3 of each request; `now` in epoch milliseconds.
 
         `judge_bearer` is asked whom a service token is of, before anything is written. A principal that is
-        known and was seen recently costs one statement. Raises `NoAdminsConfigured`.
+        known and was seen recently costs one statement. Raises `NoAdminsConfigured`, or `ServerMisconfigured`
+        over a schema that is for other releases.
         """
         standing = self._standing(proven, now)
         token = proven if isinstance(proven, ServiceToken) else None
@@ -91,7 +99,7 @@ class Admission:
                     self._touch_token(connection, token, now)
             except (DBAPIError, WriteLockTimeout) as error:
                 # Names may be read while nothing can be written; a first visit has to be.
-                if standing.identity is None or answer_to(error) is None:
+                if standing.identity is None or not isinstance(answer_to(error), Unavailable):
                     raise
                 _tell(error)
             standing = self._standing(proven, now)
@@ -104,6 +112,13 @@ class Admission:
         return actor, GrantSnapshot(grants, known.disabled)
 
     def _standing(self, proven: Principal | ServiceToken, now: int) -> Standing:
+        found = self._loaded(proven, now)
+        if not serves(found.schema):
+            self.settings.complain("the schema of the database is not one that this release may serve")
+            raise ServerMisconfigured()
+        return found
+
+    def _loaded(self, proven: Principal | ServiceToken, now: int) -> Standing:
         try:
             return load_standing(self.session.connection(Mode.AUTOCOMMIT), proven, now)
         except DBAPIError as error:

@@ -29,6 +29,7 @@ from sqlalchemy import (
 
 from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.schema import Recorded, schema_release
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopeType
 from secretsvc.tables.grants import grant, group_member
@@ -89,6 +90,8 @@ _COLUMNS: dict[str, Any] = {
     "subject": identity.c.subject,
     "disabled": identity.c.disabled,
     "admin_exists": literal(True),
+    "revision": schema_release.c.revision,
+    "oldest_release": schema_release.c.oldest_release,
 }
 
 
@@ -114,7 +117,8 @@ def _snapshot_statement(caller: Select[Any]) -> Any:
     """
     me = caller.cte("me")
     who = _part("identity", **{column.name: column for column in me.c})
-    admins = _part("admins", admin_exists=usable_global_admin())
+    schema = {name: select(schema_release.c[name]).scalar_subquery() for name in Recorded._fields}
+    admins = _part("admins", admin_exists=usable_global_admin(), **schema)
     return union_all(who, admins, _held(me, direct=True), _held(me, direct=False))
 
 
@@ -161,6 +165,8 @@ class Standing:
     identity: KnownIdentity | None
     grants: tuple[HeldGrant, ...]
     admin_exists: bool
+    #: What the database says of its schema.
+    schema: Recorded | None = None
 
     @property
     def has_own_global_admin(self) -> bool:
@@ -185,16 +191,17 @@ def load_standing(connection: Connection, proven: Principal | ServiceToken, now:
         principal = proven
         parameters = {"kind": principal.kind.value, "subject": principal.subject, "now": now}
         rows = _SNAPSHOT.rows(connection, parameters)
-    known, admin_exists, grants = None, False, []
+    known, admin_exists, grants, schema = None, False, [], None
     for row in rows:
         if row.part == "grant":
             grants.append(_held_grant(row))
         elif row.part == "admins":
             admin_exists = row.admin_exists
+            schema = None if row.revision is None else Recorded(row.revision, row.oldest_release)
         else:
             principal = Principal(Kind(row.kind), row.subject)
             known = KnownIdentity(row.id, row.disabled, row.last_seen_at)
-    return Standing(principal, known, tuple(grants), admin_exists)
+    return Standing(principal, known, tuple(grants), admin_exists, schema)
 
 
 def _held_grant(row: Any) -> HeldGrant:

@@ -105,6 +105,8 @@ def _modes(settings: Settings, ini: str) -> Iterator[tuple[str, int]]:
         with suppress(ServerMisconfigured):
             path = getattr(settings, name)
             watched += [] if path is None else [(path, True)]
+    with suppress(ServerMisconfigured):
+        watched += [] if settings.access_jwks_cache is None else [(settings.access_jwks_cache, False)]
     if CACHE_DIRECTORY is not None:
         watched.append((CACHE_DIRECTORY, False))
     for path, secret in watched:

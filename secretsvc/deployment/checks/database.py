@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.db.files import file_of
-from secretsvc.db.schema import TRIGGERS
+from secretsvc.db.schema import TRIGGERS, recorded, schema_release
 from secretsvc.deployment.checks.findings import Finding, fail, ok
 from secretsvc.deployment.checks.rights import check_rights
 from secretsvc.deployment.migrating import heads
@@ -57,14 +57,14 @@ def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Findi
     yield ok("database", f"{connection.dialect.name} answers")
     yield from check_durability(connection)
     found = heads(connection)
-    if not registry.models.is_served(found):
+    if not registry.models.is_served(found, recorded(connection)):
         at = ", ".join(found) or "none"
         yield fail("schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate")
         return
     yield ok("schema", f"at {', '.join(found)}, which this release serves")
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         lambda: check_triggers(connection),
-        lambda: check_rights(connection, registry.models.names),
+        lambda: check_rights(connection, {*registry.models.names, schema_release.name}),
         lambda: check_clock(connection),
         lambda: check_adoption(registry),
     )

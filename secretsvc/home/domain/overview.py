@@ -6,12 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, select
 
+from secretsvc.audit.models import audit_record
+from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.paging import Page, Window
+from secretsvc.kernel.actors import Kind
+from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
+from secretsvc.secrets.rules.reads import EXPORT, REVEAL
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -67,6 +72,14 @@ def overview(call: Call, window: Window) -> Page[ProjectOverview]:
             one.environments.append(EnvironmentOverview(*row[4:]))
     items = [*found.values()]
     return Page(items[:limit], str(items[limit - 1].id) if len(items) > limit else None)
+
+
+def is_read_by_services(call: Call) -> bool:
+    """Whether a service token was ever given a value; one statement."""
+    assert_can(call, Role.WRITER, GLOBAL)
+    row = audit_record.c
+    given = exists().where(row.action.in_((REVEAL, EXPORT)), row.actor_kind == Kind.SERVICE)
+    return bool(call.connection.execute(select(given)).scalar_one())
 
 
 def _statement(call: Call, window: Window) -> Any:

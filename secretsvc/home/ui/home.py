@@ -7,11 +7,12 @@ from typing import Any
 from secretsvc.auditlog.domain import recent_audit
 from secretsvc.auditlog.ui.sentences import Teller
 from secretsvc.db.paging import Window
-from secretsvc.home.domain.overview import ProjectOverview, overview
+from secretsvc.home.domain.overview import ProjectOverview, is_read_by_services, overview
 from secretsvc.home.ui.attention import attention
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Role, administered
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.origins import PORTS
 from secretsvc.projects.ui import FIRST_ENVIRONMENTS
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.navigation import MAIN
@@ -59,12 +60,26 @@ def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:
         "project": first,
         "environment": places[0] if places else None,
         "has_keys": any(one.keys for one in projects),
+        "is_read": bool(projects) and is_read_by_services(call),
+        "origin": _origin(call),
         "bootstrapped": ADMIN_EVERYWHERE in call.snapshot.grants,
         "is_admin": call.snapshot.global_role is Role.ADMIN,
         "kid": kid,
         "database": DATABASES.get(call.connection.dialect.name, call.connection.dialect.name),
         "suggested": FIRST_ENVIRONMENTS,
     }
+
+
+def _origin(call: Call) -> str:
+    """Where the service is reached, as its operator says; a client's own word for it is not repeated."""
+    try:
+        origin = call.settings.public_origin
+    except ServerMisconfigured:
+        origin = None
+    if origin is None:
+        return "https://…"
+    port = "" if origin.port == PORTS[origin.scheme] else f":{origin.port}"
+    return f"{origin.scheme}://{origin.host}{port}"
 
 
 def includeme(config: ServiceConfigurator) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, and_, bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -179,9 +180,16 @@ def editor_state(call: Call, at: Address) -> EditorState:
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
     cipher = call.ring.within(environment.id)
-    with secrets_inside(call, environment.id) as rows:
-        items = [list_item(cipher, row) for row in rows]
-    return EditorState(environment, items, {one.key: one for one in _authored(call, CURRENT, environment.id)})
+    items, authors = [], {}
+    statement = _EDITED[call.connection.dialect.name]
+    with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
+        for *row, created_at, subject in rows:
+            item = list_item(cipher, row)
+            items.append(item)
+            if created_at is not None:
+                known = (item.key, item.version, item.kid, created_at, subject or SYSTEM_NAME)
+                authors[item.key] = Authored(*known)
+    return EditorState(environment, items, authors)
 
 
 def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
@@ -214,7 +222,21 @@ def _written(dialect_name: str, condition: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-CURRENT = {name: _written(name, IS_CURRENT).where(~secret.c.deleted) for name in DIALECTS}
+def _edited(dialect_name: str) -> Select[Any]:
+    """As `secrets_inside`, with the time and the author of each current version."""
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    columns = [secret.c.key, secret.c.version, secret.c.description, version.c.envelope, version.c.kid]
+    columns += [secret.c.created_at, secret.c.updated_at]
+    return (
+        select(*columns, version.c.created_at.label("written_at"), identity.c.subject)
+        .outerjoin_from(secret, version, is_current)
+        .outerjoin(identity, identity.c.id == version.c.created_by)
+        .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
+        .order_by(secret.c.key)
+    )
+
+
+_EDITED = {name: Prepared(_edited(name)) for name in DIALECTS}
 # A key's newest version is its current one, be it a tombstone.
 SINCE = {
     name: _written(name, and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))) for name in DIALECTS

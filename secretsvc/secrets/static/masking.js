@@ -5,7 +5,7 @@ const content = document.getElementById("content");
 const told = document.getElementById("masking");
 let left = SHOWN_SECONDS;
 
-function show() {
+function showText() {
   left = SHOWN_SECONDS;
   content.hidden = false;
   tell();
@@ -18,7 +18,7 @@ function mask() {
   button.className = "btn s";
   button.textContent = "Show again";
   button.addEventListener("click", () => {
-    show();
+    showText();
     content.focus();
   });
   told.replaceChildren("Masked. What you typed is kept. ", button);

@@ -142,7 +142,7 @@ function watch(place, target, value, before) {
   shown.set(place, { target, value, timer, before });
 }
 
-function show(place, value) {
+function showValue(place, value) {
   const target = targetOf(place);
   const before = target.matches(".mask") ? target.textContent : null;
   if (target.matches("textarea")) {
@@ -164,7 +164,7 @@ async function toggle(place) {
   if (document.hidden || shown.has(place)) {
     return;
   }
-  show(place, value);
+  showValue(place, value);
   say(`${keyOf(place)} is shown for ${SHOWN_SECONDS} seconds.`);
 }
 

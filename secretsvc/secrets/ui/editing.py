@@ -29,7 +29,7 @@ from secretsvc.secrets.ui.drafts import (
 )
 from secretsvc.secrets.ui.editor import TEMPLATE, copy_path, editor, revision_of, show
 from secretsvc.secrets.ui.edits import changed_descriptions, give_up, remove_picked, stage
-from secretsvc.secrets.ui.notices import saved
+from secretsvc.secrets.ui.notices import saved, written_alone
 from secretsvc.secrets.ui.reviewing import conflicts, review_rows, with_values
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import unix_lines
@@ -47,6 +47,8 @@ EVERY = "*"
 def edit(context: Node, request: ServiceRequest) -> object:
     """What one of the editor's buttons asks for; the main one leads to the review."""
     form = request.form
+    # What reveals no value only reads.
+    request.call.only_reads = any(form[name] for name in ("copy-to", "generate", "stage", "menu", "mask"))
     if form["copy-to"]:
         picked = ",".join(key for key, mark in form.under("pick.") if mark)
         return see_other(f"{copy_path(context)}&{urlencode({'keys': picked})}")
@@ -127,7 +129,7 @@ def _after(context: Node, written: Written) -> object:
     if not changes:
         return see_other(path, "unchanged")
     if not isinstance(context, Environment):
-        return see_other(path, "written")
+        return see_other(path, "written", written.rev)
     gone = [change.key for change in written.changes if change.kind == REMOVED]
     return see_other(saved(path, written.rev, changes, deleted=gone[0] if gone and changes == 1 else ""))
 
@@ -222,7 +224,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(load_text, name="text", role=role, **text)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
-    config.add_done("written", "Saved.")
+    config.add_done("written", written_alone)
     acts = {"review": review, "reveal": review, "apply": apply, "again": back_to_edit}
     for draft in (EDIT, IMPORT, TEXT, WRITE):
         node: type[Node] = Secret if draft is WRITE else Environment

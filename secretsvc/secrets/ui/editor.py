@@ -137,8 +137,6 @@ def show(context: Node, request: ServiceRequest) -> object | None:
         form.values.pop(f"shown.{key}", None)
     elif not act:
         return None
-    if act in ("mask", "menu"):
-        request.call.only_reads = True
     for one, value in beside.items():
         if not form[f"value.{one}"]:
             mark_shown(request.call, form, one, value)

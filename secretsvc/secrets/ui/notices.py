@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.rules import Environment
 from secretsvc.web.parts import count
+from secretsvc.web.shell import Shell
 
 #: More digits than a revision ever has are no number of ours.
 _DIGITS = 15
@@ -50,6 +51,15 @@ def notice_of(query: Mapping[str, str], environment: Environment) -> Notice | No
         return Notice(f"Undid revision {undone:,} of {environment.name} (now revision {rev:,}).")
     text = f"Saved {count(changes, 'change')} to {environment.name} (revision {rev:,})."
     return Notice(text, undo=undo)
+
+
+def written_alone(ui: Shell, details: Sequence[str]) -> str | None:
+    """What the page of a secret says after a write of it; the only detail is the revision."""
+    rev = _number(details[0]) if len(details) == 1 else None
+    here = ui.place.environment(ui.environment_slug) if ui.place is not None else None
+    if rev is None or here is None or ui.context is None:
+        return None
+    return f"Saved {ui.context.__name__} in {here.name} (revision {rev:,})."
 
 
 def _number(text: str) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from secretsvc.kernel.errors import UnknownKid
 from secretsvc.secrets.domain.editing import EditorState
 from secretsvc.secrets.rules.rows import SecretListItem
 from secretsvc.web.forms import Form
@@ -55,15 +54,6 @@ class Row:
     is_hidden: bool
     #: Whether it has its menu and all that may be said of it, or a button that draws them.
     is_whole: bool
-
-    @property
-    def cause(self) -> str:
-        """Why it cannot be read."""
-        return "" if self.error is None else UNKNOWN if self.error == UnknownKid.code else DAMAGED
-
-
-UNKNOWN = "which is not loaded"
-DAMAGED = "It was damaged, or moved from another place"
 
 
 def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[Row]:

@@ -1,0 +1,276 @@
+"""What else may go wrong: the processes, the disk, the clock, Redis, the source of keys."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from contextlib import closing, suppress
+from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+from faults.clock import FILE
+from faults.fault import CUT, USUAL, Fault, Scene
+from jwks_server import KeyServer
+from processes import Answer, HttpClient, free_port
+
+KILLS = 6
+
+
+def _two(scene: Scene) -> None:
+    scene.deployment.add({"OPERATIONS_LISTEN": f"127.0.0.1:{free_port()}"})
+
+
+def _killed(scene: Scene) -> None:
+    generator = random.Random(1)  # noqa: S311 - moments, not secrets
+    with scene.cause():
+        for number in range(KILLS):
+            time.sleep(generator.uniform(0.1, 0.8))
+            victim = scene.deployment.processes[number % 2]
+            victim.kill()
+            victim.start()
+
+
+class RetryingClient(HttpClient):
+    """As behind a proxy that sends a write again whose answer it did not get, with the client's own key."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        json_body: Any = None,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        if method == "GET":
+            return super().request(method, path, json_body, body=body, headers=headers)
+        keyed = {**(headers or {}), "Idempotency-Key": (headers or {}).get("X-Request-Id", "none")}
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                found = super().request(method, path, json_body, body=body, headers=keyed)
+                if found.status not in (500, 503) or time.monotonic() > deadline:
+                    return found
+            except (OSError, HTTPException):
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+
+
+def _retrying(scene: Scene) -> None:
+    _two(scene)
+    deployment = scene.deployment
+    sign = deployment.issuer.sign
+
+    def client(index: int = 0, token: str | None = None) -> HttpClient:
+        return RetryingClient(deployment.processes[index].port, token or sign("root@example.com"))
+
+    deployment.client = client  # type: ignore[method-assign]  # for this scene
+
+
+def _sqlite_locked(scene: Scene) -> None:
+    with closing(sqlite3.connect(_path(scene), isolation_level=None)) as other, scene.cause():
+        other.execute("PRAGMA busy_timeout = 20000")
+        other.execute("BEGIN IMMEDIATE")
+        scene.wait()
+        other.execute("ROLLBACK")
+
+
+def _path(scene: Scene) -> Path:
+    return Path(scene.deployment.url.removeprefix("sqlite:///"))
+
+
+def _disk_full(scene: Scene) -> None:
+    filler = scene.place / "filler"
+    with scene.cause():
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while file.write(b"\0" * 4096):
+                pass
+        scene.wait()
+        filler.unlink()
+        if scene.server is not None and not scene.server.is_running():
+            # It ends itself where its log cannot be written.
+            scene.server.stop(signal.SIGQUIT)
+            scene.server.start()
+
+
+def _with_redis(scene: Scene) -> None:
+    port = free_port()
+    server = subprocess.Popen(
+        ["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"],
+        stdout=subprocess.DEVNULL,
+    )
+    scene.stack.callback(server.wait)
+    scene.stack.callback(server.kill)
+    scene.pids.append(server.pid)
+    scene.deployment.settings |= {
+        "RATE_LIMIT": "1000000/minute",
+        "RATE_LIMIT_STORAGE": f"redis://127.0.0.1:{port}/0",
+    }
+    time.sleep(0.5)
+
+
+def _redis_frozen(scene: Scene) -> None:
+    with scene.cause():
+        os.kill(scene.pids[0], signal.SIGSTOP)
+        scene.wait()
+        os.kill(scene.pids[0], signal.SIGCONT)
+
+
+def _redis_stopped(scene: Scene) -> None:
+    with scene.cause():
+        os.kill(scene.pids[0], signal.SIGTERM)
+        scene.wait()
+
+
+def _redis_is_there() -> str:
+    if shutil.which("redis-server") is None:
+        return "redis-server is not on this machine"
+    return "" if importlib.util.find_spec("redis") else "the package redis is not installed"
+
+
+def _by_http(scene: Scene) -> None:
+    source = scene.stack.enter_context(KeyServer(scene.deployment.issuer.jwks()))
+    scene.source = source
+    kept = scene.deployment.directory / "keys.json"
+    scene.deployment.settings |= {"ACCESS_JWKS_URL": source.url, "ACCESS_JWKS_CACHE": str(kept)}
+
+
+def _source_hangs(scene: Scene) -> None:
+    over, good = threading.Event(), scene.source.answer
+
+    def hang(_handler: BaseHTTPRequestHandler) -> None:
+        over.wait(60)
+
+    with scene.cause():
+        scene.source.answer = hang
+        time.sleep(scene.seconds / 2)
+        # Whoever starts now has never seen a key, but for those that were kept.
+        scene.deployment.processes[0].stop()
+        scene.deployment.processes[0].start()
+        time.sleep(scene.seconds / 2)
+        scene.source.answer = good
+        over.set()
+
+
+def _with_clock(scene: Scene) -> None:
+    path = scene.deployment.directory / "clock"
+    path.write_text("0")
+    scene.deployment.settings[FILE] = str(path)
+
+
+def _clock_jumps(scene: Scene) -> None:
+    path = Path(scene.deployment.settings[FILE])
+    with scene.cause():
+        for seconds in (20, -20, 7_200, -7_200, 0):
+            made = path.with_suffix(".new")
+            made.write_text(json.dumps(seconds))
+            made.replace(path)
+            time.sleep(scene.seconds / 5)
+
+
+def _is_root() -> str:
+    return "" if os.geteuid() == 0 else "to mount a small file system takes root"
+
+
+AROUND = (
+    Fault(
+        "processes killed, PostgreSQL",
+        f"`kill -9` of one of two, {KILLS} times",
+        _killed,
+        prepare=_two,
+        statuses=USUAL | CUT,
+        met=CUT,
+    ),
+    Fault(
+        "processes killed, SQLite",
+        f"`kill -9` of one of two, {KILLS} times",
+        _killed,
+        engine="sqlite",
+        prepare=_two,
+        statuses=USUAL | CUT,
+        met=CUT,
+    ),
+    Fault(
+        "processes killed, a proxy retries",
+        f"the same, each write with an `Idempotency-Key` and sent again until it is answered, {KILLS} kills",
+        _killed,
+        prepare=_retrying,
+        statuses=USUAL | CUT,
+        met=frozenset({200}),
+        slowest=60,
+        all_answered=True,
+    ),
+    Fault(
+        "SQLite locked",
+        "`BEGIN IMMEDIATE` elsewhere",
+        _sqlite_locked,
+        engine="sqlite",
+        seconds=40,
+        slowest=45,
+    ),
+    Fault(
+        "SQLite, disk full",
+        "its file system is filled, then freed",
+        _disk_full,
+        engine="sqlite",
+        seconds=5,
+        bytes=32 << 20,
+        needs=_is_root,
+    ),
+    Fault(
+        "PostgreSQL, disk full",
+        "its file system is filled, then freed",
+        _disk_full,
+        seconds=8,
+        bytes=192 << 20,
+        needs=_is_root,
+    ),
+    Fault(
+        "Redis frozen",
+        "SIGSTOP to it, then SIGCONT",
+        _redis_frozen,
+        prepare=_with_redis,
+        statuses=USUAL,
+        met=frozenset({200}),
+        slowest=2,
+        needs=_redis_is_there,
+    ),
+    Fault(
+        "Redis stopped",
+        "it ends",
+        _redis_stopped,
+        prepare=_with_redis,
+        statuses=USUAL,
+        met=frozenset({200}),
+        slowest=2,
+        needs=_redis_is_there,
+    ),
+    Fault(
+        "key source hangs",
+        "it takes requests and answers none, and the process is restarted meanwhile",
+        _source_hangs,
+        prepare=_by_http,
+        statuses=USUAL | CUT,
+        met=frozenset({200}),
+    ),
+    Fault(
+        "clock jumps",
+        "by 20 s and by 2 h, ahead and back, in the running process",
+        _clock_jumps,
+        prepare=_with_clock,
+        statuses=USUAL | {401},
+        met=frozenset({401}),
+        ini="pyramid.includes = faults.clock",
+    ),
+)

@@ -1,0 +1,158 @@
+"""A database that misbehaves."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import psycopg
+from faults.fault import AWAY, USUAL, Fault, Scene
+
+
+def _refused(scene: Scene) -> None:
+    with scene.cause():
+        scene.wire.refuse()
+        scene.wait()
+        scene.wire.listen()
+
+
+def _black_hole(scene: Scene) -> None:
+    with scene.cause():
+        scene.wire.hush()
+        # A look that hangs counts as failed after 5 s, and each is 2 s after the one before.
+        scene.watch_ready("database_unavailable", 8.0)
+        scene.wire.speak()
+
+
+def _frozen(scene: Scene) -> None:
+    with scene.cause():
+        scene.postgresql.freeze()
+        scene.watch_ready("database_unavailable", 8.0)
+        scene.postgresql.thaw()
+
+
+def _stopped(scene: Scene) -> None:
+    with scene.cause():
+        scene.postgresql.stop()
+        scene.wait()
+        scene.postgresql.start()
+
+
+def _crashed(scene: Scene) -> None:
+    with scene.cause():
+        scene.postgresql.stop(signal.SIGQUIT)
+        scene.postgresql.start()
+
+
+def _terminated(scene: Scene) -> None:
+    with scene.cause():
+        for _ in range(10):
+            scene.postgresql.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = 'secretsvc' AND pid <> pg_backend_pid()"
+            )
+            time.sleep(scene.seconds / 10)
+
+
+def _read_only(scene: Scene) -> None:
+    server = scene.postgresql
+    with scene.cause():
+        server.execute("ALTER DATABASE secretsvc SET default_transaction_read_only = on", "postgres")
+        # As where the server was restarted for it: who is connected learns of it, too.
+        server.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = 'secretsvc' AND pid <> pg_backend_pid()",
+            "postgres",
+        )
+        scene.wait()
+        server.execute("ALTER DATABASE secretsvc RESET default_transaction_read_only", "postgres")
+
+
+def _few_connections(scene: Scene) -> None:
+    """The one connection of the pool is busy, for longer than others wait for it."""
+    with scene.cause():
+        _locked(scene, "LOCK TABLE environment IN ACCESS EXCLUSIVE MODE")
+
+
+def _locked_row(scene: Scene) -> None:
+    with scene.cause():
+        _locked(scene, "SELECT rev FROM environment FOR UPDATE")
+
+
+def _locked_audit(scene: Scene) -> None:
+    with scene.cause():
+        _locked(scene, "LOCK TABLE audit_record IN ACCESS EXCLUSIVE MODE")
+
+
+def _locked(scene: Scene, statement: str) -> None:
+    url = f"postgresql://postgres@127.0.0.1:{scene.postgresql.port}/secretsvc"
+    with psycopg.connect(url) as connection:
+        connection.execute(statement)  # type: ignore[arg-type]  # one of the two above
+        scene.wait()
+
+
+def _hanging_insert(scene: Scene) -> None:
+    server = scene.postgresql
+    server.execute(
+        "CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); END'"
+    )
+    with scene.cause():
+        server.execute(
+            "CREATE TRIGGER hang BEFORE INSERT ON secret_version FOR EACH STATEMENT EXECUTE FUNCTION hang()"
+        )
+        scene.wait()
+        server.execute("SET lock_timeout = '60s'; DROP TRIGGER hang ON secret_version")
+
+
+DOWN = Fault(
+    "database refuses",
+    "the way to it is closed, and everybody is hung up on",
+    _refused,
+    seconds=20,
+    slowest=12,
+    recovery=1,
+    is_relayed=True,
+)
+BLACK_HOLE = Fault(
+    "black hole",
+    "what is sent is acknowledged, and nothing comes back; `/ready` is watched",
+    _black_hole,
+    seconds=120,
+    is_relayed=True,
+)
+READ_ONLY = Fault(
+    "database only reads",
+    "`default_transaction_read_only`, backends ended, then lifted",
+    _read_only,
+    seconds=6,
+    recovery=2,
+)
+SMALL_POOL = Fault(
+    "pool smaller than the load",
+    "one connection for 8 clients, `DATABASE_TIMEOUT=1`, and a lock that it waits for",
+    _few_connections,
+    seconds=5,
+    statuses=USUAL | {503},
+    settings={"DATABASE_POOL_SIZE": "1", "DATABASE_TIMEOUT": "1"},
+)
+DATABASE = (
+    Fault("none", "nothing", lambda scene: None, statuses=USUAL, met=frozenset({200}), slowest=10),
+    DOWN,
+    Fault("PostgreSQL stopped", "SIGINT, started again after that time", _stopped, slowest=12, recovery=1),
+    Fault("PostgreSQL crashed", "SIGQUIT, started again at once", _crashed, slowest=12, recovery=1),
+    Fault("backends ended", "`pg_terminate_backend` on all, 10 times", _terminated, slowest=12, recovery=1),
+    BLACK_HOLE,
+    Fault("PostgreSQL frozen", "SIGSTOP to all its processes, then SIGCONT", _frozen, seconds=70),
+    READ_ONLY,
+    SMALL_POOL,
+    Fault("environment's row locked", "`SELECT … FOR UPDATE` elsewhere", _locked_row, seconds=25, slowest=20),
+    Fault("audit table locked", "`LOCK TABLE` elsewhere", _locked_audit, seconds=20, slowest=20),
+    Fault(
+        "an insert that hangs",
+        "a trigger that sleeps",
+        _hanging_insert,
+        seconds=20,
+        statuses=AWAY,
+        met=frozenset({500, 503}),
+    ),
+)

@@ -1,0 +1,161 @@
+"""A database that says nothing is given up after a while, and nobody waits for it until it speaks again."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from relay import relayed
+from service import arrange
+from vault import Vault
+
+from secretsvc.db import silence
+from secretsvc.db.engine import make_engine, read_once
+from secretsvc.db.session import Session
+from secretsvc.server.readiness import database_state
+
+#: Long enough for whatever a slow machine has to do, short enough to be waited for.
+PATIENCE = 4.0
+SOON = 30.0
+
+
+@pytest.fixture
+def postgresql_url(postgresql_databases):
+    url = postgresql_databases.lend()
+    yield url
+    postgresql_databases.take_back(url)
+
+
+@pytest.fixture
+def relay(postgresql_url):
+    with relayed(postgresql_url) as made:
+        yield made
+
+
+@pytest.fixture
+def relayed_service(relay, postgresql_url, issuer, monkeypatch):
+    """A service that reaches its database by the relay, and gives it up sooner than others."""
+    from service import Service
+
+    monkeypatch.setattr("secretsvc.db.session.make_engine", _impatient)
+    service = Service(relay.url, issuer, DATABASE_TIMEOUT="2", LAST_SEEN_RESOLUTION="3600000")
+    yield service
+    service.close()
+
+
+def _impatient(*arguments):
+    return make_engine(*arguments, PATIENCE)
+
+
+def seconds_of(client, status):
+    """How long an answer took."""
+    began = time.monotonic()
+    answer = client.get("/whoami", status)
+    if status == 503:
+        assert (answer.json["code"], answer.headers["Retry-After"]) == ("UNAVAILABLE", "1")
+    return time.monotonic() - began
+
+
+def wait_until_served(client):
+    deadline = time.monotonic() + SOON
+    while client.request("GET", "/whoami").status_int != 200:
+        assert time.monotonic() < deadline, "it is not served again"
+        time.sleep(0.1)
+
+
+def test_a_request_gives_a_silent_database_up_and_those_after_it_do_not_wait(relayed_service, relay):
+    admin = relayed_service.user()
+    admin.get("/whoami")
+    relay.hush()
+    assert PATIENCE <= seconds_of(admin, 503) < 3 * PATIENCE
+    assert seconds_of(admin, 503) < PATIENCE / 2
+    with pytest.raises(Exception, match="does not answer"):
+        database_state(relayed_service.app.registry)
+    relay.speak()
+    wait_until_served(admin)
+
+
+def test_so_does_one_that_gets_no_connection(relayed_service, relay):
+    admin = relayed_service.user()
+    relay.hush()
+    assert seconds_of(admin, 503) < 3 * PATIENCE
+    assert seconds_of(admin, 503) < PATIENCE / 2
+    relay.speak()
+    wait_until_served(admin)
+
+
+def test_where_the_answer_to_commit_does_not_come_the_outcome_is_not_known(
+    relayed_service, relay, monkeypatch
+):
+    prod = Vault(arrange(relayed_service, "shop", "prod"))
+    commit = Session.commit
+
+    def hush(session):
+        relay.hush()
+        commit(session)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "commit", hush)
+        answer = prod.batch(500, set={"A": "1"})
+    assert answer.json["code"] == "INTERNAL"
+    assert "not known" in answer.json["hint"]
+    relay.speak()
+    wait_until_served(prod.client)
+
+
+def test_connections_that_lead_nowhere_cost_one_request_and_no_more(relayed_service, relay):
+    admin = relayed_service.user()
+    pool = relayed_service.engine.pool
+    taken = [pool.connect() for _ in range(pool.size())]
+    for one in taken:
+        one.close()
+    relay.forget()
+    admin.get("/whoami", 503)
+    wait_until_served(admin)
+    for _ in range(2 * pool.size()):
+        assert seconds_of(admin, 200) < PATIENCE
+
+
+def test_a_refusal_is_an_answer(relayed_service, relay):
+    admin = relayed_service.user()
+    admin.get("/whoami")
+    relay.hush()
+    admin.get("/whoami", 503)
+    relay.refuse()
+    relay.speak()
+    relay.listen()
+    wait_until_served(admin)
+
+
+def test_it_is_told_once_when_it_begins_and_once_when_it_ends(relayed_service, relay, caplog):
+    admin = relayed_service.user()
+    admin.get("/whoami")
+    with caplog.at_level("WARNING", silence.__name__):
+        relay.hush()
+        for _ in range(3):
+            admin.get("/whoami", 503)
+        relay.speak()
+        wait_until_served(admin)
+        deadline = time.monotonic() + SOON
+        while len(caplog.records) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    told = [one.getMessage() for one in caplog.records if one.name == silence.__name__]
+    assert told == [
+        "the database does not answer: requests that need it are refused meanwhile",
+        "the database answers again",
+    ]
+
+
+def test_whoever_has_all_time_of_the_world_waits(relay):
+    engine = make_engine(relay.url, patience=None)
+    with read_once(engine) as connection:
+        assert connection.connection.dbapi_connection.patience is None
+    engine.dispose()
+
+
+def test_statements_are_prepared_where_no_pooler_stands_in_between(relay):
+    engine = make_engine(relay.url)
+    with read_once(engine) as connection:
+        assert connection.connection.dbapi_connection.prepare_threshold is not None
+    engine.dispose()
