@@ -128,7 +128,7 @@ def recount(
     older = items[-1].rev if items and (len(rows) > len(items)) else None
     whole = since + 1 >= oldest or since == until
     between = ((rev, changes[rev]) for rev in range(since + 1, until + 1) if rev in changes)
-    return Recount(found, items, older, since, until, differences(between) if whole else None)
+    return Recount(found, items, older, since, until, _differences(between) if whole else None)
 
 
 def _ends(found: Environment, since: int | None, until: int | None) -> tuple[int, int]:
@@ -142,7 +142,7 @@ def _ends(found: Environment, since: int | None, until: int | None) -> tuple[int
     return min(since, until), max(since, until)
 
 
-def differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Difference]:
+def _differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Difference]:
     """What steps, each a revision with its changes, come to, the oldest first: what is added, changed, gone.
 
     What was added and removed again in between is no difference.

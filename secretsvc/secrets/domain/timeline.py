@@ -122,17 +122,7 @@ def key_history(
     sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
     error = None if row.deleted else problem_with(call, sealed)
     top = row.version + 1 if before is None else before
-    parameters = {
-        "environment_id": row.id,
-        "secret_id": row.secret_id,
-        "top": top,
-        "bottom": top - SHOWN,
-        "left": left or 0,
-        "right": right or 0,
-        # A tombstone is never followed by another.
-        "newest": row.version - 4 if left is None or right is None else row.version,
-    }
-    rows = call.connection.execute(_VERSIONS, parameters).all()
+    rows = _rows(call, row, top, left, right)
     told = {one.version: _told(row, one) for one in rows}
     shown = [one for number, one in told.items() if top - SHOWN <= number < top]
     return KeyHistory(
@@ -150,6 +140,20 @@ def key_history(
         _pair(call, key, row, rows, left, right),
         sealed,
     )
+
+
+def _rows(call: Call, of: Any, top: int, left: int | None, right: int | None) -> Sequence[Any]:
+    parameters = {
+        "environment_id": of.id,
+        "secret_id": of.secret_id,
+        "top": top,
+        "bottom": top - SHOWN,
+        "left": left or 0,
+        "right": right or 0,
+        # A tombstone is never followed by another.
+        "newest": of.version - 4 if left is None or right is None else of.version,
+    }
+    return call.connection.execute(_VERSIONS, parameters).all()
 
 
 def _told(of: Any, row: Any) -> Told:
