@@ -18,7 +18,7 @@ SWAPPED = (
     ("auditlog/ui/page.py", "domain.browse_audit(", "request.call", "asked"),
     ("groups/api.py", "domain.list_members(", "request.call", "context.group_id"),
     ("groups/ui.py", "domain.update_group(request.call, ", "context.id", "changes"),
-    ("identity/ui.py", "domain.list_identities(", "request.call", "Window(LIMIT, cursor_of(request))"),
+    ("identity/ui.py", "domain.list_identities(", "call", "window"),
     ("identity/api.py", "domain.update_identity(request.call, ", "context.id", "request.body_values"),
     ("projects/api.py", "domain.update_project(request.call, ", "context.address", "request.body_values"),
     ("projects/ui.py", "domain.get_project(", "request.call", "context.address"),
