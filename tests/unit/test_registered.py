@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from secretsvc.db.registered import Migrations, Models
-from secretsvc.db.schema import REVISION
+from secretsvc.db.schema import REVISION, Recorded
+from secretsvc.kernel.release import VERSION
 
 
 def branch(label: str, head: str, *needs: str) -> Migrations:
@@ -40,4 +41,13 @@ def test_a_schema_is_served_where_each_branch_is_at_its_newest(branches, found, 
     models = Models()
     for one in branches:
         models.add((), one)
-    assert models.is_served(found) is served
+    assert models.is_served(found, None) is served
+
+
+def test_of_ours_a_newer_one_is_served_beside_a_plugins_where_it_is_recorded_for_this_release():
+    newer = f"{int(REVISION) + 1:04}"
+    models = Models(branches=[Migrations("a:migrations", "a", "a2", frozenset({"a1", "a2"}), frozenset())])
+    assert models.is_served([newer, "a2"], Recorded(newer, VERSION))
+    assert not models.is_served([newer, "a2"], Recorded(newer, "99.0.0"))
+    assert not models.is_served([newer, "a1"], Recorded(newer, VERSION))
+    assert not models.is_served([newer, "a2"], Recorded(REVISION, VERSION))

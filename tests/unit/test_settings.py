@@ -29,6 +29,7 @@ DEFAULTS = {
     "access_algorithms": ("RS256", "ES256"),
     "access_leeway": 30,
     "access_jwks_cooldown": 30,
+    "access_jwks_cache": None,
     "access_header": "Proxy-Access-Jwt-Assertion",
     "access_cookie": "Proxy_Authorization",
     "edge_cache_header": "Edge-CDN-Cache-Control",
