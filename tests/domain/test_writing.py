@@ -189,7 +189,7 @@ def test_what_is_no_race_is_not_tried_again(vault, service):
 
     def break_it(connection: Any) -> None:
         attempts.append(1)
-        connection.execute(text("SELECT * FROM no_such_table"))
+        connection.execute(text("SELECT no_such_function()"))
 
     met = Rival(service, INSERT_VERSION, break_it)
     met.left = 2

@@ -263,7 +263,7 @@ def test_what_is_too_large_or_too_often_is_a_page(make_service, admin):
 def test_a_service_that_is_not_configured_says_so_on_a_page(make_service):
     page = Browser(make_service(BOOTSTRAP_ADMINS="")).open("/projects", 503)
     assert "BOOTSTRAP_ADMINS" in page.html.main.text
-    page = Browser(make_service(MASTER_KEY="short")).open("/projects", 500)
+    page = Browser(make_service(MASTER_KEY="short")).open("/projects?new", 500)
     assert page.html.find("code", string="SERVER_MISCONFIGURED")
     assert "the log of the service names the setting" in page.text
     page = Browser(make_service(ACCESS_ISSUER="")).open("/projects", 500)
@@ -280,7 +280,7 @@ def test_a_page_that_fails_unforeseen_is_a_page_too(admin, service, monkeypatch)
 def test_pages_may_be_reached_from_other_sites_but_nothing_is_sent_from_there(admin, service):
     browser = Browser(service)
     cross = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    page = browser.open("/projects", headers=cross)
+    page = browser.open("/projects?new", headers=cross)
     token = page.html.find("input", {"name": "csrf"})["value"]
     refused = browser.post(
         "/projects", {"csrf": token, "slug": "evil", "name": "E"}, headers=cross, status=403

@@ -27,7 +27,7 @@ def test_what_one_process_compiled_the_next_one_uses(sqlite_databases, issuer, t
             browser.close()
             compiled.append(modules(cache))
             deployment.processes[index].stop()
-    assert {name.partition("_")[0] for name in compiled[0]} == {"shell", "forms", "projects"}
+    assert {name.partition("_")[0] for name in compiled[0]} == {"shell", "parts", "projects"}
     assert compiled[0] == compiled[1]
     assert {path.stat().st_mode & 0o077 for path in cache.glob("*.py")} == {0}
 

@@ -139,7 +139,7 @@ def test_what_is_denied_is_counted_beside_the_log_and_not_looked_for_there(servi
     service.user(EVE).get("/projects/shop", 404)
     with recorded(service.engine) as statements:
         unknown(admin)
-        Browser(service).open("/")
+        Browser(service).open("/access/unknown-identities")
     assert not any("audit_record" in statement for statement in statements)
 
 
