@@ -89,7 +89,7 @@ def test_a_stale_revision_shows_mine_and_theirs_and_loses_nothing(browser, vault
     vault.set(A="theirs")
     vault.batch(delete=["C"])
     page = submit(page, "/edit-apply", 412, reason="why")
-    assert "changed Prod while you were typing" in page.html.h1.text
+    assert "changed Prod while you were typing" in words(page, "h1")
     assert "You began at revision 1; it is at 3" in words(page)
     assert "1 key was changed by both of you." in words(page)
     assert conflict(page) == {

@@ -81,7 +81,7 @@ def assert_envelope(answer):
 def assert_page(answer):
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"] == PAGE_CONTENT_SECURITY_POLICY
-    assert f"request id <code>{answer.headers['x-request-id']}</code>".encode() in answer.body
+    assert f"request <code>{answer.headers['x-request-id']}</code>".encode() in answer.body
 
 
 @pytest.mark.engine_neutral

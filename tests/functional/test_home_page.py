@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pages import Browser, form_of, submit
+from pages import Browser, submit
 from rotation import NEW_KEY, NEXT_KEY, fill, rotated
 from service import MASTER_KEY, arrange
 from sqlalchemy import insert
@@ -229,7 +229,7 @@ def test_a_search_leads_to_what_it_found(service, admin):
     Vault(admin).batch(set={"SHOP_TOKEN": "value-of-it", "OTHER": "x"}, descriptions={"OTHER": "of the Shop"})
     Vault(admin, "/projects/shop/environments/dev").set(SHOP_TOKEN="x")
     page = Browser(service).open("/")
-    form = form_of(page, "/search")
+    form = next(one for one in page.forms.values() if one.action == "/search")
     form["q"] = " shop "
     page = form.submit()
     prod, dev = (f"/projects/shop/environments/{slug}/secrets" for slug in ("prod", "dev"))

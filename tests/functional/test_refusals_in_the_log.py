@@ -97,7 +97,7 @@ def test_a_request_of_another_site_is_told_with_what_the_browser_said(service, a
 
 def test_a_form_without_the_token_of_its_identity_is_told_and_not_the_token(service, admin, told, caplog):
     browser = Browser(service)
-    form = form_of(browser.open("/projects"), "/projects")
+    form = form_of(browser.open("/projects?new"), "/projects")
     caplog.clear()
     browser.post("/projects", {"slug": "x", "name": CANARY}, status=403)
     browser.post("/projects", {"csrf": CANARY, "slug": "x", "name": "X"}, status=403)
