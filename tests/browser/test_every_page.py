@@ -17,6 +17,8 @@ from playwright.sync_api import Page
 
 EVERY_PAGE = pytest.mark.parametrize("path", PATHS)
 NARROW = {"width": 320, "height": 640}
+#: As browsers score it: what is seen moves by a pixel or two at most.
+STILL = 0.005
 #: What a window of 1440 by 900 shows at 200 %.
 HALF = {"width": 720, "height": 450}
 SIZES = ({"width": 1440, "height": 900}, {"width": 390, "height": 844}, NARROW)
@@ -31,6 +33,11 @@ FOCUSED = """() => {
     const one = document.activeElement;
     return one === document.body ? null
         : [[...document.querySelectorAll("*")].indexOf(one), one.outerHTML.slice(0, 80)];
+}"""
+FROM_THE_TOP = """() => {
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
 }"""
 OUTLINED = "() => getComputedStyle(document.activeElement).outlineStyle !== 'none'"
 
@@ -56,7 +63,7 @@ def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(onlooker: Vis
 def test_nothing_moves_while_a_page_loads(onlooker: Visitor, path: str) -> None:
     page = onlooker.page()
     page.goto(path.format(**onlooker.ids), wait_until="networkidle")
-    assert sum(page.evaluate(SHIFTS)) == 0
+    assert sum(page.evaluate(SHIFTS)) < STILL
 
 
 @EVERY_PAGE
@@ -75,6 +82,8 @@ def test_a_narrow_page_does_not_scroll_sideways(onlooker: Visitor, path: str) ->
 @EVERY_PAGE
 def test_the_tab_key_reaches_everything_and_shows_where_it_is(onlooker: Visitor, path: str) -> None:
     page = onlooker.page(path)
+    # Where a problem has taken the focus, from the top again.
+    page.evaluate(FROM_THE_TOP)
     expected = page.evaluate(TAB_STOPS)
     reached: list[Any] = []
     unseen = []

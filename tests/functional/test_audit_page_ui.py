@@ -312,7 +312,7 @@ def test_the_chart_is_a_drawing_and_a_table_of_the_same_numbers(browser, service
     log(service, 2, action="test.now", created_at=now_ms(), outcome="denied")
     page = browser.open("/audit?action=test.now")
     assert numbers(page) == (7, 2)
-    drawing = page.html.find("svg", role="img")
+    drawing = page.html.find("svg", class_="chart")
     assert read(page.html.find(id=drawing["aria-labelledby"])).startswith("9 records")
     done, denied = drawing.find_all("a")[-1].find_all("rect")
     assert (float(done["height"]), float(denied["height"])) == (77.78, 22.22)

@@ -55,6 +55,7 @@ function showNewRows() {
     blank.push(addRow());
   }
   blank.filter((row, index) => row.hidden !== index > 0).forEach((row) => { row.hidden = !row.hidden; });
+  newRows.querySelectorAll(".spare").forEach((row) => row.classList.remove("spare"));
 }
 
 function addRow() {
