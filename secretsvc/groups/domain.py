@@ -53,7 +53,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class CountedGroup(Group):
-    """A group with the numbers of its members and of its grants, those that have ended included."""
+    """A group with the numbers of its members, and of its grants at scopes that the caller administers.
+
+    Those that have ended are included.
+    """
 
     members: int
     grants: int
@@ -69,7 +72,8 @@ def count_groups(call: Call, window: Window, containing: str = "") -> Page[Count
     """Every group, oldest first, with how much there is of it; with a text, those whose name has it."""
     assert_admin_somewhere(call)
     members = select(func.count()).where(group_member.c.group_id == group.c.id).scalar_subquery()
-    grants = select(func.count()).where(grant.c.group_id == group.c.id).scalar_subquery()
+    counted = select(func.count()).where(grant.c.group_id == group.c.id, within_administered(call))
+    grants = counted.scalar_subquery()
     statement = select(group, members.label("members"), grants.label("grants"))
     if containing:
         names = (column.icontains(containing, autoescape=True) for column in (group.c.slug, group.c.name))

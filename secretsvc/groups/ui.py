@@ -16,6 +16,7 @@ from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, cursor_of, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import TextFilter, validate
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
@@ -26,7 +27,7 @@ PANELS = ("edit", "add", "delete")
 def groups_page(_context: Groups, request: ServiceRequest) -> object:
     """Every group, or those that a text picks out, with the panel for another."""
     query = parse_query(request.environ)
-    text = query.get("q", "").strip()
+    text = validate(TextFilter(), {"q": query.get("q", "")})["q"]
     page = domain.count_groups(request.call, Window(LIMIT, cursor_of(request)), text)
     return {
         "groups": page.items,

@@ -20,6 +20,8 @@ from secretsvc.web.schema import Values, validate
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE
 
+#: Characters of a name.
+LONGEST_NAME = 256
 #: How many projects stand on one page.
 LIMIT = 100
 #: What a project is suggested to begin with, in the order in which changes are promoted.
@@ -78,7 +80,9 @@ def _environments(request: ServiceRequest) -> list[Values]:
 
 def slug_of(name: str) -> str:
     """The address that a name makes: "Web shop" is `web-shop`; empty where it has no letter and no digit."""
-    letters = (one for one in unicodedata.normalize("NFKD", name) if not unicodedata.combining(one))
+    # To sort many marks takes the square of their number: of a longer name only the beginning counts.
+    decomposed = unicodedata.normalize("NFKD", name[:LONGEST_NAME])
+    letters = (one for one in decomposed if not unicodedata.combining(one))
     plain = "".join(letters).lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].rstrip("-")
 

@@ -221,6 +221,12 @@ DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
 ROLE = Choice("reader", "writer", "admin", name="Role")
 
 
+class TextFilter(Body):
+    """What picks rows of a page's list by a part of a name."""
+
+    q = required(Text(maximum=320, strip=True))
+
+
 class ListQuery(Body):
     """Lists that can be read in pages."""
 

@@ -169,6 +169,11 @@ class Shell:
         merged = {name: value for name, value in (kept | changes).items() if value is not None}
         return f"{path}?{urlencode(merged)}" if merged else path
 
+    @staticmethod
+    def link(path: str, **parameters: str) -> str:
+        """A URL of a path with parameters of its own."""
+        return f"{path}?{urlencode(parameters)}"
+
     def path(self, *names: object) -> str:
         """The path of the page's node, and of what hangs below it."""
         base = self.context.path(PAGES) if self.context is not None else "/"

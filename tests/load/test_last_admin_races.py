@@ -143,14 +143,17 @@ def every_change_held_back(url: str) -> Iterator[Callable[[], None]]:
         " WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
 
+    def both_wait() -> bool:
+        # A transaction of its own: one sees the activity as it was when it first looked.
+        with engine.connect() as connection:
+            return bool(connection.execute(waiting).scalar_one() == 2)
+
     def settle() -> None:
         if engine.name == "sqlite":
             # A writer that waits leaves no trace there.
             time.sleep(SETTLE_SECONDS)
             return
-        with engine.connect() as connection:
-            both = eventually(lambda: connection.execute(waiting).scalar_one() == 2)
-        assert both, "the changes do not wait for each other"
+        assert eventually(both_wait), "the changes do not wait for each other"
 
     try:
         with write_transaction(engine) as connection:

@@ -24,19 +24,18 @@ from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, cursor_of
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.schema import TextFilter, validate
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
 #: How many grants stand on one page.
 LIMIT = 100
-#: Longer ones name nobody.
-LONGEST = 320
 PATH = "/grants"
 
 
 def grants_page(_context: Grants | Access, request: ServiceRequest) -> object:
     """The grants at scopes that the caller administers, or those that a text picks out."""
     call, query = request.call, parse_query(request.environ)
-    text = query.get("q", "").strip()[:LONGEST]
+    text = validate(TextFilter(), {"q": query.get("q", "")})["q"]
     page = grant_domain.named_grants(call, Window(LIMIT, cursor_of(request)), text)
     return {
         "grants": page.items,

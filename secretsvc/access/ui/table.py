@@ -90,7 +90,8 @@ class Explaining:
     def reasons(self) -> list[Reason]:
         """The grants, those that decide first, then the stronger ones."""
         deciding = [way for way in self.deciding.values() if way]
-        here = [way for way in self.holding.ways if way.held.project in (None, self.within.project)]
+        # One that reaches nothing of what is named here holds elsewhere, where the caller may see nothing.
+        here = [way for way in self.holding.ways if any(way.held.covers(at) for at in self.names)]
         ways = sorted(here, key=lambda way: (way not in deciding, -way.held.role.rank))
         weaker = next((way for way in ways if way not in deciding), None)
         left = weaker if self.ends is not None else None
@@ -121,6 +122,11 @@ class AccessTable:
     at: Address
     holdings: Sequence[Holding]
     query: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        # What holds no more is told only to whom the grants of its scope are told.
+        for one in self.holdings:
+            one.ended[:] = filter(self._administers, one.ended)
 
     @property
     def ending(self) -> str:
@@ -185,7 +191,10 @@ class AccessTable:
         held = way.held
         if way.group is not None or held.grant_id is None or held.scope_type is ScopeType.GLOBAL:
             return False
-        return decide(self.call.snapshot, Address(held.project, held.environment)) is Role.ADMIN
+        return self._administers(way)
+
+    def _administers(self, way: Way) -> bool:
+        return decide(self.call.snapshot, Address(way.held.project, way.held.environment)) is Role.ADMIN
 
     def _of(self, segment: str) -> list[Holding]:
         if segment == "ended":

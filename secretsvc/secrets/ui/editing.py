@@ -48,7 +48,8 @@ def edit(context: Node, request: ServiceRequest) -> object:
     """What one of the editor's buttons asks for; the main one leads to the review."""
     form = request.form
     # What reveals no value only reads.
-    request.call.only_reads = any(form[name] for name in ("copy-to", "generate", "stage", "menu", "mask"))
+    asks = any(form[name] for name in ("copy-to", "generate", "stage", "menu", "mask"))
+    request.call.only_reads = asks and not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     if form["copy-to"]:
         picked = ",".join(key for key, mark in form.under("pick.") if mark)
         return see_other(f"{copy_path(context)}&{urlencode({'keys': picked})}")

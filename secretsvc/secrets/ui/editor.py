@@ -18,6 +18,7 @@ from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import exports, reading, revealing
 from secretsvc.secrets.domain.editing import EditorState
 from secretsvc.secrets.resources import Secrets
+from secretsvc.secrets.rules.rows import SECRET_NOT_FOUND
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.edits import (
     changed_descriptions,
@@ -97,10 +98,11 @@ def copy_path(context: Node) -> str:
 
 
 def _keep_for_gone(form: Form, state: EditorState) -> None:
+    described = changed_descriptions(form)
     for key in sorted(typed_keys(form) - {item.key for item in state.items}):
         for name, text in (("key", key), ("value", form[f"value.{key}"])):
             form.values[f"new.of-{key}.{name}"] = text
-        form.values[f"new.of-{key}.description"] = changed_descriptions(form).get(key) or ""
+        form.values[f"new.of-{key}.description"] = described.get(key) or ""
 
 
 def _author(state: EditorState) -> str:
@@ -153,12 +155,17 @@ BUTTONS = ("reveal", "copy", "reveal-all", "mask", "menu")
 def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mapping[str, str]:
     if act == "reveal-all":
         return revealing.reveal_secrets(request.call, context.address, "reveal")
+    if not is_secret_key(key):
+        raise NotFound(SECRET_NOT_FOUND)
     return {key: reading.reveal_secret(request.call, context.address, key, act).value}
 
 
 def read(context: Environment, request: ServiceRequest) -> object:
     """What who only reads may ask for: the page with values, or with the menu of a row."""
     request.view_name = ""
+    form = request.form
+    # What reveals no value only reads.
+    request.call.only_reads = not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     return show(context, request) or see_other(context.path(PAGES))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import defaultdict
 from collections.abc import Mapping, Set
 from hashlib import sha256
 
@@ -98,15 +99,16 @@ def carried_edits(form: Form) -> dict[str, str]:
 
 def give_up(form: Form) -> None:
     """Takes out what is theirs by the choices of a conflict, fields `keep.KEY`, and the choices too."""
-    choices = dict(form.under("keep."))
+    choices, rows = dict(form.under("keep.")), defaultdict[str, list[str]](list)
+    for row, new in _new_keys(form):
+        rows[new].append(row)
     for key, choice in choices.items():
         del form.values[f"keep.{key}"]
         if choice != "theirs":
             continue
         names = {f"{field}{key}" for field in ROW_FIELDS}
-        for row, new in _new_keys(form):
-            if new == key:
-                names |= {f"new.{row}.{part}" for part in ("key", "value", "description")}
+        for row in rows[key]:
+            names |= {f"new.{row}.{part}" for part in ("key", "value", "description")}
         for name in names:
             form.values.pop(name, None)
 
