@@ -74,7 +74,11 @@ PAGES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         | TABS
         | TOOLS
         | columns("table.editor", "", "key", "value", "changed", "more")
-        | {"value": ("tr.old .well", "xw"), "reveal": ("tr.old .ib", "wh"), "author": (".by .ava", "wh")},
+        | {
+            "value": ("tr.old .well", "xw"),
+            "reveal": ("tr.old .ib", "wh"),
+            "author": (".by .ava, .by.ava", "wh"),
+        },
     ),
     "05-secret": (
         "/projects/webshop/environments/production/secrets/DATABASE_URL",
