@@ -14,7 +14,7 @@ def test_a_question_mark_opens_the_help_and_escape_closes_it(page: Page) -> None
     page.keyboard.press("?")
     help_of_page = page.get_by_role("dialog", name="Keyboard")
     expect(help_of_page).to_be_visible()
-    expect(help_of_page).to_contain_text("Go to the first row for a new secret")
+    expect(help_of_page).to_contain_text("Add a key")
     page.keyboard.press("Escape")
     expect(help_of_page).to_be_hidden()
 
