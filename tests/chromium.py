@@ -59,7 +59,7 @@ class Visitor:
         context.add_cookies(self.cookies)
         context.add_init_script(TELL_VIOLATIONS)
         context.on("console", self._console)
-        context.on("weberror", lambda error: self.problems.append(f"error: {error.error}"))
+        context.on("weberror", self._error)
         context.on("request", self._request)
         context.on("requestfailed", self._failed)
         page = context.new_page()
@@ -71,6 +71,11 @@ class Visitor:
         """What was requested so far, with its query."""
         urls = [urlsplit(one.url) for one in self.requests if one.method == method]
         return [f"{url.path}?{url.query}" if url.query else url.path for url in urls]
+
+    def _error(self, error: WebError) -> None:
+        # Of pages that follow each other quickly the browser leaves out the transition, and says so.
+        if not str(error.error).startswith("Transition was "):
+            self.problems.append(f"error: {error.error}")
 
     def _console(self, message: ConsoleMessage) -> None:
         # An error page's own status is no problem of the page.

@@ -51,6 +51,12 @@ class Group:
     updated_at: Time
 
 
+def list_groups(call: Call, window: Window) -> Page[Group]:
+    """Every group, oldest first."""
+    assert_admin_somewhere(call)
+    return page_of(call.connection, select(group), group.c.id, window, Group)
+
+
 @dataclass(frozen=True, slots=True)
 class CountedGroup(Group):
     """A group with the numbers of its members, and of its grants at scopes that the caller administers.
@@ -60,12 +66,6 @@ class CountedGroup(Group):
 
     members: int
     grants: int
-
-
-def list_groups(call: Call, window: Window) -> Page[Group]:
-    """Every group, oldest first."""
-    assert_admin_somewhere(call)
-    return page_of(call.connection, select(group), group.c.id, window, Group)
 
 
 def count_groups(call: Call, window: Window, containing: str = "") -> Page[CountedGroup]:
