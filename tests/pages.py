@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bs4 import BeautifulSoup
 from service import ADMIN, HEADER, Service
 from webtest import TestApp, TestResponse
 
@@ -19,6 +20,13 @@ class Browser(TestApp):
     def open(self, path: str, status: int = 200, **options: Any) -> TestResponse:
         """The page at a path."""
         return self.get(path, status=status, **options)
+
+
+def form_token(page: str) -> str:
+    """The token against forged requests that all forms of a page carry."""
+    fields = BeautifulSoup(page, "html.parser").find_all(attrs={"name": "csrf"})
+    (token,) = {field["value"] for field in fields}
+    return str(token)
 
 
 def form_of(page: TestResponse, action: str) -> Any:

@@ -17,6 +17,8 @@ from playwright.sync_api import Page
 
 EVERY_PAGE = pytest.mark.parametrize("path", PATHS)
 NARROW = {"width": 320, "height": 640}
+#: A line of some kilobytes a second.
+SLOW = {"offline": False, "latency": 20, "downloadThroughput": 20_000, "uploadThroughput": 20_000}
 #: As browsers score it: what is seen moves by a pixel or two at most.
 STILL = 0.005
 #: What a window of 1440 by 900 shows at 200 %.
@@ -72,6 +74,15 @@ def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(onlooker: Vis
 def test_nothing_moves_while_a_page_loads(onlooker: Visitor, path: str) -> None:
     page = onlooker.page()
     page.goto(path.format(**onlooker.ids), wait_until="networkidle")
+    assert sum(page.evaluate(SHIFTS)) < STILL
+
+
+def test_nothing_moves_though_a_page_comes_in_pieces(onlooker: Visitor) -> None:
+    page = onlooker.page("/whoami")
+    page.wait_for_load_state("networkidle")
+    line = page.context.new_cdp_session(page)
+    line.send("Network.emulateNetworkConditions", SLOW)
+    page.goto("/grants", wait_until="networkidle")
     assert sum(page.evaluate(SHIFTS)) < STILL
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from pages import form_token
 from processes import Deployment
 from service import ADMIN, HEADER
 from tokens import TestIssuer
@@ -66,9 +66,7 @@ def form(deployment: Deployment) -> str:
     """The editor's form with a row for each of 9,900 secrets that cannot be."""
     with Browser(deployment) as browser:
         _, page = browser.ask("GET", PROD)
-    token = re.search('name="csrf" value="([^"]*)"', page)
-    assert token is not None
-    return urlencode({"csrf": token[1], **{f"new.{row}.key": "-" for row in range(ROWS)}})
+    return urlencode({"csrf": form_token(page), **{f"new.{row}.key": "-" for row in range(ROWS)}})
 
 
 def test_a_form_of_many_rows_is_refused_within_a_second(deployment: Deployment, form: str) -> None:

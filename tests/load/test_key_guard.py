@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from guarding import CALLS, FORMS, adopted, everything, kid_of, sealed_by
+from pages import form_token
 from processes import Deployment, HttpClient, ServiceProcess
 from rotation import NEW_KEY, NEXT_KEY, fill
 from service import ADMIN, API, Client, Service, arrange
@@ -38,8 +38,8 @@ class Writer:
 
     def __init__(self, process: ServiceProcess, token: str) -> None:
         self.client = HttpClient(process.port, token, prefix="")
-        page = self.client.expect(200, "GET", "/admin/keyring").body.decode()
-        (self.form_token,) = {*re.findall(r'name="csrf" value="([^"]+)"', page)}
+        page = self.client.expect(200, "GET", "/projects?new").body.decode()
+        self.form_token = form_token(page)
 
     def ask(self, kind: str, name: str) -> int:
         """One try by a route; its status."""

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from jwks_server import KeyServer, answer
-from key_cache import Clock, cache, eventually, outcome
+from key_cache import Clock, cache, outcome
 from tokens import TestIssuer
+from waiting import eventually
 
 from secretsvc.authentication import jwks
 
