@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 from uuid import UUID
@@ -12,7 +13,7 @@ from sqlalchemy import RowMapping, select
 from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
 from secretsvc.auditlog.rules.activity import Activity, count_activity
-from secretsvc.auditlog.rules.names import Names, look_up
+from secretsvc.auditlog.rules.names import Names, id_in, look_up
 from secretsvc.auditlog.rules.selection import AuditFilter, take_rows
 from secretsvc.authorization.rules.asserting import (
     ENVIRONMENT_NOT_FOUND,
@@ -26,8 +27,10 @@ from secretsvc.kernel.described import Cursor, KindText, Subject, Time, Word, am
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.tables.projects import environment, project
 
-#: How many records one file has at most.
-EXPORTED = 10_000
+#: How many records one file has at most, and how many characters their details.
+EXPORTED, DETAILS = 10_000, 16 << 20
+#: Records read at a time for it.
+CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +102,28 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
 
 
 def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
-    """What the caller may audit of what is asked for, newest first, at most `EXPORTED` records."""
+    """What the caller may audit of what is asked for, newest first.
+
+    It ends before the record that is more than `EXPORTED`, or whose detail makes more than `DETAILS`.
+    """
     assert_admin_somewhere(call)
-    asked = replace(asked, limit=EXPORTED, cursor=None, after=None)
-    rows, _ = take_rows(call, _reach(call, asked), asked)
-    return [_record(row) for row in rows]
+    reach = _reach(call, asked)
+    found: list[AuditRecord] = []
+    left = DETAILS
+    for row in _rows(call, reach, replace(asked, limit=CHUNK, cursor=None, after=None)):
+        left -= len(row["detail"] or "")
+        if left < 0 or len(found) == EXPORTED:
+            break
+        found.append(_record(row))
+    return found
+
+
+def _rows(call: Call, reach: Reach, asked: AuditFilter) -> Iterator[RowMapping]:
+    more = True
+    while more:
+        rows, more = take_rows(call, reach, asked)
+        yield from rows
+        asked = replace(asked, cursor=rows[-1]["id"] if rows else None)
 
 
 def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
@@ -135,15 +155,8 @@ def _names(call: Call, items: list[AuditRecord]) -> Names:
     holders = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
     for item in items:
         named = item.detail if isinstance(item.detail, dict) else {}
-        holders |= {*filter(None, (_id(named.get(name)) for name in ("identity_id", "group_id")))}
+        holders |= {*filter(None, (id_in(named.get(name)) for name in ("identity_id", "group_id")))}
     return look_up(call, scopes, holders)
-
-
-def _id(text: object) -> UUID | None:
-    try:
-        return UUID(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:
