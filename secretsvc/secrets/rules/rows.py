@@ -248,7 +248,7 @@ def _each(dialect_name: str) -> Select[Any]:
 
 
 def only_envelopes(statement: Select[Any]) -> Select[Any]:
-    """Of a statement of `secrets_inside` only what its values are opened with: the rest takes time to read."""
+    """Of a statement of `secrets_inside` only what opens its values: to read the rest takes time."""
     columns = statement.selected_columns
     needed = (columns[name] for name in ("key", "version", "envelope", "kid"))
     return statement.with_only_columns(*needed, maintain_column_froms=True)
