@@ -20,7 +20,6 @@ from sqlalchemy import (
     any_,
     bindparam,
     case,
-    column,
     func,
     insert,
     select,
@@ -32,6 +31,7 @@ from sqlalchemy.types import TypeEngine
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.listed import as_array, listed
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, Any]]
@@ -93,7 +93,7 @@ def update_many(
     if connection.dialect.name == "sqlite":
         statement.run_many(connection, columns)
     else:
-        statement.run(connection, columns)
+        statement.run(connection, {name: as_array(values) for name, values in columns.items()})
 
 
 def is_among(column: Column[Any], name: str, dialect_name: str) -> ColumnElement[bool]:
@@ -143,16 +143,10 @@ def _update_by_id(
     if dialect_name == "sqlite":
         new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     else:
-        new = _unnested([table.c[name] for name in names])
+        _, columns = listed(dialect_name, **{f"new_{name}": table.c[name].type for name in names})
+        new = dict(zip(names, columns, strict=True))
     values = {name: value for name, value in new.items() if name != "id"}
     if kept is not None:
         name, flag = kept
         values[name] = case((new[flag], table.c[name]), else_=new[name])
     return Prepared(update(table).where(table.c.id == new["id"]).values(values))
-
-
-def _unnested(columns: Sequence[Column[Any]]) -> dict[str, ColumnElement[Any]]:
-    """The columns of a table that is made of one array for each."""
-    arrays = [bindparam(f"new_{one.name}", type_=postgresql.ARRAY(one.type)) for one in columns]
-    made = func.unnest(*arrays).table_valued(*(column(one.name, one.type) for one in columns))
-    return dict(made.render_derived().c.items())
