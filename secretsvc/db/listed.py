@@ -36,11 +36,12 @@ def as_listed(dialect_name: str, rows: Iterable[Sequence[object]], *names: str) 
 
 def as_array(values: Iterable[object]) -> str:
     """As PostgreSQL reads one; psycopg takes six times as long to write a list."""
-    return f"{{{','.join(map(_element, values))}}}"
+    written = [
+        _quoted(one) if isinstance(one, str) else "NULL" if one is None else str(one) for one in values
+    ]
+    return f"{{{','.join(written)}}}"
 
 
-def _element(value: object) -> str:
-    if not isinstance(value, str):
-        return "NULL" if value is None else str(value)
+def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
