@@ -121,8 +121,7 @@ class _Form:
             for name in compiled.params
             if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
-        rowless = Insert | Update | TextClause
-        columns = [] if isinstance(statement, rowless) else list(statement.selected_columns)
+        columns = [] if isinstance(statement, TextClause) else list(statement.exported_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[Any]], Any] = row_type._make
         readers = [one.type.dialect_impl(dialect).result_processor(dialect, None) for one in columns]
