@@ -8,9 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from postgresql_server import PROGRAMS
 from processes import ROOT
+from sqlalchemy.engine import make_url
 
 SECONDS = 120
+#: A dump is made by programs that are at least as new as the server.
+NEWEST = max(PROGRAMS.parent.parent.glob("pginstall*/bin"), key=lambda path: path.parent.name)
 
 
 def section(page: str, heading: str) -> str:
@@ -38,6 +42,16 @@ def pasted(script: str, folder: Path, environment: dict[str, str]) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def reached(script: str, url: str) -> str:
+    """A script whose programs of PostgreSQL, and their database, are those of the tests."""
+    parts = make_url(url)
+    told = parts.get_dialect()().create_connect_args(parts)[1]
+    place = " ".join(f"{name}={told[name]}" for name in sorted(told) if told[name])
+    script = re.sub(r"--username=\w+ ", "", script)
+    script = re.sub(r'--dbname="[^"]*"', f'--dbname="{place}"', script)
+    return re.sub("(?m)^pg_", f"{NEWEST}/pg_", script)
 
 
 def _without_comments(page: str) -> str:

@@ -12,18 +12,14 @@ from typing import Any
 import pytest
 from history import OK, History, violations
 from load.workload import ENVIRONMENT, Workload, arrange, observed
-from pasting import blocks, pasted
-from postgresql_server import PROGRAMS
+from pasting import blocks, pasted, reached
 from processes import ROOT, Deployment
 from rotation import NEW_KEY, Operator
 from service import MASTER_KEY, Service
-from sqlalchemy.engine import make_url
 from waiting import eventually
 
 PAGE = (ROOT / "docs" / "operations" / "backup.md").read_text("utf-8")
 SECTIONS = ("SQLite", "PostgreSQL", "A point in time", "After a restore")
-#: A dump is made by programs that are at least as new as the server.
-NEWEST = max(PROGRAMS.parent.parent.glob("pginstall*/bin"), key=lambda path: path.parent.name)
 #: Acknowledged writes on either side of the backup.
 WRITES = 20
 
@@ -52,16 +48,16 @@ class Drill:
         for name, place in (("/var/backups", self.backups), ("/var/lib/secretsvc", self.lib)):
             script = script.replace(name, str(place))
         given = {**self.deployment.settings, "DATABASE_URL": url or self.deployment.url, **settings}
-        return pasted(re.sub("(?m)^pg_", f"{NEWEST}/pg_", script), self.folder, given)
+        return pasted(script, self.folder, given)
 
     def back_up(self) -> None:
         script = blocks(PAGE, "SQLite" if self.is_sqlite else "PostgreSQL")[0]
-        self.paste(_reached(script, self.deployment.url))
+        self.paste(reached(script, self.deployment.url))
 
     def restore(self) -> str:
         """By the other block of the section; the URL of the restored database."""
         if not self.is_sqlite:
-            self.paste(_reached(blocks(PAGE, "PostgreSQL")[1], self.empty))
+            self.paste(reached(blocks(PAGE, "PostgreSQL")[1], self.empty))
             return self.empty
         for name in ("secretsvc.sqlite", "secretsvc.sqlite-wal"):
             (self.lib / name).write_text("of before")
@@ -82,15 +78,6 @@ class Drill:
     def served(self, url: str, name: str, **keys: str) -> Deployment:
         """One process over the restored database; a context manager."""
         return Deployment(self.folder / name, url, self.deployment.issuer, **keys).start(1)
-
-
-def _reached(script: str, url: str) -> str:
-    """A script of the page whose database is one of the tests' own server."""
-    parts = make_url(url)
-    told = parts.get_dialect()().create_connect_args(parts)[1]
-    place = " ".join(f"{name}={told[name]}" for name in sorted(told) if told[name])
-    script = script.replace("--username=secretsvc_owner ", "").replace("--username=postgres ", "")
-    return re.sub(r'--dbname="[^"]*"', f'--dbname="{place}"', script)
 
 
 def asked(copy: Deployment, method: str, path: str, body: Any = None) -> Any:
