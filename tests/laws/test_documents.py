@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`((?:client/)?tests/[a-z_/]+\.py)::(test_\w+)`")
 DOCUMENTS = [one for one in sorted(ROOT.glob("docs/**/*.md")) if NAMED.search(one.read_text("utf-8"))]
+#: What is marked `bash` is run by a test; what cannot be run on any machine has no mark.
+PASTED = [one for one in sorted(ROOT.glob("docs/operations/*.md")) if "```bash\n" in one.read_text("utf-8")]
 #: Pages of which each row is a promise.
 PROMISING = ("guarantees.md", "threat-model.md")
 
@@ -41,6 +43,12 @@ def test_every_test_that_a_document_names_exists(document: Path) -> None:
 @pytest.mark.parametrize("page", PROMISING)
 def test_a_page_of_promises_names_a_test_for_each(page: str) -> None:
     assert unproven((ROOT / "docs" / page).read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PASTED, ids=lambda path: path.name)
+def test_what_a_page_for_operators_has_to_be_pasted_is_pasted_by_a_test(page: Path) -> None:
+    tests = (path.read_text("utf-8") for path in (ROOT / "tests").glob("*/test_*.py"))
+    assert any("from pasting import" in text and f'"{page.name}"' in text for text in tests)
 
 
 def test_the_law_of_promises_bites() -> None:

@@ -1,4 +1,4 @@
-"""docs/operations/high-availability.md as it is pasted: a standby takes over, and nothing acknowledged is lost.
+"""docs/operations/high-availability.md as it is pasted: a standby takes over, and loses nothing.
 
 `make faults` does the same under load.
 """
