@@ -106,12 +106,13 @@ PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-he
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
 # What a build before this one has left would go into the wheel.
-dist: $(VENV)/run.done ## make the wheel, and the list to install it by, with exact versions and hashes
+dist: $(VENV)/run.done ## make the wheel, the list to install it by, with exact versions and hashes, and its bill of materials
 	@rm -rf build dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@cd dist && { cat ../constraints/run.txt; echo "--find-links ."; \
 		ls *.whl | sed -E 's/^([^-]+)-([^-]+)-.*/\1==\2 \\/'; sha256sum *.whl | sed -E 's/ .*//; s/^/    --hash=sha256:/'; \
 		} > requirements.txt
+	@$(BIN)/python constraints/bill.py dist
 
 clean: ## remove what make made, but not the development database
 	rm -rf $(VENV) build dist client/build client/dist *.egg-info client/*.egg-info

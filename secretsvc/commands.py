@@ -22,6 +22,7 @@ import secretsvc
 from secretsvc.authentication.explaining import explain
 from secretsvc.db.engine import read_transaction, write_transaction
 from secretsvc.deployment import migrating
+from secretsvc.deployment.backup import BackupRefused, back_up
 from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
 from secretsvc.deployment.first import write_first_files
@@ -206,6 +207,26 @@ def check(ini: str) -> None:
     sys.exit(1 if failed else 0)
 
 
+@main.command()
+@INI
+@click.argument("file", type=click.Path(path_type=Path))
+def backup(ini: str, file: Path) -> None:
+    """Copy the SQLite database into FILE, consistently, while the service goes on. Nothing is overwritten.
+
+    FILE gets its name once it is whole. It holds no master key: keep those that are named where the backup
+    is not. On PostgreSQL nothing is written: the command tells the pg_dump to run, and exits 1.
+
+    \b
+    Example:
+      secretsvc-server backup production.ini /var/backups/secretsvc-$(date +%F).sqlite
+    """
+    with _failing_plainly():
+        made = back_up(Settings(get_appsettings(ini)).database_url, file)
+    click.echo(f"Wrote {file}: {made.size} bytes, schema {', '.join(made.schema)}.")
+    for kid, count in made.envelopes.items():
+        click.echo(f"It needs master key {kid}: {count} envelopes.")
+
+
 @main.command("explain-token")
 @INI
 def explain_token(ini: str) -> None:
@@ -258,7 +279,7 @@ def _failing_plainly() -> Iterator[None]:
         yield
     except SecretsvcError as error:
         raise click.ClickException(f"{error.code}: {error.message}") from None
-    except (CommandError, ConfigurationError) as error:
+    except (BackupRefused, CommandError, ConfigurationError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         told = f"{error.filename}: {error.strerror}" if error.filename else str(error)

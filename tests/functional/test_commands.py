@@ -145,7 +145,9 @@ def test_adopt_refuses_a_ring_that_is_none(secretsvc, service):
     assert adopted(service) == []
 
 
-@pytest.mark.parametrize("command", ["adopt", "check", "init", "keygen", "migrate", "rekey", "verify"])
+@pytest.mark.parametrize(
+    "command", ["adopt", "backup", "check", "init", "keygen", "migrate", "rekey", "verify"]
+)
 def test_each_command_has_help_with_an_example(command):
     shown = CliRunner().invoke(main, [command, "--help"], prog_name="secretsvc-server")
     assert shown.exit_code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pasting import blocks, pasted, reached
 from rotation import Operator, fill
 from service import MASTER_KEY, arrange
 from sqlalchemy.engine import make_url
@@ -47,12 +48,40 @@ def test_the_documented_roles_migrate_and_serve(roles, tmp_path, make_service, i
     )
     told = "ok    rights     the role has what it needs, over sequences too, and does not own the audit log"
     assert told in done.stdout.splitlines()
-    fill(arrange(make_service(DATABASE_URL=server)))
+    fill(arrange(make_service(**{"SQLALCHEMY.URL": server})))
     refused = Operator(tmp_path / "server", server).run(
         "migrate", "production.ini", "--down-to", "base", "--lose-data"
     )
     assert refused.returncode == 1
     assert "insufficient privilege" in refused.stderr
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_a_dump_by_the_owner_is_restored_with_the_rights_of_both_roles(
+    roles, postgresql_databases, tmp_path, make_service, issuer
+):
+    owner, server = roles
+    assert Operator(tmp_path, owner).run("migrate", "production.ini").returncode == 0
+    fill(arrange(make_service(**{"SQLALCHEMY.URL": server})))
+    empty = postgresql_databases.create_empty()
+    name = make_url(empty).database
+    with psycopg.connect(postgresql_databases.server, autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{name}" OWNER TO "{make_url(owner).username}"')
+    page = (Path(__file__).parents[2] / "docs" / "operations" / "backup.md").read_text("utf-8")
+    for script, url in zip(blocks(page, "PostgreSQL"), (owner, on(owner, name)), strict=True):
+        pasted(reached(script, url), tmp_path, {})
+    restored = {"DATABASE_URL": on(server, name), "MASTER_KEY": MASTER_KEY, **issuer.environment()}
+    done = Operator(tmp_path, "").run("check", "production.ini", **restored)
+    assert {line[6:16].strip() for line in done.stdout.splitlines() if line.startswith("fail")} == {
+        "durability"
+    }
+    verified = Operator(tmp_path, "").run("verify", "production.ini", **restored)
+    assert verified.stdout == "9 envelopes, 0 unreadable.\n"
+    postgresql_databases.drop(empty)
+
+
+def on(url, database):
+    return make_url(url).set(database=database).render_as_string(hide_password=False)
 
 
 def test_the_page_says_what_each_check_is_and_names_every_command():

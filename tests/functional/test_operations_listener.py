@@ -6,7 +6,9 @@ import http.client
 import json
 import os
 import re
+import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +33,8 @@ from secretsvc.server.operations import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 
 SOON = PATIENCE
+#: A name of ours, or of the process's, in a page or a rule; a database and a role have shorter ones.
+FIGURE = re.compile(r"\b(?:secretsvc|process)_(?!owner\b|restored\b)[a-z]\w+")
 #: Far less than anything hangs in these tests, or than the listener gives its clients.
 AT_ONCE = 0.5
 
@@ -325,6 +329,35 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
     assert found["secretsvc_plaintext_bytes",] == 0
     assert found["secretsvc_plaintext_max_bytes",] == 134_217_728
     assert ("secretsvc_database_connections", "in use") in found
+
+
+@pytest.mark.engine_neutral
+def test_every_figure_that_a_page_or_an_alert_names_is_one_that_is_told(watch, here):
+    places = [here / "deploy" / "prometheus-alerts.yaml", *(here / "docs" / "operations").glob("*.md")]
+    named = {name for path in places for name in FIGURE.findall(path.read_text("utf-8"))}
+    assert len(named) > 12
+    with watch() as operator:
+
+        def told() -> set[str]:
+            families = re.findall(r"(?m)^# TYPE (\w+) ", operator.ask("/metrics").body.decode())
+            return {
+                *families,
+                *(f"{name}_{part}" for name in families for part in ("bucket", "count", "sum")),
+            }
+
+        assert eventually(lambda: named <= told()), named - told()
+
+
+@pytest.mark.engine_neutral
+def test_the_page_of_monitoring_has_every_alert(here):
+    rules = (here / "deploy" / "prometheus-alerts.yaml").read_text("utf-8")
+    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
+    alerts = re.findall(r"alert: (\w+)", rules)
+    assert re.findall(r"(?m)^\| `(Secretsvc\w+)` \|", page) == alerts
+    promtool = shutil.which("promtool")
+    if promtool is not None:
+        command = [promtool, "check", "rules", str(here / "deploy" / "prometheus-alerts.yaml")]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.engine_neutral

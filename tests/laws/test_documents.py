@@ -8,23 +8,57 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMED = re.compile(r"`(tests/[a-z_/]+\.py)::(test_\w+)`")
+NAMED = re.compile(r"`((?:client/)?tests/[a-z_/]+\.py)::(test_\w+)`")
 DOCUMENTS = [one for one in sorted(ROOT.glob("docs/**/*.md")) if NAMED.search(one.read_text("utf-8"))]
+#: What is marked `bash` is run by a test; what cannot be run on any machine has no mark.
+PASTED = [one for one in sorted(ROOT.glob("docs/operations/*.md")) if "```bash\n" in one.read_text("utf-8")]
+#: Pages of which each row is a promise.
+PROMISING = ("guarantees.md", "threat-model.md")
+
+
+def missing_from(text: str) -> list[str]:
+    """The tests that a text names and that are not there."""
+    return [
+        f"{file}::{name}"
+        for file, name in NAMED.findall(text)
+        if not (ROOT / file).is_file() or f"def {name}(" not in (ROOT / file).read_text("utf-8")
+    ]
+
+
+def unproven(text: str) -> list[str]:
+    """The rows of a text's tables that neither name a test nor say that there is no defence."""
+    lines = text.splitlines()
+    heads = {number - 1 for number, line in enumerate(lines) if line.startswith("| ---")}
+    tables = [(number, line) for number, line in enumerate(lines) if line.startswith("| ")]
+    rows = [line for number, line in tables if number not in heads and number - 1 not in heads]
+    assert rows
+    return [row for row in rows if not NAMED.search(row) and "no defence" not in row]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_test_that_a_document_names_exists(document: Path) -> None:
-    missing = [
-        f"{file}::{name}"
-        for file, name in NAMED.findall(document.read_text("utf-8"))
-        if not (ROOT / file).is_file() or f"def {name}(" not in (ROOT / file).read_text("utf-8")
+    assert missing_from(document.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PROMISING)
+def test_a_page_of_promises_names_a_test_for_each(page: str) -> None:
+    assert unproven((ROOT / "docs" / page).read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PASTED, ids=lambda path: path.name)
+def test_what_a_page_for_operators_has_to_be_pasted_is_pasted_by_a_test(page: Path) -> None:
+    tests = (path.read_text("utf-8") for path in (ROOT / "tests").glob("*/test_*.py"))
+    assert any("from pasting import" in text and f'"{page.name}"' in text for text in tests)
+
+
+def test_the_law_of_promises_bites() -> None:
+    here = "tests/laws/test_documents.py"
+    rows = (
+        f"| What is kept | `{here}::test_the_law_of_promises_bites` |\n| Told | `{here}::test_that_is_gone` |"
+    )
+    text = f"| What | Test |\n| --- | --- |\n{rows}\n| What is bare | |\n"
+    assert missing_from(text + "`client/tests/test_gone.py::test_x`") == [
+        f"{here}::test_that_is_gone",
+        "client/tests/test_gone.py::test_x",
     ]
-    assert not missing
-
-
-def test_the_threat_model_names_a_test_for_every_claim() -> None:
-    text = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
-    claims = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
-    rows = [line for line in claims if not re.match(r"\| (What|Who) ", line)]
-    assert rows
-    assert [row for row in rows if not NAMED.search(row) and "no defence" not in row] == []
+    assert unproven(text) == ["| What is bare | |"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -77,6 +78,25 @@ def test_the_list_to_install_by_has_every_pin_and_the_hash_of_the_wheel(dist):
     assert text.startswith((ROOT / "constraints" / "run.txt").read_text("utf-8"))
     digest = hashlib.sha256(wheel_in(dist).read_bytes()).hexdigest()
     assert re.search(rf"^secretsvc==[\d.]+ \\\n    --hash=sha256:{digest}$", text, re.MULTILINE)
+
+
+def test_the_bill_of_materials_has_every_pin_and_the_wheel_and_is_the_same_again(dist):
+    (path,) = dist.glob("*.cdx.json")
+    made = json.loads(path.read_text("utf-8"))
+    requirements = (dist / "requirements.txt").read_text("utf-8")
+    pins = dict(re.findall(r"(?m)^([\w.-]+)==([^\s;]+)", requirements))
+    subject = made["metadata"]["component"]
+    assert path.name == f"secretsvc-{pins['secretsvc']}.cdx.json"
+    assert subject["hashes"][0]["content"] == hashlib.sha256(wheel_in(dist).read_bytes()).hexdigest()
+    listed = {one["name"]: one["version"] for one in made["components"] if one["type"] == "library"}
+    assert listed | {"secretsvc": subject["version"]} == pins
+    assert [one["name"] for one in made["components"] if one.get("scope") == "optional"] == ["legacy-cgi"]
+    refs = [one["bom-ref"] for one in made["components"]]
+    assert made["dependencies"] == [{"ref": subject["bom-ref"], "dependsOn": refs}]
+    again = subprocess.run(
+        [sys.executable, ROOT / "constraints" / "bill.py", dist], capture_output=True, check=False
+    )
+    assert (again.returncode, json.loads(path.read_text("utf-8"))) == (0, made)
 
 
 def test_a_source_tree_is_served_from_its_own_top_level():

@@ -1,0 +1,121 @@
+"""`secretsvc-server backup`: one private file, whole or not there. tests/load has the drill."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from guarding import kid_of
+from rotation import Operator, fill
+
+from secretsvc.commands import main
+from secretsvc.db.schema import REVISION
+
+LITE = pytest.mark.parametrize("databases", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def back_up(tmp_path, database_url, monkeypatch):
+    """Runs the command in a folder of its own, under a umask that hides nothing."""
+    operator = Operator(tmp_path / "operator", database_url)
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    before = os.umask(0)
+    yield lambda target: CliRunner().invoke(
+        main, ["backup", str(operator.directory / "production.ini"), str(target)]
+    )
+    os.umask(before)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+@LITE
+def test_a_backup_is_one_private_file_that_says_which_keys_it_needs(back_up, service, admin, tmp_path):
+    fill(admin)
+    target = tmp_path / "backup of today.sqlite"
+    done = back_up(target)
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == [
+        f"Wrote {target}: {target.stat().st_size} bytes, schema {REVISION}.",
+        f"It needs master key {kid_of(service)}: 9 envelopes.",
+    ]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert names(tmp_path) == [target.name]
+    # By the file format of SQLite: no write-ahead log belongs to it.
+    assert target.read_bytes()[18:20] == b"\x01\x01"
+    with closing(sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True)) as copy:
+        assert copy.execute("SELECT count(*) FROM secret_version WHERE kid IS NOT NULL").fetchone() == (9,)
+
+
+@LITE
+def test_a_backup_overwrites_nothing_not_even_a_link_that_leads_nowhere(back_up, service, tmp_path):
+    there, link = tmp_path / "there", tmp_path / "link"
+    there.write_text("kept")
+    link.symlink_to(tmp_path / "nowhere")
+    for target in (there, link):
+        done = back_up(target)
+        assert (done.exit_code, "left as it is" in done.output) == (1, True)
+    assert (there.read_text(), names(tmp_path)) == ("kept", ["there"])
+
+
+@LITE
+def test_who_takes_the_name_meanwhile_keeps_it(back_up, service, tmp_path, monkeypatch):
+    target = tmp_path / "backup"
+    link = os.link
+
+    def late(source, name):
+        target.write_text("theirs")
+        link(source, name)
+
+    monkeypatch.setattr(os, "link", late)
+    done = back_up(target)
+    assert (done.exit_code, done.output) == (1, f"Error: {target}: File exists\n")
+    assert (target.read_text(), names(tmp_path)) == ("theirs", ["backup"])
+
+
+@LITE
+def test_a_backup_that_fails_leaves_no_file(back_up, service, tmp_path, database_url, monkeypatch):
+    damaged = tmp_path / "damaged.sqlite"
+    shutil.copy(database_url.removeprefix("sqlite:///"), damaged)
+    with damaged.open("r+b") as file:
+        file.seek(3 * 4096)
+        file.write(b"\xff" * 4096)
+    empty = tmp_path / "empty.sqlite"
+    empty.touch()
+    before = names(tmp_path)
+    for path, why in (
+        (damaged, "the database is damaged"),
+        (empty, "no such table: alembic_version"),
+        (tmp_path / "absent.sqlite", "No such file"),
+    ):
+        monkeypatch.setenv("DATABASE_URL", f"sqlite:///{path}")
+        done = back_up(tmp_path / "backup")
+        assert done.exit_code == 1
+        assert why in done.output
+        assert "Traceback" not in done.output
+    assert names(tmp_path) == before
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_on_postgresql_it_writes_nothing_and_tells_the_command_without_the_password(
+    back_up, monkeypatch, tmp_path
+):
+    hosts = "host=a.internal:5432&host=b.internal:6432&target_session_attrs=read-write&options=-c%20x%3Dy"
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://secretsvc:hunter2@/shop?{hosts}")
+    done = back_up(tmp_path / "b c")
+    assert done.exit_code == 1
+    command = done.output.splitlines()[-1].strip()
+    assert command == (
+        "umask 077; pg_dump --format=custom --username=secretsvc_owner"
+        " --dbname='dbname=shop host=a.internal,b.internal port=5432,6432 target_session_attrs=read-write'"
+        f" --file='{tmp_path}/b c.partial' && mv -n '{tmp_path}/b c.partial' '{tmp_path}/b c'"
+    )
+    assert "hunter2" not in done.output
+    assert names(tmp_path) == []

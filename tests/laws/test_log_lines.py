@@ -1,0 +1,64 @@
+"""docs/operations/troubleshooting.md quotes lines of the log: each must be one that the code writes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "operations" / "troubleshooting.md"
+HEAD = "Line in the log"
+
+
+@cache
+def texts() -> tuple[str, ...]:
+    """Every text of the package's code, with `…` for what is filled in."""
+    return tuple(
+        text
+        for path in sorted((ROOT / "secretsvc").rglob("*.py"))
+        for text in texts_of(path.read_text("utf-8"))
+    )
+
+
+def texts_of(source: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            found.append("".join(map(str, parts)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(re.sub(r"%(?:0?\d*[sdgo])", "…", node.value))
+    return found
+
+
+def quoted_in(page: str) -> list[str]:
+    """What the columns of lines quote; one word alone is a field of a line, not a line."""
+    found, column = [], None
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if HEAD in line:
+            column = next(number for number, cell in enumerate(cells) if HEAD in cell)
+        elif not line.startswith("|"):
+            column = None
+        elif column is not None:
+            found += [text for text in re.findall(r"`([^`]+)`", cells[column]) if " " in text]
+    return found
+
+
+def unknown(quoted: list[str], told: tuple[str, ...]) -> list[str]:
+    return [line for line in quoted if not any(line in text for text in told)]
+
+
+def test_every_line_of_the_log_that_the_page_quotes_is_one_that_the_code_writes():
+    quoted = quoted_in(PAGE.read_text("utf-8"))
+    assert len(quoted) > 20
+    assert unknown(quoted, texts()) == []
+
+
+def test_the_law_of_log_lines_bites():
+    code = 'log.warning("gone for %d seconds: " "%s", 1, name)\nlog.info(f"setting {name} is missing")'
+    lines = "`gone for … seconds: …`, `setting … is bad`, `cause`"
+    page = f"| Seen | {HEAD} |\n| --- | --- |\n| x | {lines} |\n\n`a b`"
+    assert unknown(quoted_in(page), tuple(texts_of(code))) == ["setting … is bad"]

@@ -1,0 +1,198 @@
+"""The files of deploy/, as far as that takes no process: what they say of the service is so.
+
+HAProxy and nginx are started in tests/load/test_rolling_restarts.py and test_in_front.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from processes import ROOT
+
+from secretsvc.commands import main
+from secretsvc.kernel.settings import Settings
+from secretsvc.server.limits import Limits
+
+DEPLOY = ROOT / "deploy"
+UNITS = ("secretsvc.service", "secretsvc@.service")
+#: As in the image.
+USER = 65532
+SETTINGS = {setting.variable for setting in Settings.known().values()}
+#: What a unit's exposure to the system may be at most, in tenths (`systemd-analyze security`).
+EXPOSURE = "15"
+
+
+def text(name: str) -> str:
+    return (DEPLOY / name).read_text("utf-8")
+
+
+def documents() -> dict[str, Any]:
+    """The Kubernetes objects, by kind."""
+    return {one["kind"]: one for one in yaml.safe_load_all(text("kubernetes.yaml"))}
+
+
+def test_no_file_names_a_setting_that_is_none():
+    compose = yaml.safe_load(text("compose.yaml"))["services"]
+    named = {*compose["migrate"]["environment"], *compose["secretsvc"]["environment"]}
+    named |= {*documents()["ConfigMap"]["data"]}
+    for name in UNITS:
+        named |= set(re.findall(r"(?m)^Environment=(\w+)=", text(name)))
+    assert named - {"CHAMELEON_CACHE"} <= SETTINGS
+
+
+def test_whoever_stops_a_process_waits_longer_than_that_takes():
+    drain = Limits(body_bytes=1).drain_seconds
+    stops = [int(re.findall(r"(?m)^TimeoutStopSec=(\d+)$", text(name))[0]) for name in UNITS]
+    compose = yaml.safe_load(text("compose.yaml"))["services"]["secretsvc"]
+    stops.append(int(compose["stop_grace_period"].removesuffix("s")))
+    pod = documents()["Deployment"]["spec"]["template"]["spec"]
+    pause = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    stops.append(pod["terminationGracePeriodSeconds"] - int(pause[1]))
+    assert min(stops) > drain
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_unit_is_valid_and_leaves_little_open(name, tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is missing")
+    for path in DEPLOY.glob("secretsvc*.s*"):
+        (tmp_path / path.name).write_text(path.read_text().replace("/opt/secretsvc/bin/pserve", "/bin/true"))
+    # A template is judged by one of its instances.
+    unit = tmp_path / name.replace("@.", "@6543.")
+    if not unit.exists():
+        (tmp_path / name).rename(unit)
+    analyze = ["systemd-analyze", "--man=no", "verify", str(unit)]
+    verified = subprocess.run(analyze, capture_output=True, text=True, check=False)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    judged = [
+        "systemd-analyze",
+        "security",
+        "--offline=true",
+        f"--threshold={EXPOSURE}",
+        "--no-pager",
+        str(unit),
+    ]
+    assert subprocess.run(judged, capture_output=True, check=False).returncode == 0
+
+
+def test_the_units_differ_in_where_they_listen_alone():
+    one, template = ({*text(name).partition("[Unit]")[2].splitlines()} for name in UNITS)
+    assert {line.partition("=")[0] for line in one ^ template} == {
+        *("Description", "Requires", "After", "Environment", "ExecStart"),
+        *("RuntimeDirectory", "RuntimeDirectoryMode"),
+    }
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Those of the Dockerfile's last stage."""
+    lines = re.sub(r"\\\n\s*", "", re.sub(r"(?m)^#.*\n", "", text("Dockerfile"))).splitlines()
+    found = [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines if line]
+    last = max(number for number, (word, _) in enumerate(found) if word == "FROM")
+    return found[last:]
+
+
+def test_the_image_runs_as_nobody_and_holds_no_setting():
+    stage = dict(instructions())
+    assert stage["USER"] == f"{USER}:{USER}"
+    # Whatever is put there after that would be its own to change.
+    words = [word for word, _ in instructions()]
+    assert not {"COPY", "RUN", "ADD"} & {*words[words.index("USER") :]}
+    assert not SETTINGS & {*re.findall(r"\w+", stage["ENV"])}
+    images = re.findall(r"(?m)^FROM (\S+)", text("Dockerfile"))
+    images += re.findall(r"image: (\S+)", text("compose.yaml") + text("kubernetes.yaml"))
+    assert [image for image in images if "/" in image] == []
+
+
+def test_what_the_image_starts_is_there():
+    stage = dict(instructions())
+    command = json.loads(stage["CMD"])
+    assert command[:3] == ["pserve", "-q", "/etc/secretsvc/production.ini"]
+    assert f"listen=0.0.0.0:{stage['EXPOSE']}" == command[3]
+    assert ("COPY", "production.ini /etc/secretsvc/production.ini") in instructions()
+    check = json.loads(re.findall(r"CMD (\[.*\])", stage["HEALTHCHECK"])[0])
+    assert f":{stage['EXPOSE']}/api/v1/health" in check[2]
+    compile(check[2], "health check", "exec")
+
+
+def test_the_file_for_caddy_is_valid():
+    if shutil.which("caddy") is None:
+        pytest.skip("caddy is missing; on Debian: apt-get install caddy")
+    command = ["caddy", "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "Caddyfile")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_compose_migrates_as_the_owner_before_it_serves_as_the_other():
+    services = yaml.safe_load(text("compose.yaml"))["services"]
+    for name in ("migrate", "secretsvc"):
+        one = services[name]
+        assert (one["read_only"], one["cap_drop"], one["user"]) == (True, ["ALL"], f"{USER}:{USER}")
+    assert services["migrate"]["command"][1] in main.commands
+    assert "secretsvc_owner:" in services["migrate"]["environment"]["DATABASE_URL"]
+    assert services["secretsvc"]["environment"]["DATABASE_URL"].startswith("postgresql://secretsvc:")
+    waits = services["secretsvc"]["depends_on"]["migrate"]["condition"]
+    assert waits == "service_completed_successfully"
+    assert services["secretsvc"]["ports"] == ["127.0.0.1:6543:6543"]
+
+
+def test_the_script_of_the_roles_does_what_the_page_says():
+    page = (ROOT / "docs" / "operations" / "installing.md").read_text("utf-8")
+    (block,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    (script,) = re.findall(r"<<'SQL'\n(.*?)SQL\n", text("postgresql-roles.sh"), re.DOTALL)
+    told = script.replace("\\connect secretsvc\n", "").replace(":'owner'", "'one'")
+    assert told.replace(":'service'", "'another'") == block
+
+
+def test_a_pod_is_nobody_and_cannot_change_itself():
+    pod = documents()["Deployment"]["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] == USER
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in (*pod["initContainers"], *pod["containers"]):
+        confined = container["securityContext"]
+        assert confined["readOnlyRootFilesystem"] is True
+        assert confined["allowPrivilegeEscalation"] is False
+        assert confined["capabilities"] == {"drop": ["ALL"]}
+        assert "memory" in container["resources"]["limits"]
+        mounted = {one["name"] for one in container["volumeMounts"]}
+        assert mounted <= {one["name"] for one in pod["volumes"]}
+
+
+def test_the_objects_of_kubernetes_fit_one_another():
+    found = documents()
+    spec = found["Deployment"]["spec"]
+    labels = spec["template"]["metadata"]["labels"]
+    selectors = [spec["selector"]["matchLabels"], found["Service"]["spec"]["selector"]]
+    selectors.append(found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"])
+    selectors.append(found["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"])
+    assert selectors == [labels] * 4
+    (container,) = spec["template"]["spec"]["containers"]
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    command = dict(instructions())
+    settings = found["ConfigMap"]["data"]
+    assert ports == {
+        "http": int(command["EXPOSE"]),
+        "operations": int(settings["OPERATIONS_LISTEN"].rpartition(":")[2]),
+    }
+    asked = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")}
+    paths = {name: (one["path"], one["port"]) for name, one in asked.items()}
+    live = ("/live", "operations")
+    assert paths == {"startup": live, "readiness": ("/ready", "operations"), "liveness": live}
+    key = next(one for one in container["volumeMounts"] if one["name"] == "key")["mountPath"]
+    assert settings["MASTER_KEY_FILE"] == f"{key}/master-key"
+    assert spec["replicas"] > found["PodDisruptionBudget"]["spec"]["minAvailable"]
+
+
+def test_what_the_pod_runs_before_the_service_is_a_command_of_ours():
+    (migrate,) = documents()["Deployment"]["spec"]["template"]["spec"]["initContainers"]
+    assert migrate["command"][:2] == ["secretsvc-server", "migrate"]
+    assert migrate["env"][0]["valueFrom"]["secretKeyRef"]["key"] == "owner-url"
+    assert shlex.join(migrate["command"][2:]) == json.loads(dict(instructions())["CMD"])[2]
