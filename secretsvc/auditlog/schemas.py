@@ -34,7 +34,7 @@ QUESTIONS = {
 
 
 class AuditQuery(Body):
-    """`GET /audit`."""
+    """What picks records."""
 
     project = optional(Slug())
     environment = optional(Slug())
@@ -46,6 +46,15 @@ class AuditQuery(Body):
     until = optional(IntegerText())
     cursor = optional(Identifier())
     limit = optional(IntegerText(minimum=1, maximum=500), missing=50)
+
+
+class AuditOrderQuery(AuditQuery):
+    """`GET /audit`."""
+
+    order = optional(
+        Choice("oldest"),
+        description="With `oldest`: sealed records by their index, and a `next_cursor` that is never null.",
+    )
 
 
 class Moment(IntegerText):

@@ -7,3 +7,4 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.add_models(".models")
     config.include(".worker")
+    config.include(".api")
