@@ -24,7 +24,7 @@ from secretsvc.kernel.authorization import GLOBAL, Address, Role, decide, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Cursor, KindText, Subject, Time, Word, among, text
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
-from secretsvc.sealedlog.rules.reading import START, places_of, sealed_log
+from secretsvc.sealedlog.rules.reading import START, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
 
 #: How many records one file has at most.
@@ -137,7 +137,7 @@ def _sees_places(call: Call) -> bool:
 
 def _placed(call: Call, rows: list[RowMapping]) -> list[AuditRecord]:
     """The records with their indexes, if the caller may know them; that takes one statement."""
-    places = places_of(call.connection, [row["id"] for row in rows]) if _sees_places(call) else {}
+    places = positions_of(call.connection, [row["id"] for row in rows]) if _sees_places(call) else {}
     return [replace(_record(row), index=places.get(row["id"])) for row in rows]
 
 

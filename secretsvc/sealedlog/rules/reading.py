@@ -30,7 +30,7 @@ def newest_checkpoint(connection: Connection) -> str | None:
     return connection.execute(select(audit_head.c.checkpoint)).scalar()
 
 
-def places_of(connection: Connection, ids: Collection[UUID]) -> dict[UUID, int]:
+def positions_of(connection: Connection, ids: Collection[UUID]) -> dict[UUID, int]:
     """Those of the records that are sealed; one statement, or none where there is no id."""
     if not ids:
         return {}
