@@ -25,6 +25,6 @@ def includeme(config: ServiceConfigurator) -> None:
         operation_id="readAudit",
         summary="Read the audit log, newest first, or what is sealed of it in its order",
         role=ADMIN_SOMEWHERE,
-        query=schemas.AuditOrderQuery(),
+        query=schemas.AuditQuery(),
         response=domain.AuditPage,
     )

@@ -33,7 +33,7 @@ QUESTIONS = {
 }
 
 
-class AuditQuery(Body):
+class RecordQuery(Body):
     """What picks records."""
 
     project = optional(Slug())
@@ -48,7 +48,7 @@ class AuditQuery(Body):
     limit = optional(IntegerText(minimum=1, maximum=500), missing=50)
 
 
-class AuditOrderQuery(AuditQuery):
+class AuditQuery(RecordQuery):
     """`GET /audit`."""
 
     order = optional(
@@ -72,7 +72,7 @@ class Moment(IntegerText):
         return self.bounded(node, round(moment.timestamp() * 1000))
 
 
-class AuditPageQuery(AuditQuery):
+class AuditPageQuery(RecordQuery):
     """`/audit`, as a page: `after` goes to newer records as `cursor` goes to older ones."""
 
     since = optional(Moment())

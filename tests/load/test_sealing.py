@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
 import pytest
 from processes import Deployment, ServiceProcess
@@ -26,29 +27,25 @@ PROD = "/projects/shop/environments/prod"
 
 
 @pytest.fixture
-def deployment(databases: Any, issuer: TestIssuer, tmp_path: Path) -> Iterator[Deployment]:
-    url = databases.create()
-    with Deployment(tmp_path, url, issuer, AUDIT_SEAL_SECONDS="1") as made:
+def deployment(database_url: str, issuer: TestIssuer, tmp_path: Path) -> Iterator[Deployment]:
+    """Processes that seal every second."""
+    with Deployment(tmp_path, database_url, issuer, AUDIT_SEAL_SECONDS="1") as made:
         yield made
-    databases.drop(url)
 
 
 def read_on(process: ServiceProcess, token: str) -> None:
     """Reads a value again and again, each with a record, until the process is gone."""
     client = process.client(token)
     until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
-        try:
+    with closing(client), suppress(OSError, HTTPException):
+        while time.monotonic() < until:
             client.request("GET", f"{PROD}/secrets/A")
-        except OSError:
-            return
-    client.close()
 
 
 def test_every_record_of_two_processes_is_sealed_once_though_one_is_killed(deployment, issuer):
     # Real processes, and one that is killed while both seal, take some seconds.
     one, other = deployment.add(), deployment.add()
-    token = issuer.user(ADMIN)
+    token = issuer.sign(ADMIN)
     admin = other.client(token)
     admin.expect(201, "POST", "/projects", {"slug": "shop", "name": "Shop"})
     admin.expect(201, "POST", "/projects/shop/environments", {"slug": "prod", "name": "Prod"})
@@ -84,4 +81,5 @@ def test_every_record_of_two_processes_is_sealed_once_though_one_is_killed(deplo
     key = admin.expect(200, "GET", "/audit/key").body.decode()
     head = admin.expect(200, "GET", "/audit/checkpoint").body.decode()
     checkpoint = read_checkpoint(head, read_verifier(key))
+    admin.close()
     assert (checkpoint.size, checkpoint.root) == (written, root_of(row.leaf_hash for row in rows))
