@@ -12,6 +12,7 @@ NAMED = re.compile(r"`((?:client/)?tests/[a-z_/]+\.py)::(test_\w+)`")
 DOCUMENTS = [one for one in sorted(ROOT.glob("docs/**/*.md")) if NAMED.search(one.read_text("utf-8"))]
 #: What is marked `bash` is run by a test; what cannot be run on any machine has no mark.
 PASTED = [one for one in sorted(ROOT.glob("docs/operations/*.md")) if "```bash\n" in one.read_text("utf-8")]
+LINKED = [*sorted(ROOT.glob("docs/operations/*.md")), *sorted(ROOT.glob("docs/*.md")), ROOT / "README.md"]
 #: Pages of which each row is a promise.
 PROMISING = ("guarantees.md", "threat-model.md")
 
@@ -43,6 +44,35 @@ def test_every_test_that_a_document_names_exists(document: Path) -> None:
 @pytest.mark.parametrize("page", PROMISING)
 def test_a_page_of_promises_names_a_test_for_each(page: str) -> None:
     assert unproven((ROOT / "docs" / page).read_text("utf-8")) == []
+
+
+def anchors_of(text: str) -> set[str]:
+    """What a link may name of a page: its headings, as they are made into anchors."""
+    heads = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```$", "", text))
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def lost_from(page: Path, text: str) -> list[str]:
+    """The links of a text that lead to no file, or to no heading of a page."""
+    found = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = target.partition("#")
+        there = page.parent / name if name else page
+        if "://" in target or (there.exists() and (not anchor or there.suffix != ".md")):
+            continue
+        if not there.exists() or anchor not in anchors_of(there.read_text("utf-8")):
+            found.append(target)
+    return found
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert lost_from(page, page.read_text("utf-8")) == []
+
+
+def test_the_law_of_links_bites() -> None:
+    text = "[a](docs/settings.md) [b](gone.md#x) [c](docs/operations/backup.md#sqlite) [d](README.md#gone)"
+    assert lost_from(ROOT / "README.md", text) == ["gone.md#x", "README.md#gone"]
 
 
 @pytest.mark.parametrize("page", PASTED, ids=lambda path: path.name)
