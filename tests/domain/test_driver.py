@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from calls import manager_of_requests
 from databases import ENGINES
-from sqlalchemy import Connection, Engine, bindparam, event, insert, select, text
+from sqlalchemy import Connection, Engine, bindparam, event, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from waiting import PATIENCE
 
@@ -29,6 +29,12 @@ from secretsvc.tables.projects import environment, project
 
 INSERT = Prepared(insert(project))
 FIND = Prepared(select(project).where(project.c.slug == bindparam("slug")))
+RENAME = Prepared(
+    update(project)
+    .where(project.c.slug == bindparam("old"))
+    .values(slug=bindparam("new"))
+    .returning(project.c.id, project.c.slug)
+)
 SECRETS = Prepared(select(secret).order_by(secret.c.key))
 #: What inserts many rows, without the fast path and with it.
 BULK = {"sqlite": ("INSERT", "INSERT"), "postgresql": ("INSERT", "COPY")}
@@ -196,6 +202,17 @@ def test_whoever_listens_for_statements_hears_these_too(engine: Engine) -> None:
         insert_many(connection, project, [a_project()])
         FIND.rows(connection, {"slug": "shop"})
     assert heard == [BULK[engine.name][switch.ENABLED], "SELECT"]
+
+
+@either_path
+def test_a_prepared_update_gives_the_rows_that_it_returns(engine: Engine) -> None:
+    row = a_project()
+    with write_transaction(engine) as connection:
+        INSERT.run(connection, row)
+        (renamed,) = RENAME.rows(connection, {"old": "shop", "new": "depot"})
+        assert renamed._asdict() == {"id": row["id"], "slug": "depot"}
+        assert RENAME.rows(connection, {"old": "shop", "new": "depot"}) == []
+    assert slugs(engine) == ["depot"]
 
 
 @either_path
