@@ -21,22 +21,23 @@ from bench import HEADER
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from floor_stores import STORES, Store
 from pyramid.config import Configurator
+from pyramid.httpexceptions import HTTPNotModified
 from pyramid.security import Allowed, Denied
 
 KID = "0123456789abcdef"
 ROLES = {"reader": 1, "writer": 2, "admin": 3}
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _VARIABLE = "HTTP_" + HEADER.upper().replace("-", "_")
-_HEADERS = {
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Strict-Transport-Security": "max-age=63072000; includeSubDomains; preload",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-}
+_HEADERS = (
+    ("X-Frame-Options", "DENY"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Strict-Transport-Security", "max-age=63072000; includeSubDomains; preload"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Cache-Control", "no-store"),
+)
 
 
 class Node:
@@ -78,7 +79,7 @@ class Policy:
 
 
 class Floor:
-    """The four operations over one store."""
+    """The operations over one store."""
 
     def __init__(self, store: Store, tokens: dict[str, str]) -> None:
         """`tokens` are the assertions that count as verified, and the subject of each."""
@@ -114,17 +115,21 @@ class Floor:
         slugs = context.__parent__.slugs
         standing, row = self.store.load_one(request.caller, slugs, context.__name__)
         need(standing, "reader", slugs)
-        value = self.open(str(row[1]), context.__name__, row[3], row[4])
-        detail = {"key": context.__name__, "version": row[3]}
-        self.store.record(standing, request.caller, "secret.reveal", row[0], row[1], "reveal", detail)
+        project_id, environment_id, version, envelope = row
+        bound = f"{environment_id}\0{context.__name__}\0{version}".encode()
+        value = self.cipher.decrypt(envelope[:12], envelope[12:], bound).decode()
+        detail = {"key": context.__name__, "version": version}
+        self.store.record(
+            standing, request.caller, "secret.reveal", project_id, environment_id, "reveal", detail
+        )
         return {"key": context.__name__, "value": value}
 
     def list_all(self, context: Secrets, request: Any) -> Any:
-        standing, environment, rows = self.store.load_all(request.caller, context.slugs)
+        standing, environment, rows = self.store.load_list(request.caller, context.slugs)
         need(standing, "reader", context.slugs)
-        items, environment_id = [], str(environment[1])
-        for key, version, description, envelope, kid, created_at, updated_at in rows:
-            self.open(environment_id, key, version, envelope)
+        items, environment_id, decrypt = [], str(environment[1]), self.cipher.decrypt
+        for key, version, envelope, description, kid, created_at, updated_at in rows:
+            decrypt(envelope[:12], envelope[12:], f"{environment_id}\0{key}\0{version}".encode())
             items.append(
                 {
                     "key": key,
@@ -140,10 +145,21 @@ class Floor:
         return {"items": items, "rev": environment[2]}
 
     def export(self, context: Secrets, request: Any) -> Any:
-        standing, environment, rows = self.store.load_all(request.caller, context.slugs)
+        known = request.environ.get("HTTP_IF_NONE_MATCH")
+        if known is not None:
+            standing, environment = self.store.load_rev(request.caller, context.slugs)
+            need(standing, "reader", context.slugs)
+            if known in ("*", f'"{environment[2]}"'):
+                return HTTPNotModified()
+        standing, environment, rows = self.store.load_values(request.caller, context.slugs)
         need(standing, "reader", context.slugs)
-        environment_id = str(environment[1])
-        values = {row[0]: self.open(environment_id, row[0], row[1], row[3]) for row in rows}
+        environment_id, decrypt = str(environment[1]), self.cipher.decrypt
+        values = {
+            key: decrypt(
+                envelope[:12], envelope[12:], f"{environment_id}\0{key}\0{version}".encode()
+            ).decode()
+            for key, version, envelope in rows
+        }
         detail = {"rev": environment[2], "count": len(values)}
         self.store.record(
             standing, request.caller, "secret.export", environment[0], environment[1], "export", detail
@@ -155,7 +171,7 @@ class Floor:
         for key, value in wanted.items():
             if not KEY.fullmatch(key) or not isinstance(value, str) or len(value) > 65_536:
                 raise ValueError(key)
-        standing, environment, known = self.store.begin_batch(request.caller, context.slugs)
+        standing, environment, known = self.store.begin_batch(request.caller, context.slugs, wanted)
         need(standing, "writer", context.slugs)
         changes, versions, now, environment_id = [], [], int(time.time() * 1000), str(environment[1])
         for key in sorted(wanted):
@@ -166,10 +182,6 @@ class Floor:
         detail = {"rev": environment[2], "changes": changes}
         self.store.finish_batch(standing, request.caller, environment, versions, now, detail)
         return detail
-
-    def open(self, environment_id: str, key: str, version: int, envelope: bytes) -> str:
-        bound = f"{environment_id}\0{key}\0{version}".encode()
-        return self.cipher.decrypt(envelope[:12], envelope[12:], bound).decode()
 
     def seal(self, environment_id: str, key: str, version: int, value: str) -> bytes:
         nonce, bound = os.urandom(12), f"{environment_id}\0{key}\0{version}".encode()
@@ -195,7 +207,7 @@ def tween_factory(handler: Callable[..., Any], registry: Any) -> Callable[..., A
     def tween(request: Any) -> Any:
         request.caller = floor.caller(request.environ[_VARIABLE])
         response = handler(request)
-        response.headers.update(_HEADERS)
+        response.headerlist.extend(_HEADERS)
         return response
 
     return tween

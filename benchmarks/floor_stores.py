@@ -1,10 +1,15 @@
-"""The floor's databases: the raw drivers, one connection, and as few round trips as there can be."""
+"""The floor's databases: the raw drivers, one connection, and as few round trips as there can be.
+
+What the service found out is in here, too, or the floor would hide what it costs: nothing is read that is not
+needed, PostgreSQL looks each version up instead of reading the history, and its arrays go over as texts.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 import psycopg
@@ -12,6 +17,7 @@ import uuid_utils
 import uuid_utils.compat
 
 Row = tuple[Any, ...]
+Slugs = tuple[str, str]
 
 # The identity, whether any usable admin exists, the caller's own grants, those of its groups.
 SNAPSHOT = """
@@ -34,16 +40,22 @@ UNION ALL SELECT 'grant', "grant".id, role, scope_type, project.slug, environmen
 _ENVIRONMENT = """
 SELECT project.id, environment.id, rev FROM project JOIN environment ON project_id = project.id
 WHERE project.slug = {0} AND environment.slug = {0}"""
+#: The current version of a secret, in the form in which each database looks it up.
+JOINED = {
+    "sqlite": "JOIN secret_version ON secret_id = secret.id AND secret_version.version = secret.version",
+    "postgresql": """JOIN LATERAL (SELECT envelope, kid FROM secret_version
+WHERE secret_id = secret.id AND version = secret.version OFFSET 0) AS found ON true""",
+}
 _CURRENT = """
-JOIN secret ON secret.environment_id = environment.id
-JOIN secret_version ON secret_id = secret.id AND secret_version.version = secret.version
+FROM project JOIN environment ON project_id = project.id
+JOIN secret ON secret.environment_id = environment.id {1}
 WHERE project.slug = {0} AND environment.slug = {0} AND NOT deleted"""
 _ONE = f"""
-SELECT project.id, environment.id, secret.id, secret.version, envelope, kid
-FROM project JOIN environment ON project_id = project.id {_CURRENT} AND key = {{0}}"""  # noqa: S608
-_ALL = f"""
-SELECT key, secret.version, secret.description, envelope, kid, secret.created_at, secret.updated_at
-FROM project JOIN environment ON project_id = project.id {_CURRENT} ORDER BY key"""  # noqa: S608
+SELECT project.id, environment.id, secret.version, envelope {_CURRENT} AND key = {{0}}"""
+_LIST = f"""
+SELECT key, secret.version, envelope, secret.description, kid, secret.created_at, secret.updated_at
+{_CURRENT} ORDER BY key"""
+_VALUES = f"SELECT key, secret.version, envelope {_CURRENT} ORDER BY key"
 _ADVANCE = """
 UPDATE environment SET rev = rev + 1, updated_at = {0}
 WHERE id = (SELECT environment.id FROM project JOIN environment ON project_id = project.id
@@ -52,12 +64,42 @@ RETURNING project_id, id, rev"""
 _KNOWN = """
 SELECT key, secret.id, version FROM project JOIN environment ON project_id = project.id
 JOIN secret ON secret.environment_id = environment.id
-WHERE project.slug = {0} AND environment.slug = {0}"""
+WHERE project.slug = {0} AND environment.slug = {0} AND key {2}"""
+#: The condition that a key is among a parameter's.
+AMONG = {"sqlite": "IN (SELECT value FROM json_each({0}))", "postgresql": "= ANY({0}::text[])"}
 _AUDIT = """
 INSERT INTO audit_record (id, created_at, action, outcome, identity_id, actor_kind, actor_subject,
   project_id, environment_id, request_id, reason, detail)
 VALUES ({0}, {0}, {0}, 'success', {0}, 'user', {0}, {0}, {0}, {0}, {0}, {0})"""
 _VERSION_COLUMNS = "secret_id, version, rev, envelope, kid, created_at, created_by"
+_VERSION = f"""
+INSERT INTO secret_version ({_VERSION_COLUMNS}) VALUES ({{0}}, {{0}}, {{0}}, {{0}}, {{0}}, {{0}}, {{0}})"""  # noqa: S608
+_UPDATE = "UPDATE secret SET version = {0}, updated_at = {0} WHERE id = {0}"
+
+
+class Texts(NamedTuple):
+    """The statements as one driver takes them, made once."""
+
+    snapshot: str
+    environment: str
+    one: str
+    list: str
+    values: str
+    advance: str
+    known: str
+    audit: str
+    version: str
+    update: str
+
+
+def texts(engine: str, marker: str) -> Texts:
+    """The statements with the marker of a driver's parameters."""
+    every = SNAPSHOT, _ENVIRONMENT, _ONE, _LIST, _VALUES, _ADVANCE, _KNOWN, _AUDIT, _VERSION, _UPDATE
+    among = AMONG[engine].format(marker)
+    return Texts(*(one.format(marker, JOINED[engine], among) for one in every))
+
+
+SQLITE, POSTGRESQL = texts("sqlite", "?"), texts("postgresql", "%s")
 
 
 def now_ms() -> int:
@@ -83,9 +125,13 @@ def audit_row(
 class Store(Protocol):
     """What the floor asks of a database; `standing` begins with the row of the caller."""
 
-    def load_one(self, subject: str, slugs: tuple[str, str], key: str) -> tuple[list[Row], Row]: ...
-    def load_all(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, list[Row]]: ...
-    def begin_batch(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, dict[str, Row]]: ...
+    def load_one(self, subject: str, slugs: Slugs, key: str) -> tuple[list[Row], Row]: ...
+    def load_rev(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row]: ...
+    def load_list(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row, list[Row]]: ...
+    def load_values(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row, list[Row]]: ...
+    def begin_batch(
+        self, subject: str, slugs: Slugs, keys: Collection[str]
+    ) -> tuple[list[Row], Row, dict[str, Row]]: ...
     def record(self, standing: list[Row], subject: str, action: str, *rest: Any) -> None: ...
     def finish_batch(self, standing: list[Row], subject: str, *rest: Any) -> None: ...
 
@@ -103,48 +149,50 @@ class SqliteStore:
 
     def _standing(self, subject: str) -> list[Row]:
         now = now_ms()
-        return self.connection.execute(SNAPSHOT.format("?"), (subject, now, now, now)).fetchall()
+        return self.connection.execute(SQLITE.snapshot, (subject, now, now, now)).fetchall()
 
-    def load_one(self, subject: str, slugs: tuple[str, str], key: str) -> tuple[list[Row], Row]:
+    def load_one(self, subject: str, slugs: Slugs, key: str) -> tuple[list[Row], Row]:
         standing = self._standing(subject)
-        return standing, self.connection.execute(_ONE.format("?"), (*slugs, key)).fetchone()
+        return standing, self.connection.execute(SQLITE.one, (*slugs, key)).fetchone()
 
-    def load_all(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, list[Row]]:
+    def load_rev(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row]:
         standing = self._standing(subject)
-        environment = self.connection.execute(_ENVIRONMENT.format("?"), slugs).fetchone()
-        return standing, environment, self.connection.execute(_ALL.format("?"), slugs).fetchall()
+        return standing, self.connection.execute(SQLITE.environment, slugs).fetchone()
+
+    def load_list(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row, list[Row]]:
+        return *self.load_rev(subject, slugs), self.connection.execute(SQLITE.list, slugs).fetchall()
+
+    def load_values(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row, list[Row]]:
+        return *self.load_rev(subject, slugs), self.connection.execute(SQLITE.values, slugs).fetchall()
 
     def record(
         self, standing: list[Row], subject: str, action: str, project_id: Any, environment_id: Any, *rest: Any
     ) -> None:
         made = uuid_utils.uuid7().hex
         row = audit_row(made, standing, subject, action, (project_id, environment_id), *rest)
-        self.connection.execute(_AUDIT.format("?"), row)
+        self.connection.execute(SQLITE.audit, row)
 
-    def begin_batch(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, dict[str, Row]]:
+    def begin_batch(
+        self, subject: str, slugs: Slugs, keys: Collection[str]
+    ) -> tuple[list[Row], Row, dict[str, Row]]:
         standing = self._standing(subject)
         self.connection.execute("BEGIN IMMEDIATE")
-        environment = self.connection.execute(_ADVANCE.format("?"), (now_ms(), *slugs)).fetchone()
-        rows = self.connection.execute(_KNOWN.format("?"), slugs).fetchall()
+        environment = self.connection.execute(SQLITE.advance, (now_ms(), *slugs)).fetchone()
+        named = orjson.dumps([*keys]).decode()
+        rows = self.connection.execute(SQLITE.known, (*slugs, named)).fetchall()
         return standing, environment, {row[0]: row[1:] for row in rows}
 
     def finish_batch(
         self, standing: list[Row], subject: str, environment: Row, versions: list[Row], now: int, detail: Any
     ) -> None:
-        self.connection.executemany(
-            f"INSERT INTO secret_version ({_VERSION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            versions,
-        )
-        self.connection.executemany(
-            "UPDATE secret SET version = ?, updated_at = ? WHERE id = ?",
-            [(row[1], now, row[0]) for row in versions],
-        )
+        self.connection.executemany(SQLITE.version, versions)
+        self.connection.executemany(SQLITE.update, [(row[1], now, row[0]) for row in versions])
         self.record(standing, subject, "secret.batch", *environment[:2], None, detail)
         self.connection.execute("COMMIT")
 
 
 class PostgresqlStore:
-    """Reads share a round trip; a record takes one; a batch takes three."""
+    """Reads share a round trip; a record takes one; a batch takes three, a write of one key two."""
 
     def __init__(self, url: str) -> None:
         self.connection = psycopg.connect(
@@ -152,54 +200,79 @@ class PostgresqlStore:
         )
 
     def _execute(self, statement: str, parameters: Row | list[Any]) -> Any:
-        return self.connection.execute(statement.format("%s"), parameters, binary=True)
+        return self.connection.execute(statement, parameters, binary=True)
 
     def _standing(self, subject: str) -> Any:
         now = now_ms()
-        return self._execute(SNAPSHOT, (subject, now, now, now))
+        return self._execute(POSTGRESQL.snapshot, (subject, now, now, now))
 
-    def load_one(self, subject: str, slugs: tuple[str, str], key: str) -> tuple[list[Row], Row]:
+    def load_one(self, subject: str, slugs: Slugs, key: str) -> tuple[list[Row], Row]:
         with self.connection.pipeline():
-            standing, row = self._standing(subject), self._execute(_ONE, (*slugs, key))
+            standing, row = self._standing(subject), self._execute(POSTGRESQL.one, (*slugs, key))
             return standing.fetchall(), row.fetchone()
 
-    def load_all(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, list[Row]]:
+    def load_rev(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row]:
         with self.connection.pipeline():
-            standing, environment = self._standing(subject), self._execute(_ENVIRONMENT, slugs)
-            rows = self._execute(_ALL, slugs)
+            standing, environment = self._standing(subject), self._execute(POSTGRESQL.environment, slugs)
+            return standing.fetchall(), environment.fetchone()
+
+    def load_list(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row, list[Row]]:
+        return self._load_all(subject, slugs, POSTGRESQL.list)
+
+    def load_values(self, subject: str, slugs: Slugs) -> tuple[list[Row], Row, list[Row]]:
+        return self._load_all(subject, slugs, POSTGRESQL.values)
+
+    def _load_all(self, subject: str, slugs: Slugs, statement: str) -> tuple[list[Row], Row, list[Row]]:
+        with self.connection.pipeline():
+            standing, environment = self._standing(subject), self._execute(POSTGRESQL.environment, slugs)
+            rows = self._execute(statement, slugs)
             return standing.fetchall(), environment.fetchone(), rows.fetchall()
 
     def record(
         self, standing: list[Row], subject: str, action: str, project_id: Any, environment_id: Any, *rest: Any
     ) -> None:
         made = uuid_utils.compat.uuid7()
-        self._execute(_AUDIT, audit_row(made, standing, subject, action, (project_id, environment_id), *rest))
+        row = audit_row(made, standing, subject, action, (project_id, environment_id), *rest)
+        self._execute(POSTGRESQL.audit, row)
 
-    def begin_batch(self, subject: str, slugs: tuple[str, str]) -> tuple[list[Row], Row, dict[str, Row]]:
+    def begin_batch(
+        self, subject: str, slugs: Slugs, keys: Collection[str]
+    ) -> tuple[list[Row], Row, dict[str, Row]]:
         with self.connection.pipeline():
             standing = self._standing(subject)
             self.connection.execute("BEGIN")
-            environment, known = self._execute(_ADVANCE, (now_ms(), *slugs)), self._execute(_KNOWN, slugs)
+            environment = self._execute(POSTGRESQL.advance, (now_ms(), *slugs))
+            known = self._execute(POSTGRESQL.known, (*slugs, as_array(f'"{key}"' for key in keys)))
             found = standing.fetchall(), environment.fetchone(), known.fetchall()
         return found[0], found[1], {row[0]: row[1:] for row in found[2]}
 
     def finish_batch(
         self, standing: list[Row], subject: str, environment: Row, versions: list[Row], now: int, detail: Any
     ) -> None:
-        with self.connection.cursor().copy(
-            f"COPY secret_version ({_VERSION_COLUMNS}) FROM STDIN (FORMAT BINARY)"
-        ) as copy:
-            copy.set_types(["int8", "int8", "int8", "bytea", "varchar", "int8", "uuid"])
-            for row in versions:
-                copy.write_row(row)
+        if len(versions) > 1:
+            self._copy(versions)
         with self.connection.pipeline():
+            if len(versions) == 1:
+                self._execute(POSTGRESQL.version, versions[0])
             self._execute(
                 "UPDATE secret SET version = made.version, updated_at = %s"
                 " FROM unnest(%s::int8[], %s::int8[]) AS made (id, version) WHERE secret.id = made.id",
-                (now, [row[0] for row in versions], [row[1] for row in versions]),
+                (now, as_array(str(row[0]) for row in versions), as_array(str(row[1]) for row in versions)),
             )
             self.record(standing, subject, "secret.batch", *environment[:2], None, detail)
             self.connection.execute("COMMIT")
+
+    def _copy(self, versions: list[Row]) -> None:
+        statement = f"COPY secret_version ({_VERSION_COLUMNS}) FROM STDIN (FORMAT BINARY)"
+        with self.connection.cursor().copy(statement) as copy:
+            copy.set_types(["int8", "int8", "int8", "bytea", "varchar", "int8", "uuid"])
+            for row in versions:
+                copy.write_row(row)
+
+
+def as_array(values: Iterable[str]) -> str:
+    """As PostgreSQL reads one."""
+    return f"{{{','.join(values)}}}"
 
 
 STORES = {"sqlite": SqliteStore, "postgresql": PostgresqlStore}

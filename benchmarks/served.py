@@ -1,4 +1,4 @@
-"""The four operations over the wire: the service and the floor, each behind waitress in a process of its own.
+"""The operations over the wire: the service and the floor, each behind waitress in a process of its own.
 
 So the floor has in it what its goals count: the bare server. One client asks both in turns, over a
 connection that stays open; a ratio is the median of the rounds' ratios.
@@ -78,7 +78,7 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[Operation, float,
         ):
             # What the service wrote there, the floor's key does not open.
             Asked(base, "POST", OPERATIONS[-1].floor, OPERATIONS[-1].body).send()
-            for one in OPERATIONS:
+            for one in (each for each in OPERATIONS if each.status == 200):
                 pair = (
                     Asked(base, one.method, one.floor, one.body),
                     Asked(ours, one.method, one.ours, one.body),

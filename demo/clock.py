@@ -36,6 +36,7 @@ class Clock:
 
         tweens.now_ms = lambda: self.now
         uuid_utils.compat.uuid7 = self.new_id
+        # Both are put back on leaving: the checker does not know a method that is lent.
         Assertions.sign = signed  # type: ignore[method-assign]
         return self
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any
 
 import waitress
 from playwright.sync_api import Browser, sync_playwright
@@ -25,11 +25,19 @@ PICTURES = {
     "audit": "/audit",
 }
 SIZE = {"width": 1200, "height": 800}
+#: The same as others see it: the name of the file, a name above, and what the browser is told.
+OTHERWISE: dict[str, tuple[str, dict[str, Any]]] = {
+    "editor-at-200-percent": (
+        "editor",
+        {"viewport": {"width": 600, "height": 400}, "device_scale_factor": 2},
+    ),
+    "matrix-in-forced-colours": ("matrix", {"forced_colors": "active"}),
+}
 
 
-def take(browser: Browser, address: str, path: str, file: Path, scheme: Literal["light", "dark"]) -> None:
-    """Takes a picture of what a visitor first sees of a page, and says so."""
-    page = browser.new_page(viewport=SIZE, color_scheme=scheme)
+def take(browser: Browser, address: str, path: str, file: Path, **options: Any) -> None:
+    """Takes a picture of what a visitor first sees of a page, and says so; `options` are the context's."""
+    page = browser.new_page(**{"viewport": SIZE, "color_scheme": "light", **options})
     answer = page.goto(address + path, wait_until="networkidle")
     if answer is None or not answer.ok:
         sys.exit(f"{path} cannot be shown")
@@ -52,8 +60,10 @@ def main() -> None:
         address = f"http://127.0.0.1:{server.effective_port}"
         browser = playwright.chromium.launch(executable_path=executable, args=arguments)
         for name, path in PICTURES.items():
-            take(browser, address, path, Path(sys.argv[1]) / f"{name}.png", "light")
-            take(browser, address, path, Path(sys.argv[1]) / f"{name}-dark.png", "dark")
+            take(browser, address, path, Path(sys.argv[1]) / f"{name}.png")
+            take(browser, address, path, Path(sys.argv[1]) / f"{name}-dark.png", color_scheme="dark")
+        for name, (of, options) in OTHERWISE.items():
+            take(browser, address, PICTURES[of], Path(sys.argv[1]) / f"{name}.png", **options)
         browser.close()
 
 

@@ -21,6 +21,7 @@ PACKAGES = (
     "access",
     "groups",
     "secrets",
+    "sealedlog",
     "keyring",
     "auditlog",
     "exposure",

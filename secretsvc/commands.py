@@ -6,41 +6,27 @@ Each subcommand takes the ini file, as Pyramid's own scripts do, and acts as the
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 
 import click
-from alembic.util.exc import CommandError
-from pyramid.exceptions import ConfigurationError
 from pyramid.paster import get_appsettings, setup_logging
-from pyramid.registry import Registry
-from sqlalchemy.exc import SQLAlchemyError
 
-import secretsvc
 from secretsvc.authentication.explaining import explain
-from secretsvc.db.engine import read_transaction, write_transaction
 from secretsvc.deployment import migrating
-from secretsvc.deployment.backup import BackupRefused, back_up
+from secretsvc.deployment.auditing import audit
+from secretsvc.deployment.backup import back_up
 from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
 from secretsvc.deployment.first import write_first_files
-from secretsvc.kernel.actors import SYSTEM
-from secretsvc.kernel.authorization import SYSTEM_GRANTS
-from secretsvc.kernel.call import Call
+from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import generate_master_key
-from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.settings import Settings
 from secretsvc.keyring import domain
-from secretsvc.web.failures import cause_of, place_of
-from secretsvc.web.headers import new_request_id
-from secretsvc.web.request import ServiceRegistry
 
 #: More than a token has: what is longer is refused as such.
 LONGEST_TOKEN = 65_536
-INI = click.argument("ini", type=click.Path(exists=True, dir_okay=False))
 
 
 @click.group()
@@ -62,10 +48,10 @@ def rekey(ini: str, page: int) -> None:
     Example:
       MASTER_KEY=<new> MASTER_KEY_OLD=<old> secretsvc-server rekey production.ini
     """
-    registry = _registry(ini)
-    with _failing_plainly(), system_call(registry, writes=False) as call:
+    registry = registry_of(ini)
+    with failing_plainly(), system_call(registry, writes=False) as call:
         total = domain.count_remaining(call)
-    with _failing_plainly(), click.progressbar(length=total, label="Rekeying") as bar:
+    with failing_plainly(), click.progressbar(length=total, label="Rekeying") as bar:
         while True:
             with system_call(registry, writes=True) as call:
                 done = domain.rekey(call, page)
@@ -86,9 +72,9 @@ def verify(ini: str) -> None:
     Example:
       secretsvc-server verify production.ini
     """
-    registry = _registry(ini)
+    registry = registry_of(ini)
     seen = bad = 0
-    with _failing_plainly(), system_call(registry, writes=False) as call:
+    with failing_plainly(), system_call(registry, writes=False) as call:
         for found in domain.verify(call):
             seen += 1
             if found is not None:
@@ -98,7 +84,7 @@ def verify(ini: str) -> None:
         unused = domain.unused_keys(call)
     click.echo(f"{seen} envelopes, {bad} unreadable.")
     if unused:
-        with _failing_plainly(), system_call(registry, writes=True) as call:
+        with failing_plainly(), system_call(registry, writes=True) as call:
             domain.retire_unused_keys(call)
     sys.exit(1 if bad else 0)
 
@@ -127,7 +113,7 @@ def adopt(ini: str) -> None:
     Example:
       MASTER_KEY=<key> secretsvc-server adopt production.ini
     """
-    with _failing_plainly(), system_call(_registry(ini), writes=True) as call:
+    with failing_plainly(), system_call(registry_of(ini), writes=True) as call:
         done = domain.adopt(call)
     if not done.changed:
         click.echo(f"Master key {done.kid} is the newest adopted already: nothing to do.")
@@ -147,7 +133,7 @@ def init(directory: Path) -> None:
     Example:
       secretsvc-server init /var/lib/secretsvc
     """
-    with _failing_plainly():
+    with failing_plainly():
         ini, key = write_first_files(directory)
     name = quote(str(ini))
     click.echo(f"Wrote {ini} and {key}.")
@@ -173,7 +159,7 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
     if lose_data and down_to is None:
         raise click.UsageError("--lose-data goes with --down-to.")
     setup_logging(ini)
-    with _failing_plainly():
+    with failing_plainly():
         if down_to is None:
             click.echo(f"The schema is at {', '.join(migrating.upgrade(ini))}.")
             return
@@ -200,7 +186,7 @@ def check(ini: str) -> None:
       secretsvc-server check production.ini
     """
     failed = False
-    with _failing_plainly():
+    with failing_plainly():
         for found in check_deployment(ini):
             click.echo(found.line)
             failed = failed or found.level is Level.FAIL
@@ -220,7 +206,7 @@ def backup(ini: str, file: Path) -> None:
     Example:
       secretsvc-server backup production.ini /var/backups/secretsvc-$(date +%F).sqlite
     """
-    with _failing_plainly():
+    with failing_plainly():
         made = back_up(Settings(get_appsettings(ini)).database_url, file)
     click.echo(f"Wrote {file}: {made.size} bytes, schema {', '.join(made.schema)}.")
     for kid, count in made.envelopes.items():
@@ -240,7 +226,7 @@ def explain_token(ini: str) -> None:
       secretsvc-server explain-token production.ini < token
     """
     setup_logging(ini)
-    with _failing_plainly():
+    with failing_plainly():
         text = sys.stdin.buffer.read(LONGEST_TOKEN).decode("ascii", "replace")
         found = explain(Settings(get_appsettings(ini)), text, now_ms() / 1000)
     for line in found.lines:
@@ -248,42 +234,4 @@ def explain_token(ini: str) -> None:
     sys.exit(0 if found.good else 1)
 
 
-def _registry(ini: str) -> Registry:
-    setup_logging(ini)
-    try:
-        return secretsvc.configure(get_appsettings(ini)).registry
-    except ConfigurationError as error:
-        raise click.ClickException(str(error)) from None
-
-
-@contextmanager
-def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[Call]:
-    """A call of the system, in a short transaction of its own that may write or only reads."""
-    begin = write_transaction if writes else read_transaction
-    with begin(registry.database.engine) as connection:
-        yield Call(
-            SYSTEM,
-            SYSTEM_GRANTS,
-            now_ms(),
-            new_request_id(),
-            registry.service_settings,
-            connect=lambda: connection,
-            abandon=connection.rollback,
-            load_ring=registry.load_ring,
-        )
-
-
-@contextmanager
-def _failing_plainly() -> Iterator[None]:
-    try:
-        yield
-    except SecretsvcError as error:
-        raise click.ClickException(f"{error.code}: {error.message}") from None
-    except (BackupRefused, CommandError, ConfigurationError) as error:
-        raise click.ClickException(str(error)) from None
-    except OSError as error:
-        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise click.ClickException(told) from None
-    except SQLAlchemyError as error:
-        # The text of a database's error may hold the values of its statement.
-        raise click.ClickException(f"{cause_of(error)}, at {place_of(error)}") from None
+main.add_command(audit)

@@ -192,6 +192,12 @@ ROUTES = [
     Route("readAudit", "GET", "/audit?project={project}&environment={env}&key=KEY", ADMIN, "shop/prod", gate=True, denied="access.denied"),
     Route("readAudit", "GET", "/audit?environment={dev}", ADMIN, "shop/dev", gate=True, denied="access.denied"),
 
+    Route("readAudit", "GET", "/audit?order=oldest", SOMEWHERE),
+    Route("readAudit", "GET", "/audit?order=oldest&project={project}", ADMIN, "shop", gate=True, denied="access.denied"),
+    Route("readAudit", "GET", "/audit?order=oldest&project={project}&environment={env}&key=KEY", ADMIN, "shop/prod", gate=True, denied="access.denied"),
+    Route("getAuditCheckpoint", "GET", "/audit/checkpoint", ADMIN),
+    Route("getAuditKey", "GET", "/audit/key", SOMEWHERE),
+
     Route("getKeyRing", "GET", "/admin/keyring", ADMIN),
     Route("rekey", "POST", "/admin/rekey", ADMIN, "global", 200, {"limit": 1}),
 ]

@@ -25,6 +25,7 @@ from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Setting, Settings
+from secretsvc.sealedlog.models import audit_unsealed
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -325,7 +326,10 @@ class Furniture:
 
 def _tables(service: Service) -> list[Any]:
     registered = service.app.registry.models.tables
-    return [table for table in Base.metadata.sorted_tables if table in registered]
+    # What a trigger fills is filled again by what it watches.
+    return [
+        table for table in Base.metadata.sorted_tables if table in registered and table is not audit_unsealed
+    ]
 
 
 Maker = Callable[..., Service]

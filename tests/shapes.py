@@ -22,7 +22,7 @@ SOURCE = {"grant_id", "group", "role", "scope_type", "project", "environment", "
 UNKNOWN = {"subject", "kind", "denials", "first_denied_at", "last_denied_at"}
 RECORD = {
     "id", "created_at", "action", "outcome", "actor", "project_id", "environment_id", "request_id", "reason",
-    "detail",
+    "detail", "index",
 }  # fmt: skip
 ACTOR = {"identity_id", "kind", "subject"}
 

@@ -42,6 +42,8 @@ class World:
         self.clients = {name: self._arrange(name, caller) for name, caller in CALLERS.items()}
         for client in self.clients.values():
             client.request("GET", "/whoami")
+        while service.app.registry.audit_sealer.step():
+            pass
         with service.engine.connect() as connection:
             self._rows = [[dict(row) for row in connection.execute(select(t)).mappings()] for t in TABLES]
 

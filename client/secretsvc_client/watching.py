@@ -150,6 +150,7 @@ class Keeper:
         self._news, self._wake = news, wake
         self._child: subprocess.Popen[bytes] | None = None
         self._is_ending = False
+        self._owed: list[int] = []
 
     def take_signals(self) -> None:
         """From now on signals go to the command."""
@@ -162,11 +163,12 @@ class Keeper:
     def start(self, environment: dict[bytes, bytes]) -> None:
         """Starts the command; raises `Failure`."""
         try:
-            self._child = subprocess.Popen(self._arguments, executable=self._program, env=environment)
+            self._child = child = subprocess.Popen(self._arguments, executable=self._program, env=environment)
         except OSError as error:
             raise Failure(f"{printable(self._program)} cannot be started: {error.strerror}") from None
-        if self._is_ending:
-            self._child.terminate()
+        # Each once: a second one would meet a command that no longer minds the first.
+        while self._owed:
+            child.send_signal(self._owed.pop(0))
 
     def wait(self) -> int | None:
         """The exit code, or None once there are news."""
@@ -205,5 +207,7 @@ class Keeper:
         if name in _OF_TERMINAL and sys.stdin.isatty():
             return
         self._is_ending = self._is_ending or name in _ENDING
-        if self._child is not None:
+        if self._child is None or self._child.returncode is not None:
+            self._owed.append(number)
+        else:
             self._child.send_signal(number)

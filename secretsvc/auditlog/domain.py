@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 from uuid import UUID
@@ -12,22 +13,25 @@ from sqlalchemy import RowMapping, select
 from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
 from secretsvc.auditlog.rules.activity import Activity, count_activity
-from secretsvc.auditlog.rules.names import Names, look_up
-from secretsvc.auditlog.rules.selection import AuditFilter, take_rows
+from secretsvc.auditlog.rules.names import Names, id_in, look_up
+from secretsvc.auditlog.rules.selection import AuditFilter, take_rows, take_sealed
 from secretsvc.authorization.rules.asserting import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_admin_somewhere,
 )
 from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
-from secretsvc.kernel.authorization import Address, Role, decide, decide_row
+from secretsvc.kernel.authorization import GLOBAL, Address, Role, decide, decide_row
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Cursor, KindText, Subject, Time, Word, among, text
+from secretsvc.kernel.described import Count, Cursor, KindText, Subject, Time, Word, among, text
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
+from secretsvc.sealedlog.rules.reading import START, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
 
-#: How many records one file has at most.
-EXPORTED = 10_000
+#: How many records one file has at most, and how many characters their details.
+EXPORTED, DETAILS = 10_000, 16 << 20
+#: Records read at a time for it.
+CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,10 @@ class AuditActor:
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """One row of the log; `detail` is None where its text cannot be parsed."""
+    """One row of the log; `detail` is None where its text cannot be parsed.
+
+    `index` is its place in the sealed log, for global admins, once it is known (contract 7.1).
+    """
 
     id: UUID
     created_at: Time
@@ -53,11 +60,15 @@ class AuditRecord:
     request_id: Word
     reason: Annotated[str, text(0, 512)] | None
     detail: object
+    index: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Records, newest first, and the cursor of the older ones if there are any."""
+    """Records, newest first, and the cursor of the older ones if there are any.
+
+    Of the sealed log the oldest first, and where to go on, also at its end.
+    """
 
     items: list[AuditRecord]
     next_cursor: Cursor | None = field(default=None)
@@ -94,16 +105,68 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
     assert_admin_somewhere(call)
     reach = _reach(call, asked)
     rows, more = take_rows(call, reach, asked)
-    items = [_record(row) for row in rows]
+    items = _placed(call, rows)
     return AuditPage(items, str(items[-1].id) if more else None)
 
 
-def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
-    """What the caller may audit of what is asked for, newest first, at most `EXPORTED` records."""
+def read_sealed(call: Call, asked: AuditFilter) -> AuditPage:
+    """As `read_audit`, of sealed records by their index, from the cursor on (contract 7.4).
+
+    The next cursor is behind the last record, or, where there are no more, behind all that are sealed: what
+    is found nowhere is looked for once. Raises `ValidationFailed` for what is no cursor, too.
+    """
     assert_admin_somewhere(call)
-    asked = replace(asked, limit=EXPORTED, cursor=None, after=None)
-    rows, _ = take_rows(call, _reach(call, asked), asked)
-    return [_record(row) for row in rows]
+    reach, log = _reach(call, asked), sealed_log(call.connection, call.ring)
+    start = asked.cursor or START
+    if log is None and start == START:
+        return AuditPage([], str(START))
+    try:
+        first = -1 if log is None else log.cursors.position(start)
+    except ValueError:
+        first = -1
+    if log is None or not 0 <= first <= log.size:
+        raise ValidationFailed.at("cursor", "Must be a cursor of this order.")
+    rows = take_sealed(call, reach, asked, first, log.size)
+    following = rows[-1]["position"] + 1 if len(rows) == asked.limit else log.size
+    shown = _sees_places(call)
+    items = [replace(_record(row), index=row["position"] if shown else None) for row in rows]
+    return AuditPage(items, str(log.cursors.cursor(following)))
+
+
+def _sees_places(call: Call) -> bool:
+    """Gaps would tell others of records that they may not see."""
+    return decide(call.snapshot, GLOBAL) is Role.ADMIN
+
+
+def _placed(call: Call, rows: list[RowMapping]) -> list[AuditRecord]:
+    """The records with their indexes, if the caller may know them; that takes one statement."""
+    places = positions_of(call.connection, [row["id"] for row in rows]) if _sees_places(call) else {}
+    return [replace(_record(row), index=places.get(row["id"])) for row in rows]
+
+
+def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
+    """What the caller may audit of what is asked for, newest first.
+
+    It ends before the record that is more than `EXPORTED`, or whose detail makes more than `DETAILS`.
+    """
+    assert_admin_somewhere(call)
+    found: list[AuditRecord] = []
+    left = DETAILS
+    for rows in _pages(call, _reach(call, asked), replace(asked, limit=CHUNK, cursor=None, after=None)):
+        for row, record in zip(rows, _placed(call, rows), strict=True):
+            left -= len(row["detail"] or "")
+            if left < 0 or len(found) == EXPORTED:
+                return found
+            found.append(record)
+    return found
+
+
+def _pages(call: Call, reach: Reach, asked: AuditFilter) -> Iterator[list[RowMapping]]:
+    more = True
+    while more:
+        rows, more = take_rows(call, reach, asked)
+        yield rows
+        asked = replace(asked, cursor=rows[-1]["id"] if rows else None)
 
 
 def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
@@ -135,15 +198,8 @@ def _names(call: Call, items: list[AuditRecord]) -> Names:
     holders = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
     for item in items:
         named = item.detail if isinstance(item.detail, dict) else {}
-        holders |= {*filter(None, (_id(named.get(name)) for name in ("identity_id", "group_id")))}
+        holders |= {*filter(None, (id_in(named.get(name)) for name in ("identity_id", "group_id")))}
     return look_up(call, scopes, holders)
-
-
-def _id(text: object) -> UUID | None:
-    try:
-        return UUID(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:

@@ -33,8 +33,8 @@ QUESTIONS = {
 }
 
 
-class AuditQuery(Body):
-    """`GET /audit`."""
+class RecordQuery(Body):
+    """What picks records."""
 
     project = optional(Slug())
     environment = optional(Slug())
@@ -46,6 +46,15 @@ class AuditQuery(Body):
     until = optional(IntegerText())
     cursor = optional(Identifier())
     limit = optional(IntegerText(minimum=1, maximum=500), missing=50)
+
+
+class AuditQuery(RecordQuery):
+    """`GET /audit`."""
+
+    order = optional(
+        Choice("oldest"),
+        description="With `oldest`: sealed records by their index, and a `next_cursor` that is never null.",
+    )
 
 
 class Moment(IntegerText):
@@ -63,7 +72,7 @@ class Moment(IntegerText):
         return self.bounded(node, round(moment.timestamp() * 1000))
 
 
-class AuditPageQuery(AuditQuery):
+class AuditPageQuery(RecordQuery):
     """`/audit`, as a page: `after` goes to newer records as `cursor` goes to older ones."""
 
     since = optional(Moment())

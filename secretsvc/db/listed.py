@@ -11,7 +11,9 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeEngine
 
 
-def listed(dialect_name: str, **types: type[TypeEngine[Any]]) -> tuple[FromClause, list[ColumnElement[Any]]]:
+def listed(
+    dialect_name: str, **types: TypeEngine[Any] | type[TypeEngine[Any]]
+) -> tuple[FromClause, list[ColumnElement[Any]]]:
     """A table of the parameters that `as_listed` makes, and its columns: of JSON, or of an array for each."""
     if dialect_name == "sqlite":
         rows = func.json_each(bindparam("listed", type_=JSON)).table_valued("value")
@@ -29,18 +31,17 @@ def as_listed(dialect_name: str, rows: Iterable[Sequence[object]], *names: str) 
     if dialect_name == "sqlite":
         return {"listed": [[one.hex if isinstance(one, UUID) else one for one in row] for row in rows]}
     columns = [*zip(*rows, strict=True)] or [()] * len(names)
-    return {name: _array(values) for name, values in zip(names, columns, strict=True)}
+    return {name: as_array(values) for name, values in zip(names, columns, strict=True)}
 
 
-def _array(values: Iterable[object]) -> str:
+def as_array(values: Iterable[object]) -> str:
     """As PostgreSQL reads one; psycopg takes six times as long to write a list."""
-    return f"{{{','.join(map(_element, values))}}}"
+    written = [
+        _quoted(one) if isinstance(one, str) else "NULL" if one is None else str(one) for one in values
+    ]
+    return f"{{{','.join(written)}}}"
 
 
-def _element(value: object) -> str:
-    if value is None:
-        return "NULL"
-    if not isinstance(value, str):
-        return str(value)
+def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -12,19 +12,33 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, sel
 from secretsvc.kernel.release import VERSION
 
 #: The newest migration. Whoever adds one puts its number here; a process over an older schema is not ready.
-REVISION = "0010"
+REVISION = "0011"
 
 #: The tables that only grow.
-APPEND_ONLY = ("audit_key", "audit_record")
+APPEND_ONLY = ("audit_key", "audit_record", "audit_seal")
 #: The triggers that promises rest on, each with its table; a restored copy may lack them.
+_ON_BOTH = {
+    ("environment_departs", "environment"),
+    ("audit_record_waits", "audit_record"),
+    ("audit_unsealed_no_skip", "audit_unsealed"),
+    ("audit_head_no_return", "audit_head"),
+    ("audit_head_no_delete", "audit_head"),
+    ("audit_signer_no_change", "audit_signer"),
+    ("audit_signer_no_delete", "audit_signer"),
+}
 TRIGGERS = {
     "sqlite": {
-        ("environment_departs", "environment"),
+        *_ON_BOTH,
         *((f"{table}_no_{what}", table) for table in APPEND_ONLY for what in ("update", "delete", "replace")),
+        *((f"{table}_no_replace", table) for table in ("audit_head", "audit_signer")),
     },
     "postgresql": {
-        ("environment_departs", "environment"),
-        *((f"{table}_no_{what}", table) for table in APPEND_ONLY for what in ("change", "truncate")),
+        *_ON_BOTH,
+        *((f"{table}_no_change", table) for table in APPEND_ONLY),
+        *(
+            (f"{table}_no_truncate", table)
+            for table in (*APPEND_ONLY, "audit_unsealed", "audit_head", "audit_signer")
+        ),
     },
 }
 

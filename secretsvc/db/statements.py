@@ -20,7 +20,6 @@ from sqlalchemy import (
     any_,
     bindparam,
     case,
-    column,
     func,
     insert,
     select,
@@ -31,6 +30,8 @@ from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import driver_cursor
+from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.listed import as_array, listed
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, Any]]
@@ -66,10 +67,13 @@ def delete_one(connection: Connection, statement: Delete) -> bool:
 
 def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
     """Inserts rows that have the same columns; PostgreSQL copies them in (decision 0020)."""
-    if connection.dialect.name == "sqlite" or not switch.ENABLED:
+    names = tuple(rows[0])
+    if connection.dialect.name == "sqlite":
+        _insert_of(table, names).run_many(connection, {name: [row[name] for row in rows] for name in names})
+        return
+    if not switch.ENABLED:
         connection.execute(insert(table), rows)
         return
-    names = tuple(rows[0])
     text = _copy_text(table, names)
     with waiting(), driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
@@ -85,10 +89,11 @@ def update_many(
     `kept` names a column that stays as it is in rows whose second column, a boolean, is now set.
     """
     statement = _update_by_id(table, tuple(rows[0]), kept, connection.dialect.name)
+    columns = {f"new_{name}": [row[name] for row in rows] for name in rows[0]}
     if connection.dialect.name == "sqlite":
-        connection.execute(statement, [{f"new_{name}": row[name] for name in row} for row in rows])
+        statement.run_many(connection, columns)
     else:
-        connection.execute(statement, {f"new_{name}": [row[name] for row in rows] for name in rows[0]})
+        statement.run(connection, {name: as_array(values) for name, values in columns.items()})
 
 
 def is_among(column: Column[Any], name: str, dialect_name: str) -> ColumnElement[bool]:
@@ -126,23 +131,22 @@ def _type_name(column: Column[Any], connection: Connection) -> str:
 
 
 @lru_cache(maxsize=64)
+def _insert_of(table: Table, names: tuple[str, ...]) -> Prepared:
+    return Prepared(insert(table), names)
+
+
+@lru_cache(maxsize=64)
 def _update_by_id(
     table: Table, names: tuple[str, ...], kept: tuple[str, str] | None, dialect_name: str
-) -> Update:
+) -> Prepared:
     new: dict[str, ColumnElement[Any]]
     if dialect_name == "sqlite":
         new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     else:
-        new = _unnested([table.c[name] for name in names])
+        _, columns = listed(dialect_name, **{f"new_{name}": table.c[name].type for name in names})
+        new = dict(zip(names, columns, strict=True))
     values = {name: value for name, value in new.items() if name != "id"}
     if kept is not None:
         name, flag = kept
         values[name] = case((new[flag], table.c[name]), else_=new[name])
-    return update(table).where(table.c.id == new["id"]).values(values)
-
-
-def _unnested(columns: Sequence[Column[Any]]) -> dict[str, ColumnElement[Any]]:
-    """The columns of a table that is made of one array for each."""
-    arrays = [bindparam(f"new_{one.name}", type_=postgresql.ARRAY(one.type)) for one in columns]
-    made = func.unnest(*arrays).table_valued(*(column(one.name, one.type) for one in columns))
-    return dict(made.render_derived().c.items())
+    return Prepared(update(table).where(table.c.id == new["id"]).values(values))

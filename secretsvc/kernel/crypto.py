@@ -170,11 +170,14 @@ class EnvironmentCipher:
         """
         # By its id and never in turn: GCM lets one ciphertext open under two chosen keys.
         held = self._keys.get(kid or "")
-        if held is None or envelope is None or len(envelope) < SHORTEST or not envelope.startswith(held.head):
+        if held is None:
+            raise self._refusal(envelope, kid)
+        head, cipher, prefix = held
+        if envelope is None or len(envelope) < SHORTEST or not envelope.startswith(head):
             raise self._refusal(envelope, kid)
         nonce, sealed = envelope[HEAD_BYTES:NONCE_END], envelope[NONCE_END:]
         try:
-            return held.cipher.decrypt(nonce, sealed, held.aad_prefix + aad_suffix(key, version))
+            return cipher.decrypt(nonce, sealed, prefix + aad_suffix(key, version))
         except InvalidTag:
             raise DecryptFailed(kid) from None
 

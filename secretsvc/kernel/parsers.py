@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from secretsvc.kernel.grammar import is_slug
+from secretsvc.kernel.notes import NAME
 from secretsvc.kernel.origins import Origin, parse_origin
 from secretsvc.kernel.subjects import email_subject
 
@@ -47,6 +48,14 @@ def master_key(raw: str) -> bytes:
     if len(key) != 32:
         raise ValueError
     return key
+
+
+def log_name(raw: str) -> str:
+    """The origin of a log and the name of its key: printable ASCII without spaces and `+`, up to 255."""
+    name = raw.strip()
+    if not NAME.fullmatch(name):
+        raise ValueError
+    return name
 
 
 def optional_master_key(raw: str) -> bytes | None:

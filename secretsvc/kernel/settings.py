@@ -27,6 +27,7 @@ from secretsvc.kernel.parsers import (
     integer,
     key_url,
     listen_address,
+    log_name,
     master_key,
     optional_master_key,
     origin,
@@ -174,6 +175,8 @@ class Settings(Sources):
     rate_limit_storage = Setting(required_text, "memory://")
     denial_limit: Setting[limits.RateLimitItem | None] = Setting(rate, limits.parse("60/minute"))
     last_seen_resolution = Setting(integer(0, 2**53 - 1), 1_000)
+    audit_seal_seconds = Setting(integer(1, 86_400), 10)
+    audit_origin = Setting(log_name, "secretsvc")
     operations_listen: Setting[str | None] = Setting(listen_address, None)
     drain_seconds = Setting(integer(0, 86_400), 30)
     trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())

@@ -25,6 +25,7 @@ from secretsvc.keyring.rules import (
     retire_unused,
     take_page,
 )
+from secretsvc.sealedlog.rules.signing import move_signer, signer_kid
 from secretsvc.secrets.rules.rows import open_value, problem_with
 from secretsvc.secrets.rules.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
 
@@ -48,11 +49,13 @@ class KeyRingReport:
 
     active_kid: Kid
     keys: list[Key]
+    #: The key that the envelope of the log's signing key names, which is not counted (contract 7.2).
+    signer_kid: str | None
 
     @property
     def safe_to_remove_old_key(self) -> bool:
         """True exactly when no envelope names a key that is not the active one."""
-        return self.remaining == 0
+        return self.remaining == 0 and self.signer_kid in (None, self.active_kid)
 
     @property
     def remaining(self) -> int:
@@ -140,7 +143,7 @@ def key_ring(call: Call) -> KeyRingReport:
     ring, rows = call.ring, count_by_kid(call)
     kids = [*ring.kids, *sorted(rows.keys() - {*ring.kids})]
     keys = [Key(kid, kid == ring.active_kid, kid in ring.kids, rows.get(kid, 0)) for kid in kids]
-    return KeyRingReport(ring.active_kid, keys)
+    return KeyRingReport(ring.active_kid, keys, signer_kid(call.connection))
 
 
 def limits_in_force(call: Call) -> Limits:
@@ -174,21 +177,23 @@ def fullest_environment(call: Call) -> Fullest | None:
 def rekey(call: Call, limit: int) -> Rekeyed:
     """Moves one page of at most `limit` envelopes to the active key, all of them or none.
 
-    Plaintexts, versions, revisions and times stay as they are. Where nothing remains, keys that no envelope
-    names are retired. Raises `DecryptFailed` or `UnknownKid` for an envelope that cannot be opened, and
-    `ServerMisconfigured` where there is something to move and the active key may not seal.
+    The first takes the signing key of the log along, which is not counted. Plaintexts, versions, revisions
+    and times stay as they are. Where nothing remains, keys that no envelope names are retired. Raises
+    `DecryptFailed` or `UnknownKid` for an envelope that cannot be opened, and `ServerMisconfigured` where
+    there is something to move and the active key may not seal.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     active = call.ring.active_kid
     page = take_page(call, active, limit)
     if page:
         put_page(call, _resealed(call, page))
+    moved = move_signer(call) or bool(page)
     remaining, may_seal = count_others(call, active)
-    if page and not may_seal:
+    if moved and not may_seal:
         # It was retired by another process meanwhile; all of this is undone.
         doubt(call)
         raise ServerMisconfigured()
-    if page:
+    if moved:
         detail = {"rekeyed": len(page), "remaining": remaining, "active_kid": active}
         record(call, "keyring.rekey", detail=detail)
     if not remaining:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from secretsvc.kernel.call import Call
+from secretsvc.sealedlog.models import audit_signer
 from secretsvc.secrets.models import master_key, secret, secret_version
 from secretsvc.secrets.rules.rows import Sealed
 from secretsvc.secrets.rules.sealing import MAY_SEAL
@@ -187,6 +188,7 @@ _IS_UNUSED = and_(
     master_key.c.retired_at.is_(None),
     master_key.c.place < select(func.max(_KEY.c.place)).scalar_subquery(),
     ~exists(select(secret_version.c.kid).where(secret_version.c.kid == master_key.c.kid)),
+    ~exists(select(audit_signer.c.kid).where(audit_signer.c.kid == master_key.c.kid)),
     exists(select(_KEY.c.kid).where(_KEY.c.kid == bindparam("active_kid"), _KEY.c.retired_at.is_(None))),
 )
 _FORGET = delete(master_key).where(master_key.c.kid == bindparam("kid"))

@@ -8,12 +8,12 @@ from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.parts import database
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES
 
 #: How many rows a page of rekeying may move; the first is the usual one.
 PAGE_SIZES = (500, 100, 1000)
-DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
 def operations(_context: Admin, request: ServiceRequest) -> object:
@@ -28,7 +28,7 @@ def operations(_context: Admin, request: ServiceRequest) -> object:
         "limits": limits,
         "page_sizes": PAGE_SIZES,
         "version": VERSION,
-        "database": DATABASES.get(limits.database, limits.database),
+        "database": database(limits.database),
     }
 
 

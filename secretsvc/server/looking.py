@@ -18,12 +18,19 @@ STOP_SECONDS = 1.0
 class Look(Generic[T]):
     """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
 
+    A `pause` may depend on what was seen.
     A look that takes longer than `patience` seconds counts as failed while it lasts. So does all before the
     first.
     """
 
     def __init__(
-        self, name: str, look: Callable[[], T], failed: T, *, pause: float = 2.0, patience: float = 5.0
+        self,
+        name: str,
+        look: Callable[[], T],
+        failed: T,
+        *,
+        pause: float | Callable[[T], float] = 2.0,
+        patience: float = 5.0,
     ) -> None:
         self._name, self._look, self._failed = name, look, failed
         self._pause, self._patience = pause, patience
@@ -58,4 +65,4 @@ class Look(Generic[T]):
                 log.debug("%s: %s", self._name, type(error).__qualname__)
                 self._seen = self._failed
             self._began = 0.0
-            self._over.wait(self._pause)
+            self._over.wait(self._pause(self._seen) if callable(self._pause) else self._pause)

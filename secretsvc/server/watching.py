@@ -24,7 +24,8 @@ KEYS_PAUSE = 1.0
 class Watch:
     """The threads beside those that serve; `server` is a `Server` whose application has a registry.
 
-    Without an address there is only the one that fetches the issuers' keys before they are needed.
+    Without an address there are only the ones that fetch the issuers' keys before they are needed, and seal
+    the audit log.
     """
 
     def __init__(self, server: Any, registry: ServiceRegistry, address: str | None) -> None:
@@ -33,6 +34,8 @@ class Watch:
         self._keys = Look(
             "access keys", lambda: registry.authenticator.prepare_keys(), None, pause=KEYS_PAUSE
         )
+        sealer = registry.audit_sealer
+        self._sealing = Look("audit sealing", sealer.step, 0, pause=sealer.pause_after)
         self.readiness = Readiness(registry, lambda: server.is_stopping)
         self.listener: OperationsListener | None = None
         if address is not None:
@@ -42,6 +45,7 @@ class Watch:
     def start(self) -> None:
         """Begins to look, and to answer."""
         self._keys.start()
+        self._sealing.start()
         if self.listener is not None:
             ProcessCollector(registry=self._registry.metrics.collectors)
             self._registry.metrics.collectors.register(self)
@@ -49,8 +53,9 @@ class Watch:
             self.listener.start()
 
     def stop(self) -> None:
-        """Ends both."""
+        """Ends all of them."""
         self._keys.stop()
+        self._sealing.stop()
         if self.listener is not None:
             self.readiness.stop()
             self.listener.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime
 
 from secretsvc.identity.rules import find_identity
 from secretsvc.kernel.authorization import Role
@@ -12,7 +11,7 @@ from secretsvc.tokens import domain, schemas
 from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.moments import DAY
+from secretsvc.web.moments import DAY, typed_time
 from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -66,14 +65,11 @@ def remove_token(context: Token, request: ServiceRequest) -> object:
 def _end(form: Form, now: int) -> int:
     """When a token is to end, in epoch milliseconds. Raises `ValidationFailed`."""
     typed = form["expires_at"].strip()
-    if not typed:
-        if form["until"] not in _LENGTHS:
-            raise ValidationFailed.at("expires_at", "Choose one of the spans, or give an exact time.")
-        return now + _LENGTHS[form["until"]]
-    with suppress(ValueError):
-        if typed.isascii():
-            return int(datetime.strptime(typed, "%Y-%m-%dT%H:%M").replace(tzinfo=UTC).timestamp()) * 1000
-    raise ValidationFailed.at("expires_at", "Must be a date and a time, as in 2030-12-31T18:00.")
+    if typed:
+        return typed_time(typed)
+    if form["until"] not in _LENGTHS:
+        raise ValidationFailed.at("expires_at", "Choose one of the spans, or give an exact time.")
+    return now + _LENGTHS[form["until"]]
 
 
 def includeme(config: ServiceConfigurator) -> None:

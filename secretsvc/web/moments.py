@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
+from secretsvc.kernel.errors import ValidationFailed
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+FORMATS = ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
 #: From how many milliseconds on a span is told in a unit, the longest first.
 UNITS = ((730 * DAY, 365 * DAY, "year"), (60 * DAY, 30 * DAY, "month"), (14 * DAY, 7 * DAY, "week"))
 
@@ -50,6 +54,17 @@ def moment(milliseconds: int) -> datetime:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return datetime.max.replace(tzinfo=UTC)
+
+
+def typed_time(text: str) -> int:
+    """Epoch milliseconds of a date and time that were typed as UTC, with seconds or without.
+
+    Raises `ValidationFailed` at `expires_at`, the field of every form that asks for a time.
+    """
+    for form in FORMATS if text.isascii() else ():
+        with suppress(ValueError):
+            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()) * 1000
+    raise ValidationFailed.at("expires_at", "Must be a date and a time, as in 2030-12-31T18:00.")
 
 
 def _span(milliseconds: int) -> str:

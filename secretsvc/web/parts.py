@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -27,6 +28,16 @@ def initials(name: str) -> str:
     words = re.findall(r"\w+", name.partition("@")[0].replace("_", " "))
     letters = [word[0] for word in words[:2]] or ["?"]
     return "".join(letters).upper()
+
+
+def database(dialect: str) -> str:
+    """What people call a database."""
+    return {"sqlite": "SQLite", "postgresql": "PostgreSQL"}.get(dialect, dialect)
+
+
+def joined(names: Sequence[str]) -> str:
+    """One or more names in a sentence: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

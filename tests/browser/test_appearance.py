@@ -1,4 +1,4 @@
-"""Light and dark, and pages that stand still while they load."""
+"""Light and dark, pages that stand still while they load, and pages on paper."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ from vault import Vault
 COLOURS = """() => ["backgroundColor", "color"].map((name) =>
     getComputedStyle(document.body)[name].match(/\\d+/g)
         .map(Number).reduce((sum, part) => sum + part) / 765)"""
+#: What paper would not show of a page: parts that are unseen or cut, and how much wider than paper it is.
+CUT = """(selector) => [
+    [...document.querySelectorAll(selector)]
+        .filter((one) => !one.checkVisibility({visibilityProperty: true})),
+    [...document.querySelectorAll("main *")].filter((one) => getComputedStyle(one).overflowX !== "visible"
+        && one.scrollWidth > one.clientWidth + 1 && !one.closest(".unseen")),
+].map((found) => found.map((one) => one.outerHTML.slice(0, 90))).concat(
+    [Math.max(0, document.documentElement.scrollWidth - innerWidth)])"""
+#: A sheet of A4 without its margins.
+SHEET = {"width": 718, "height": 1046}
 
 
 @pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
@@ -34,3 +44,21 @@ def test_a_layout_shift_would_be_seen(page: Page) -> None:
     page.evaluate("document.querySelector('main').before(document.createElement('pre'))")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert sum(page.evaluate(SHIFTS)) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("/audit", ".log li > details > summary, .log dt, .log dd"),
+        ("/projects/shop/access", "table.access tr, table.access th:not(:has(.unseen)), table.access td"),
+        (f"{PROD}/access", "table.access tr"),
+    ],
+)
+def test_a_print_is_complete(onlooker: Visitor, path: str, parts: str) -> None:
+    page = onlooker.page(path, viewport=SHEET)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator(parts).count() > 3
+    assert page.evaluate(CUT, parts) == [[], [], 0]
+    ground, ink = page.evaluate(COLOURS)
+    assert ground > 0.9 > 0.2 > ink
+    expect(page.locator(".side")).to_be_hidden()

@@ -199,6 +199,19 @@ def test_whoever_listens_for_statements_hears_these_too(engine: Engine) -> None:
 
 
 @either_path
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_statement_for_many_rows_is_told_once_and_as_what_it_is(engine: Engine) -> None:
+    told: list[object] = []
+    for name in "before_cursor_execute", "after_cursor_execute":
+        event.listen(
+            engine, name, lambda *given: told.append((given[2].split()[0], given[4].executemany, given[5]))
+        )
+    with write_transaction(engine) as connection:
+        insert_many(connection, project, [a_project("shop"), a_project("depot")])
+    assert told == [("INSERT", True, True)] * 2
+
+
+@either_path
 def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine: Engine) -> None:
     found: list[str] = []
 
@@ -287,6 +300,7 @@ def test_a_connection_that_is_found_closed_by_its_begin_is_let_go_of(engine: Eng
         assert FIND.rows(connection, {"slug": "shop"}) == []
 
 
+@either_path
 def test_many_rows_are_changed_each_to_its_own_values_and_no_others(engine: Engine) -> None:
     rows = secrets_of(engine, 3)
     with write_transaction(engine) as connection:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser
-from service import Client, Service
+from rotation import Forks, Operator
+from service import MASTER_KEY, Client, Service
 
 CANONICAL = "/projects/{p}/environments/{e}"
 ALIAS = "/p/{p}/e/{e}"
@@ -26,3 +27,22 @@ def base(env_path: str) -> str:
 def browser(admin: Client, service: Service) -> Browser:
     """The administrator's, whom `admin` has made known."""
     return Browser(service)
+
+
+@pytest.fixture(scope="module")
+def forks():
+    with Forks() as forks:
+        yield forks
+
+
+@pytest.fixture
+def operator(tmp_path, database_url):
+    return Operator(tmp_path, database_url)
+
+
+@pytest.fixture
+def secretsvc(forks, operator):
+    """Runs the script with settings as an operator would export them."""
+    return lambda *arguments, **settings: forks.run(
+        operator, *arguments, **{"MASTER_KEY": MASTER_KEY} | settings
+    )

@@ -456,11 +456,21 @@ def test_a_file_is_narrowed_as_the_page_is(service, admin):
 
 
 def test_a_file_holds_no_more_than_its_limit_and_the_newest(browser, service, monkeypatch):
-    monkeypatch.setattr(domain, "EXPORTED", 3)
     for number in range(5):
-        log(service, action="test.many", request_id=str(number))
+        log(service, action="test.many", request_id=str(number), detail=json.dumps({"key": "A"}))
+    assert exported(browser) == ["4", "3", "2", "1", "0"]
+    monkeypatch.setattr(domain, "CHUNK", 2)
+    assert exported(browser) == ["4", "3", "2", "1", "0"]
+    monkeypatch.setattr(domain, "EXPORTED", 3)
+    assert exported(browser) == ["4", "3", "2"]
+    monkeypatch.setattr(domain, "DETAILS", 2 * len('{"key": "A"}'))
+    assert exported(browser) == ["4", "3"]
+
+
+def exported(browser: Browser) -> list[str]:
+    """The requests of the records in a file."""
     lines = browser.get("/audit.jsonl?action=test.many").text.splitlines()
-    assert [json.loads(line)["request_id"] for line in lines] == ["4", "3", "2"]
+    return [json.loads(line)["request_id"] for line in lines]
 
 
 @pytest.mark.engine_neutral

@@ -10,7 +10,7 @@ from databases import ENGINES
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
-from rotation import NEXT_KEY, Forks, Operator, fill
+from rotation import NEXT_KEY, Operator, fill
 from service import MASTER_KEY, arrange
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
@@ -25,12 +25,6 @@ from secretsvc.kernel.clock import now_ms
 CHECKS = ["names", "settings", "files", "key", "key source", "database", "durability", "schema", "triggers"]
 CHECKS += ["rights", "clock", "adoption"]
 SESAME = "open-sesame"
-
-
-@pytest.fixture(scope="module")
-def forks():
-    with Forks() as forks:
-        yield forks
 
 
 @pytest.fixture

@@ -7,31 +7,12 @@ import json
 import pytest
 from click.testing import CliRunner
 from guarding import adopted, kid_of
-from rotation import NEW_KEY, NEXT_KEY, PROD, Forks, Operator, fill, rotated
+from rotation import NEW_KEY, NEXT_KEY, PROD, fill, rotated
 from service import MASTER_KEY
 
 from secretsvc.commands import main
 from secretsvc.kernel.parsers import master_key
 from secretsvc.secrets.models import secret_version
-
-
-@pytest.fixture(scope="module")
-def forks():
-    with Forks() as forks:
-        yield forks
-
-
-@pytest.fixture
-def operator(tmp_path, database_url):
-    return Operator(tmp_path, database_url)
-
-
-@pytest.fixture
-def secretsvc(forks, operator):
-    """Runs the script with settings as an operator would export them."""
-    return lambda *arguments, **settings: forks.run(
-        operator, *arguments, **{"MASTER_KEY": MASTER_KEY} | settings
-    )
 
 
 @pytest.mark.engine_neutral

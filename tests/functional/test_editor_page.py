@@ -8,7 +8,7 @@ import re
 import pytest
 from pages import Browser, form_of, submit, words
 from statements import recorded
-from vault import detail, tamper
+from vault import Vault, detail, tamper
 
 from secretsvc.secrets.ui.doubts import doubts
 
@@ -270,6 +270,22 @@ def test_a_value_that_is_as_it_was_is_told_of_and_not_written(browser, vault):
 def row_text(page, key):
     row = page.html.find("span", class_="key", string=key).find_parent("tr")
     return " ".join(row.get_text(" ").split())
+
+
+def test_a_review_names_the_other_environments_without_a_new_key(browser, admin, service, reader):
+    for slug in ("preview", "empty"):
+        admin.post("/projects/shop/environments", {"slug": slug, "name": slug.title()}, status=201)
+    dev, preview = (Vault(admin, f"/projects/shop/environments/{slug}") for slug in ("dev", "preview"))
+    dev.batch(set={"NEW": "x", "OTHER": "x"})
+    preview.batch(set={"NEW": "x"})
+    dev.batch(delete=["NEW"])
+    typed = {"new__1__key": "NEW", "new__1__value": "n", "new__2__key": "OTHER", "new__2__value": "o"}
+    page = push(browser.open(PROD), "", "", **typed, value__A="once")
+    assert "Also missing in Dev and Empty" in row_text(page, "NEW")
+    assert "Also missing in Preview and Empty" in row_text(page, "OTHER")
+    assert "Also missing" not in row_text(page, "A")
+    service.grant("rita@example.com", "writer", "shop/prod")
+    assert "Also missing" not in words(push(reader.open(PROD), "", "", **typed)), "of what is not in sight"
 
 
 def test_a_review_warns_of_values_that_look_like_mistakes(browser):

@@ -7,6 +7,8 @@ from pages import Browser, form_of, rows, submit, words
 from statements import recorded
 from vault import Vault, records, state, tamper
 
+from secretsvc.secrets.rules import changes
+
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/history"
 HIDDEN = "s3cr3t-of-the-house"
@@ -48,6 +50,18 @@ def test_each_kind_of_write_has_its_verb(browser, vault, admin):
         "copied 2 keys",
         "imported 2 keys",
     ]
+
+
+def test_a_step_far_from_the_revisions_beside_it_is_told_whatever_was_written_in_between(
+    browser, vault, monkeypatch
+):
+    for number in range(30):
+        vault.set(A=str(number))
+    monkeypatch.setattr(changes, "MAX_CHANGES", 25)
+    page = browser.open(f"{PAGE}?rev=2&with=1")
+    assert rows(page) == ["+ D added in 2 v1", "~ A changed in 2 v1 → v2", "− B deleted in 2 v1"]
+    assert len(listed(page)) == 20
+    assert "More was written in between" in words(browser.open(f"{PAGE}?rev=2"))
 
 
 def test_what_differs_since_a_revision_is_told_without_values(browser, service):

@@ -245,7 +245,7 @@ def test_an_identity_is_renamed_disabled_and_enabled(browser, service):
     assert page.html.find("h1").find(string=True).strip() == "Ada L."
     page = page.click("Disable…")
     assert not service.rows(identity, identity.c.id == ada)[0]["disabled"]
-    assert "Whatever is granted stops to hold" in words(page, "[role=dialog]")
+    assert "Whatever is granted stops holding" in words(page, "[role=dialog]")
     assert "This is you." not in words(page, "[role=dialog]")
     page = submit(page, "/switch")
     assert "Disabled." in words(page)

@@ -40,6 +40,8 @@ DEFAULTS = {
     "body_max_bytes": 1_048_576,
     "rate_limit_storage": "memory://",
     "last_seen_resolution": 1_000,
+    "audit_seal_seconds": 10,
+    "audit_origin": "secretsvc",
     "operations_listen": None,
     "drain_seconds": 30,
     "trusted_proxies": (),

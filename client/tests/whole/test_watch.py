@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from hostile import Hostile, refused, secrets, told
 from waiting import PATIENCE as SECONDS
 
 import secretsvc_client
-from secretsvc_client.watching import Watcher
+from secretsvc_client.watching import Keeper, Watcher
 
 SAY = "import os, time, sys; print(os.environ['A'], flush=True); time.sleep({})"
 
@@ -158,6 +159,20 @@ def test_signals_reach_the_command(watching, name):
     assert process.stdout.readline() == "ready\n"
     process.send_signal(getattr(signal, name))
     assert process.wait(SECONDS) == 9
+
+
+def test_a_signal_that_comes_before_the_command_is_known_reaches_it_once(monkeypatch):
+    sent = []
+    keeper = Keeper("true", ["true"], queue.SimpleQueue(), (0, 0))
+
+    def started(*_, **__):
+        keeper._pass(signal.SIGTERM, None)
+        return SimpleNamespace(returncode=None, send_signal=sent.append)
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    keeper.start({})
+    keeper._pass(signal.SIGTERM, None)
+    assert sent == [signal.SIGTERM, signal.SIGTERM], "the first from before, the second from now"
 
 
 def test_a_command_that_ends_late_after_a_signal_is_not_started_again(watching, changing):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import urlencode
 from uuid import UUID
 
 from pyramid.events import BeforeRender
@@ -85,7 +84,6 @@ def add_macros(event: BeforeRender) -> None:
         event["soon"], event["is_expired"], event["suffixes"] = SOON_MS, is_expired, SUFFIXES
         event["labels"] = {"user": "person", "service": "service token", GROUP: "group"}
         event["role_kinds"] = {"reader": "pill line", "writer": "pill", "admin": "pill accent"}
-        event["urlencode"] = urlencode
         event["by_this_very_grant"] = by_this_very_grant
         for name in ("access", "granting"):
             template = f"secretsvc.access:templates/{name}.pt"

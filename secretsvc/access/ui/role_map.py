@@ -125,7 +125,7 @@ def _cell(found: RoleMap, way: Way | None, now: int) -> Cell:
 
 
 def _why(found: RoleMap, project: Reached) -> Why:
-    explained = Explaining(found.holding, _names(project), Address(project.slug))
+    explained = Explaining(found.holding, _names(project))
     return Why(project, explained.reasons(), [] if found.holding.disabled else explained.lacking)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from secretsvc.access.domain import overview
 from secretsvc.access.domain.turned_away import turned_away_from
 from secretsvc.access.ui import giving
 from secretsvc.access.ui.changing import extend_chosen, remove_chosen
-from secretsvc.access.ui.table import AccessTable
+from secretsvc.access.ui.table import SHOWN, AccessTable
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.web.config import ServiceConfigurator
@@ -29,15 +27,17 @@ def access_page(context: Node, request: ServiceRequest) -> object:
         "path": _path(context),
         "place_path": context.path(PAGES),
         "audit": _audit(at),
+        "most": SHOWN,
         "turned_away": turned_away_from(call, at),
         "giving": giving.opened(request, action=_path(context), inside=True),
         "removing": table.changeable(request.form["chosen"] or query.get("remove", "")),
     }
 
 
-def _audit(at: Address) -> str:
+def _audit(at: Address) -> dict[str, str]:
+    """What the address of the log has for a place."""
     slugs = {"project": at.project, "environment": at.environment}
-    return f"/audit?{urlencode({name: slug for name, slug in slugs.items() if slug})}"
+    return {name: slug for name, slug in slugs.items() if slug}
 
 
 def give_access(context: Node, request: ServiceRequest) -> object:

@@ -58,10 +58,10 @@ class Row:
 
 
 class Explaining:
-    """Grants of somebody at some addresses that have names; those that reach `within` are explained."""
+    """Grants of somebody at some addresses that have names."""
 
-    def __init__(self, holding: Holding, names: Mapping[Address, str], within: Address) -> None:
-        self.holding, self.names, self.within = holding, names, within
+    def __init__(self, holding: Holding, names: Mapping[Address, str]) -> None:
+        self.holding, self.names = holding, names
         self.deciding = {at: holding.decisive(at) for at in names}
 
     @property
@@ -163,7 +163,7 @@ class AccessTable:
         return [self._row(one, names) for one in found]
 
     def _row(self, holding: Holding, names: Mapping[Address, str]) -> Row:
-        explained = Explaining(holding, names or {Address(self.at.project): "the project"}, self.at)
+        explained = Explaining(holding, names or {Address(self.at.project): "the project"})
         is_asked = self.query.get("why") == str(holding.id)
         reasons = explained.reasons() if is_asked else []
         lacking = explained.lacking if is_asked and not holding.disabled else []

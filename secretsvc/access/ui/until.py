@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from secretsvc.kernel.authorization import is_expired
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.web.forms import Form
-from secretsvc.web.moments import DAY, HOUR, moment
+from secretsvc.web.moments import DAY, HOUR, moment, typed_time
 from secretsvc.web.request import ServiceRequest
 
 #: The spans that a form offers: the value, what it is called, and its length in milliseconds.
@@ -20,7 +18,6 @@ SPANS = (
 )
 WEEK = 7 * DAY
 _LENGTHS = {value: length for value, _, length in SPANS}
-_FORMATS = ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
 
 
 def read_end(request: ServiceRequest) -> int | None:
@@ -54,19 +51,7 @@ def _end(form: Form, now: int) -> int | None:
             raise ValidationFailed.at("expires_at", "Choose one of the spans, or give an exact time.")
         length = _LENGTHS[span]
         return None if length is None else now + length
-    end = _read(typed)
+    end = typed_time(typed) if typed else None
     if is_expired(end, now):
         raise ValidationFailed.at("expires_at", "Must lie in the future; it is read as UTC.")
     return end
-
-
-def _read(text: str) -> int | None:
-    """Epoch milliseconds of a date and time that were typed as UTC, None of none."""
-    if not text:
-        return None
-    for form in _FORMATS if text.isascii() else ():
-        try:
-            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()) * 1000
-        except ValueError:
-            continue
-    raise ValidationFailed.at("expires_at", "Must be a date and a time, as in 2030-12-31T18:00.")

@@ -82,6 +82,14 @@ def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID]) -> Name
     return names
 
 
+def id_in(value: object) -> UUID | None:
+    """The id that a detail of a record holds, if it is one."""
+    try:
+        return UUID(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
 def _row(
     kind: int,
     of: Any,

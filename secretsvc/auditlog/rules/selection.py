@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, or_, select, union
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, Text, cast, func, or_, select, union
 
 from secretsvc.audit.models import audit_record, is_denied
 from secretsvc.audit.rules.narrowing import Reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import MAX_INTEGER
 from secretsvc.kernel.ids import earliest_id
+from secretsvc.sealedlog.models import audit_seal
 from secretsvc.secrets.rules.records import Bound, Wanted, ids_of_key
 
 # SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.
@@ -63,6 +65,35 @@ def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMap
     nearest = sorted(rows.values(), key=lambda found: found["id"], reverse=asked.after is None)
     page = sorted(nearest[: asked.limit], key=lambda found: found["id"], reverse=True)
     return page, len(nearest) > asked.limit
+
+
+def take_sealed(call: Call, reach: Reach, asked: AuditFilter, first: int, size: int) -> list[RowMapping]:
+    """At most `limit` of the sealed records from a position on, below `size`, each with its `position`."""
+    place, row = audit_seal.c.position, audit_record.c
+    within = [place >= first, place < size]
+    conditions = _conditions(replace(asked, cursor=None), scoped=True, roughly=False)
+    if asked.key is not None:
+        # As text, because PostgreSQL has no least id; in the order of ids it might walk the whole log.
+        lowest = select(func.min(cast(audit_seal.c.record_id, Text))).where(*within)
+        found = call.connection.execute(lowest).scalar()
+        if found is None:
+            return []
+        conditions.append(row.id.in_(_of_key(reach, asked, UUID(found))))
+    elif not reach.everything:
+        conditions.append(or_(row.project_id.in_(reach.projects), row.environment_id.in_(reach.environments)))
+    statement = select(audit_record, place).join_from(
+        audit_seal, audit_record, row.id == audit_seal.c.record_id
+    )
+    statement = statement.where(*within, *conditions).order_by(place).limit(asked.limit)
+    return [*call.connection.execute(statement).mappings()]
+
+
+def _of_key(reach: Reach, asked: AuditFilter, lowest: UUID) -> Select[Any]:
+    """The ids of all records that concern a key, from the lowest that may be wanted on."""
+    (environment_id,) = reach.environments
+    wanted = Wanted([], [(operator.ge, lowest)], partial(_nearest, asked), MAX_INTEGER, asked.action)
+    parts = [select(one.subquery().c.id) for one in ids_of_key(environment_id, str(asked.key), wanted)]
+    return select(union(*parts).subquery().c.id)
 
 
 def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> Select[Any]:

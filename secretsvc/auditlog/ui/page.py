@@ -18,6 +18,7 @@ from secretsvc.auditlog.ui.url import FILTERS, PATH, AuditUrl
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.projects.resources import Environment, Project
+from secretsvc.sealedlog.resources import Audit
 from secretsvc.web import moments
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
@@ -26,7 +27,6 @@ from secretsvc.web.navigation import MAIN
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
-from secretsvc.web.tree import Root
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
 
@@ -37,7 +37,7 @@ class Day(NamedTuple):
     told: list[tuple[Told, list[Fact]]]
 
 
-def audit_page(_context: Root, request: ServiceRequest) -> object:
+def audit_page(_context: Audit, request: ServiceRequest) -> object:
     """What the caller may audit of what the URL asks for."""
     audit_url = AuditUrl(parse_query(request.environ))
     request.form = Form(audit_url.fields)
@@ -90,8 +90,7 @@ def includeme(config: ServiceConfigurator) -> None:
     """Declares the page and the ways to it."""
     config.add_page(
         audit_page,
-        context=Root,
-        name="audit",
+        context=Audit,
         template="secretsvc.auditlog:templates/audit.pt",
         role=ADMIN_SOMEWHERE,
     )

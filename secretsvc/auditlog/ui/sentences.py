@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from secretsvc.audit.directives import AuditAction, usual_sentence
 from secretsvc.audit.rules.recording import DENIED
 from secretsvc.auditlog.domain import AuditRecord
-from secretsvc.auditlog.rules.names import Names
+from secretsvc.auditlog.rules.names import Names, id_in
 from secretsvc.secrets.rules.reads import EXPORT, REVEAL
 from secretsvc.web import moments
 
@@ -104,7 +103,7 @@ class Teller:
         order = {
             "holder": ("identity_id", "group_id"), "member": ("identity_id",), "group": ("group_id",),
         }[name]  # fmt: skip
-        ids = [*filter(None, (_id(detail.get(one)) for one in order))]
+        ids = [*filter(None, (id_in(detail.get(one)) for one in order))]
         found = self._names.holders.get(ids[0]) if ids else None
         if found is not None:
             return Part(found.text, STRONG)
@@ -202,10 +201,3 @@ def _detail(record: AuditRecord) -> dict[str, Any]:
 
 def _plain(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _id(text: object) -> UUID | None:
-    try:
-        return UUID(text) if isinstance(text, str) else None
-    except ValueError:
-        return None

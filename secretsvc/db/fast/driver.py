@@ -27,9 +27,9 @@ class StatementContext:
     """
 
     compiled = None
-    executemany = False
 
-    def __init__(self, connection: Connection, cursor: Any, statement: str) -> None:
+    def __init__(self, connection: Connection, cursor: Any, statement: str, *, many: bool) -> None:
+        self.executemany = many
         self.root_connection = self.connection = connection
         self.engine, self.dialect = connection.engine, connection.dialect
         self.cursor, self.statement = cursor, statement
@@ -39,9 +39,10 @@ class StatementContext:
 
 
 @contextmanager
-def driver_cursor(connection: Connection, text: str, values: Any) -> Iterator[Any]:
+def driver_cursor(connection: Connection, text: str, values: Any, *, many: bool = False) -> Iterator[Any]:
     """The driver's cursor, for a statement that is told to whoever listens for statements.
 
+    With `many` it is executed for each of the values, which is still told as one statement.
     It is executed in the transaction of the connection's mode, which begins here unless it has begun. What
     the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
     """
@@ -52,12 +53,12 @@ def driver_cursor(connection: Connection, text: str, values: Any) -> Iterator[An
             connection.begin()
         cursor = connection.connection.cursor()
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
-            context = StatementContext(connection, cursor, text)
+            context = StatementContext(connection, cursor, text, many=many)
         if listeners.before_cursor_execute:
-            listeners.before_cursor_execute(connection, cursor, text, values, context, False)
+            listeners.before_cursor_execute(connection, cursor, text, values, context, many)
         yield cursor
         if listeners.after_cursor_execute:
-            listeners.after_cursor_execute(connection, cursor, text, values, context, False)
+            listeners.after_cursor_execute(connection, cursor, text, values, context, many)
     except connection.dialect.loaded_dbapi.Error as error:
         connection._handle_dbapi_exception(error, None, None, None, context)
 

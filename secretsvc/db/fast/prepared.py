@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, Select, TextClause
+from sqlalchemy import Connection, Dialect, Insert, Select, TextClause, Update
 
 from secretsvc.db.engine import DEFERRED, Mode, mode_of
 from secretsvc.db.fast import switch
@@ -15,16 +15,17 @@ from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
+Statement = Select[Any] | Insert | Update | TextClause
 
 
 class Prepared:
     """A Core statement without what SQLAlchemy does anew for each execution (decision 0021).
 
-    It takes no expanding parameters.
+    It takes no expanding parameters. Of an INSERT `names` are the columns that it sets, by default all.
     """
 
-    def __init__(self, statement: Select[Any] | Insert | TextClause) -> None:
-        self._statement = statement
+    def __init__(self, statement: Statement, names: Sequence[str] | None = None) -> None:
+        self._statement, self._names = statement, names
         self._forms: dict[str, _Form] = {}
 
     def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
@@ -68,6 +69,20 @@ class Prepared:
         with waiting(), driver_cursor(connection, form.text, values) as cursor:
             cursor.execute(form.text, values)
 
+    def run_many(self, connection: Connection, columns: Mapping[str, Sequence[object]]) -> None:
+        """Executes it for each of many rows, which are given as the values of each parameter; for SQLite.
+
+        SQLAlchemy takes longer to prepare the parameters than SQLite takes to execute it.
+        """
+        if not switch.ENABLED:
+            rows = zip(*columns.values(), strict=True)
+            connection.execute(self._statement, [dict(zip(columns, row, strict=True)) for row in rows])
+            return
+        form = self._form(connection.dialect)
+        values = form.many(columns)
+        with waiting(), driver_cursor(connection, form.text, values, many=True) as cursor:
+            cursor.executemany(form.text, values)
+
     def run_with_commit(self, connection: Connection, parameters: Mapping[str, object]) -> None:
         """As `run`, where nothing that follows reads it: a request without a transaction commits it alone."""
         deferred = connection.info.get(DEFERRED)
@@ -87,15 +102,15 @@ class Prepared:
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)
         if form is None:
-            form = self._forms[dialect.name] = _Form(self._statement, dialect)
+            form = self._forms[dialect.name] = _Form(self._statement, dialect, self._names)
         return form
 
 
 class _Form:
     """What one database's driver is given for a statement, and what becomes of its answer."""
 
-    def __init__(self, statement: Select[Any] | Insert | TextClause, dialect: Dialect) -> None:
-        compiled: Any = statement.compile(dialect=dialect)
+    def __init__(self, statement: Statement, dialect: Dialect, names: Sequence[str] | None) -> None:
+        compiled: Any = statement.compile(dialect=dialect, column_keys=names)
         self.text: str = compiled.string
         self._positional = compiled.positional
         self._constants: dict[str, Any] = compiled.params
@@ -106,7 +121,7 @@ class _Form:
             for name in compiled.params
             if (process := compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
         ]
-        columns = [] if isinstance(statement, Insert | TextClause) else list(statement.selected_columns)
+        columns = [] if isinstance(statement, TextClause) else list(statement.exported_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[Any]], Any] = row_type._make
         readers = [one.type.dialect_impl(dialect).result_processor(dialect, None) for one in columns]
@@ -118,6 +133,15 @@ class _Form:
         for name, process in self._processors:
             given[name] = process(given[name])
         return [given[name] for name in self._positions] if self._positional else given
+
+    def many(self, columns: Mapping[str, Sequence[object]]) -> Sequence[Sequence[Any]]:
+        """As `values` of each row, where parameters have positions."""
+        processors = dict(self._processors)
+        ready = {
+            name: [*map(processors[name], values)] if name in processors else values
+            for name, values in columns.items()
+        }
+        return [*zip(*(ready[name] for name in self._positions), strict=True)]
 
     def each(self, fetched: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
         """The driver's rows in the types of the columns."""

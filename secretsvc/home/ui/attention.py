@@ -17,7 +17,7 @@ from secretsvc.keyring.domain import KeyRingReport, key_ring
 from secretsvc.tokens.domain import SOON_MS as TOKENS_SOON_MS
 from secretsvc.tokens.domain import ending_tokens
 from secretsvc.web.moments import relative
-from secretsvc.web.parts import count
+from secretsvc.web.parts import count, joined
 
 #: Denials of the last days, in milliseconds, wait for somebody to grant something.
 LATELY = 7 * 86_400_000
@@ -133,7 +133,7 @@ def _tokens(call: Call) -> Iterator[Item]:
         how_many = f"More than {COUNTED} service tokens" if many else count(len(tokens), "service token")
         verb = "ends" if len(tokens) == 1 else "end"
         bold = f"{how_many} {verb} within 14 days"
-        yield Item("key-round", "warn", bold, "", _several(told), "/identities?kind=service", "Exchange")
+        yield Item("key-round", "warn", bold, "", _several(told), "/identities?show=services", "Exchange")
 
 
 def _ring(call: Call, is_told: bool) -> Iterator[Item]:
@@ -181,4 +181,4 @@ def _listed(keys: Iterable[str], total: int) -> str:
     left = total - len(named)
     if left > 0:
         return f"{', '.join(named)} and {left:,} more"
-    return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+    return joined(named)

@@ -17,6 +17,7 @@ from secretsvc.projects.ui import FIRST_ENVIRONMENTS
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.navigation import MAIN
 from secretsvc.web.pages import cursor_of
+from secretsvc.web.parts import database
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import Root
@@ -24,7 +25,6 @@ from secretsvc.web.views import ANY_IDENTITY
 
 #: How many projects stand on one page, and how many records.
 PROJECTS, RECENT = 100, 7
-DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
 def home(_context: Root, request: ServiceRequest) -> object:
@@ -65,7 +65,7 @@ def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:
         "bootstrapped": ADMIN_EVERYWHERE in call.snapshot.grants,
         "is_admin": call.snapshot.global_role is Role.ADMIN,
         "kid": kid,
-        "database": DATABASES.get(call.connection.dialect.name, call.connection.dialect.name),
+        "database": database(call.connection.dialect.name),
         "suggested": FIRST_ENVIRONMENTS,
     }
 

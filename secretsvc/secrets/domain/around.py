@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,22 @@ def elsewhere(call: Call, at: Address, history: KeyHistory) -> list[Elsewhere]:
     return found
 
 
+def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list[str]]:
+    """In which of the project's other environments that the caller reads each key is missing; one statement.
+
+    They go by their names, the oldest first. Keys that are nowhere missing are left out.
+    """
+    assert_can(call, Role.READER, at)
+    statement = _PRESENT.where(environment_in_sight(call))
+    parameters = {"slug": at.project, "environment_slug": at.environment, "keys": sorted(keys)}
+    # Two environments may have one name.
+    there: dict[tuple[str, str], set[str]] = {}
+    for slug, name, key in call.connection.execute(statement, parameters) if keys else ():
+        there.setdefault((slug, name), set()).add(key)
+    missing = {key: [name for (_, name), present in there.items() if key not in present] for key in keys}
+    return {key: names for key, names in missing.items() if names}
+
+
 def _compared(own: str, value: str) -> str:
     return SAME if own == value else DIFFERS
 
@@ -154,4 +171,20 @@ def _elsewhere(dialect_name: str) -> Select[Any]:
     )
 
 
+def _present() -> Select[Any]:
+    is_there = and_(
+        secret.c.environment_id == environment.c.id,
+        secret.c.key.in_(bindparam("keys", expanding=True)),
+        ~secret.c.deleted,
+    )
+    return (
+        select(environment.c.slug, environment.c.name, secret.c.key)
+        .join_from(environment, project)
+        .outerjoin(secret, is_there)
+        .where(project.c.slug == bindparam("slug"), environment.c.slug != bindparam("environment_slug"))
+        .order_by(environment.c.id)
+    )
+
+
+_PRESENT = _present()
 _ELSEWHERE: dict[str, Select[Any]] = {name: _elsewhere(name) for name in DIALECTS}

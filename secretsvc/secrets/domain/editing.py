@@ -26,9 +26,8 @@ from secretsvc.secrets.rules.planning import Plan
 from secretsvc.secrets.rules.rows import (
     IS_CURRENT,
     SecretListItem,
+    envelopes_inside,
     list_item,
-    opened,
-    secrets_inside,
     versions_beside,
 )
 from secretsvc.secrets.rules.writing import Written, write
@@ -163,14 +162,13 @@ def rewrite(
 
 def _changed(call: Call, environment: Environment, values: Mapping[str, str]) -> dict[str, str]:
     changed, cipher = dict(values), call.ring.within(environment.id)
-    with secrets_inside(call, environment.id) as rows:
-        for row in rows:
-            if row[0] not in changed:
+    with envelopes_inside(call, environment.id) as rows:
+        for key, version, envelope, kid in rows:
+            if key not in changed:
                 continue
             # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
-                key, value = opened(cipher, row)
-                if changed[key] == value:
+                if changed[key] == cipher.open(envelope, kid, key, version).decode("utf-8"):
                     del changed[key]
     return changed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -101,7 +101,9 @@ class _Row(NamedTuple):
 def recount(
     call: Call, at: Address, *, before: int | None = None, since: int | None = None, until: int | None = None
 ) -> Recount:
-    """The revisions older than `before`, and what differs from `since` to `until`; two statements.
+    """The revisions older than `before`, and what differs from `since` to `until`.
+
+    Two statements, three where the two lie apart.
 
     Without `since` it is one step, without `until` all that came after; of the newest one its own step. Two
     in the other order are taken in theirs. Raises `NotFound`, also for a revision that is not there.
@@ -111,8 +113,8 @@ def recount(
     since, until = _ends(found, since, until)
     shown = rows[:REVISIONS]
     revs = [row.rev for row in shown]
-    span = [max([until, *revs]), min([since + 1, *revs])]
-    changes, oldest = changes_of_revisions(call, found.id, span if found.rev else [])
+    step = range(until, since, -1)
+    changes, oldest, whole = _changes(call, found, revs, step)
     items = [
         Recounted(
             row.rev,
@@ -126,9 +128,23 @@ def recount(
         if row.rev >= oldest
     ]
     older = items[-1].rev if items and (len(rows) > len(items)) else None
-    whole = since + 1 >= oldest or since == until
-    between = ((rev, changes[rev]) for rev in range(since + 1, until + 1) if rev in changes)
+    between = ((rev, changes[rev]) for rev in reversed(step) if rev in changes)
     return Recount(found, items, older, since, until, _differences(between) if whole else None)
+
+
+def _changes(
+    call: Call, found: Environment, revs: Sequence[int], step: Sequence[int]
+) -> tuple[Mapping[int, list[Change]], int, bool]:
+    """The changes of both, each newest first; the oldest of `revs` that was read; whether `step` was."""
+    if not revs or not step:
+        changes, oldest = changes_of_revisions(call, found.id, revs or step)
+        return changes, oldest, not step or step[-1] >= oldest
+    if step[-1] > revs[0] or step[0] < revs[-1]:
+        listed, oldest = changes_of_revisions(call, found.id, revs)
+        stepped, reached = changes_of_revisions(call, found.id, step)
+        return {**listed, **stepped}, oldest, step[-1] >= reached
+    changes, oldest = changes_of_revisions(call, found.id, [max(revs[0], step[0]), min(revs[-1], step[-1])])
+    return changes, oldest, step[-1] >= oldest
 
 
 def _ends(found: Environment, since: int | None, until: int | None) -> tuple[int, int]:

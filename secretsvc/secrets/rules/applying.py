@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlalchemy import bindparam, update
 from sqlalchemy.exc import DBAPIError
 
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import insert_many, update_many
 from secretsvc.db.violations import violation
 from secretsvc.kernel.call import Call
@@ -76,14 +77,14 @@ def _advance(call: Call, environment: Environment, growth: int, *, seals: bool) 
     parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
     if seals:
         parameters["active_kid"] = call.ring.active_kid
-    moved = call.connection.execute(_ADVANCE[seals, growth > 0], parameters).first()
-    if moved is None:
+    moved = _ADVANCE[seals, growth > 0].rows(call.connection, parameters)
+    if not moved:
         if seals:
             # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
             doubt(call)
         raise LostRace
     if growth > 0:
-        check_capacity(call, moved.undeleted + growth)
+        check_capacity(call, moved[0].undeleted + growth)
 
 
 def _insert_secrets(
@@ -161,7 +162,7 @@ _NEXT_SEALING = _NEXT.where(MAY_SEAL)
 _UNDELETED = UNDELETED_COUNT.scalar_subquery().label("undeleted")
 #: By whether values are sealed, and whether there will be more of them.
 _ADVANCE = {
-    (False, False): _NEXT.returning(environment.c.rev),
-    (True, False): _NEXT_SEALING.returning(environment.c.rev),
-    (True, True): _NEXT_SEALING.returning(_UNDELETED),
+    (False, False): Prepared(_NEXT.returning(environment.c.rev)),
+    (True, False): Prepared(_NEXT_SEALING.returning(environment.c.rev)),
+    (True, True): Prepared(_NEXT_SEALING.returning(_UNDELETED)),
 }

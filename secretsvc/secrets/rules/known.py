@@ -32,7 +32,7 @@ def known_secrets(
 ) -> dict[str, Known]:
     """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
     statement = (_WHOLE if whole else _NAMED)[call.connection.dialect.name]
-    rows = statement.rows(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
+    rows = statement.tuples(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
     return {known.key: known for known in map(Known._make, rows)}
 
 

@@ -14,5 +14,5 @@ ORIGIN = [secret_version.c[name] for name in Origin._fields]
 
 def origin_of(environment_id: UUID, secret_id: int, version: int, stored: Any) -> Origin:
     """The origin of a version, which is the version itself where none is stored."""
-    origin = Origin(*stored)
-    return Origin(environment_id, secret_id, version) if origin.origin_secret_id is None else origin
+    _, stored_id, _ = stored
+    return Origin(environment_id, secret_id, version) if stored_id is None else Origin._make(stored)

@@ -80,12 +80,6 @@ def list_item(cipher: EnvironmentCipher, row: Any) -> SecretListItem:
     return SecretListItem(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
-def opened(cipher: EnvironmentCipher, row: Any) -> tuple[str, str]:
-    """The key and the plaintext of a row of `secrets_inside`. Raises `DecryptFailed` or `UnknownKid`."""
-    key, version, _, envelope, kid, _, _ = row
-    return key, cipher.open(envelope, kid, key, version).decode("utf-8")
-
-
 def open_value(call: Call, sealed: Sealed) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
     cipher = call.ring.within(sealed.environment_id)
@@ -123,10 +117,16 @@ def find_secret(call: Call, at: Address, key: str) -> Any:
 def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[object]]]:
     """The undeleted secrets of an environment, sorted by key, each with its current version.
 
-    They are plain tuples for `list_item` and `opened`, of which a few are in memory at once: nothing may be
-    executed before the context ends. Whoever keeps what it opens takes `open_all`.
+    They are plain tuples for `list_item`, of which a few are in memory at once: nothing may be executed
+    before the context ends.
     """
     statement = _INSIDE[call.connection.dialect.name]
+    return statement.streamed(call.connection, {"environment_id": environment_id})
+
+
+def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    """As `secrets_inside`, of each its key, version, envelope and kid. Who keeps values takes `open_all`."""
+    statement = _ENVELOPES[call.connection.dialect.name]
     return statement.streamed(call.connection, {"environment_id": environment_id})
 
 
@@ -139,7 +139,7 @@ def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[Environ
     row = environment_row(call, at, _SIZED[call.connection.dialect.name])
     environment = Environment(*row[:-1])
     return environment, open_admitted(
-        call, environment.id, row.size, _INSIDE, {"environment_id": environment.id}, lenient=lenient
+        call, environment.id, row.size, _ENVELOPES, {"environment_id": environment.id}, lenient=lenient
     )
 
 
@@ -152,24 +152,24 @@ def open_admitted(
     *,
     lenient: bool = False,
 ) -> dict[str, str]:
-    """Every value that a statement finds, in rows as of `secrets_inside`, by key; `admitted` is their size.
+    """Every value that a statement finds, in rows as of `envelopes_inside`, by key; `admitted` is their size.
 
     What cannot be opened is left out if `lenient`. Raises as `open_all`.
     """
-    cipher = call.ring.within(environment_id)
+    open_one = call.ring.within(environment_id).open
     call.admit(admitted)
     values: dict[str, str] = {}
     size = 0
     with read_all(call, statements, parameters, admitted) as rows:
-        for row in rows:
+        for key, version, envelope, kid in rows:
             try:
-                key, value = opened(cipher, row)
+                value = open_one(envelope, kid, key, version).decode("utf-8")
             except (DecryptFailed, UnknownKid):
                 if lenient:
                     continue
                 raise
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
-            size += getsizeof(value) - _EMPTY
+            size += len(value) if value.isascii() else getsizeof(value) - _EMPTY
             if size > admitted:
                 call.admit(size - admitted)
                 admitted = size
@@ -179,7 +179,7 @@ def open_admitted(
 
 def read_all(
     call: Call, statements: Mapping[str, Prepared], parameters: Mapping[str, object], size: int
-) -> AbstractContextManager[Iterator[Sequence[object]]]:
+) -> AbstractContextManager[Iterator[Sequence[Any]]]:
     """A stream of the rows; where all of them, `size` bytes, take little memory, it takes less time."""
     statement = statements[call.connection.dialect.name]
     if size > AT_ONCE:
@@ -247,10 +247,16 @@ def _each(dialect_name: str) -> Select[Any]:
     )
 
 
-INSIDE = {
-    name: _each(name).where(secret.c.environment_id == bindparam("environment_id")) for name in DIALECTS
-}
-_INSIDE = {name: Prepared(statement) for name, statement in INSIDE.items()}
+def only_envelopes(statement: Select[Any]) -> Select[Any]:
+    """Of a statement of `secrets_inside` only what opens its values: to read the rest takes time."""
+    columns = statement.selected_columns
+    needed = (columns[name] for name in ("key", "version", "envelope", "kid"))
+    return statement.with_only_columns(*needed, maintain_column_froms=True)
+
+
+_EACH = {name: _each(name).where(secret.c.environment_id == bindparam("environment_id")) for name in DIALECTS}
+_INSIDE = {name: Prepared(statement) for name, statement in _EACH.items()}
+_ENVELOPES = {name: Prepared(only_envelopes(statement)) for name, statement in _EACH.items()}
 
 
 def _sized(dialect_name: str) -> Select[Any]:

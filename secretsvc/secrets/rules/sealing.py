@@ -46,12 +46,20 @@ def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
     """
     ring = call.ring
     if values:
-        _admit(call, ring)
+        admit(call)
     places = {one.environment_id for one in values}
     inside = {environment_id: ring.within(environment_id) for environment_id in places}
     return [
         inside[one.environment_id].seal(one.value.encode("utf-8"), one.key, one.version) for one in values
     ]
+
+
+def seal_own(ring: KeyRing, purpose: str, secret: bytes) -> Envelope:
+    """A secret of the service's own under the active key; each purpose has one.
+
+    Whether the key may is for the statement to hold that writes it, as above, or for `admit`.
+    """
+    return ring.within(UUID(int=0), purpose).seal(secret, "", 0)
 
 
 def doubt(call: Call) -> None:
@@ -86,8 +94,12 @@ def enter(call: Call, kid: str, place: int, way: str) -> bool:
     return True
 
 
-def _admit(call: Call, ring: KeyRing) -> None:
-    """Refuses a key that may not seal; a bad verdict is asked for each time, so that it can be mended."""
+def admit(call: Call) -> None:
+    """Adopts the active key where it may be, and refuses one that may not seal: `ServerMisconfigured`.
+
+    A bad verdict is asked for each time, so that it can be mended.
+    """
+    ring = call.ring
     if ring.verdict is not None and ring.verdict.is_good:
         return
     verdict = _judge(call, ring)

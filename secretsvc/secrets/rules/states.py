@@ -39,6 +39,7 @@ from secretsvc.secrets.rules.rows import (
     VERSION_NOT_FOUND,
     Sealed,
     length_of,
+    only_envelopes,
     open_admitted,
 )
 from secretsvc.tables.projects import environment, project
@@ -49,8 +50,8 @@ def state_at(
 ) -> AbstractContextManager[Iterator[Sequence[object]]]:
     """The secrets that there were at a revision, sorted by key, as rows of `secrets_inside`.
 
-    The same holds: plain tuples for `list_item` and `opened`, a few in memory at once, and nothing may
-    be executed before the context ends. Version and `updated_at` are of then, `created_at` is the key's
+    The same holds: plain tuples for `list_item`, a few in memory at once, and nothing may be executed before
+    the context ends. Version and `updated_at` are of then, `created_at` is the key's
     first; the description is today's, None for a key that is deleted since. Raises `NotFound` for a later
     revision.
     """
@@ -65,7 +66,7 @@ def open_state(call: Call, at: Address, rev: int) -> tuple[Environment, dict[str
     environment = Environment(*row[:-1])
     require_revision(environment, rev)
     parameters = {"environment_id": environment.id, "rev": rev}
-    return environment, open_admitted(call, environment.id, row.size, _STATE, parameters)
+    return environment, open_admitted(call, environment.id, row.size, _ENVELOPES, parameters)
 
 
 def find_version(call: Call, at: Address, key: str, version: int) -> tuple[UUID, Sealed]:
@@ -151,6 +152,7 @@ def _sized(dialect_name: str) -> Select[Any]:
 
 
 _STATE = {name: Prepared(_each(name)) for name in DIALECTS}
+_ENVELOPES = {name: Prepared(only_envelopes(_each(name))) for name in DIALECTS}
 _SIZED_STATE = {name: Prepared(_sized(name)) for name in DIALECTS}
 _VERSION = Prepared(
     select(

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets.domain import copying, revealing
+from secretsvc.secrets.domain import around, copying, revealing
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.importing import read_env, read_json
@@ -89,7 +89,7 @@ def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
     planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
     if not (planned.changes or planned.described):
         return see_other(context.path(PAGES), "unchanged")
-    return _reviewed(draft, request, planned) | {"rows": _rows(draft, request, planned, asked, old)}
+    return _reviewed(draft, request, planned) | {"rows": _rows(draft, context, request, planned, asked, old)}
 
 
 def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str) -> dict[str, str]:
@@ -103,7 +103,14 @@ def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str
     return revealing.reveal_secrets(request.call, context.address, "reveal", keys)
 
 
-def _rows(draft: Draft, request: ServiceRequest, planned: Written, asked: str, old: dict[str, str]) -> object:
+def _rows(
+    draft: Draft,
+    context: Node,
+    request: ServiceRequest,
+    planned: Written,
+    asked: str,
+    old: dict[str, str],
+) -> object:
     form = request.form
     values = draft.values(request, form)
     described = changed_descriptions(form) | {
@@ -111,7 +118,9 @@ def _rows(draft: Draft, request: ServiceRequest, planned: Written, asked: str, o
         for row, text in ((name.partition(".")[0], text) for name, text in form.under("new."))
         if form[f"new.{row}.description"].strip()
     }
-    rows = review_rows(planned, values, described, tells_unchanged=draft.by_key)
+    added = [change.key for change in planned.changes if change.kind == ADDED]
+    missing = around.missing_in(request.call, context.address, added)
+    rows = review_rows(planned, values, described, missing, tells_unchanged=draft.by_key)
     return with_values(rows, lambda key: asked in (EVERY, key), old, values) if asked else rows
 
 

@@ -17,7 +17,7 @@ from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.changes import KINDS, ChangeRow, change_rows
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, see_other
-from secretsvc.web.parts import count
+from secretsvc.web.parts import count, joined
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Body, Values, validate
@@ -140,7 +140,7 @@ def when_written(one: Difference) -> str:
     revs = one.revs[-1:] if one.kind != CHANGED else one.revs
     texts = [f"{rev:,}" for rev in revs[-NAMED:]]
     many = f"{len(revs):,} revisions, last {texts[-1]}" if len(revs) > NAMED else ""
-    return f"{WORDS[one.kind]} in {many or ' and '.join(filter(None, [', '.join(texts[:-1]), texts[-1]]))}"
+    return f"{WORDS[one.kind]} in {many or joined(texts)}"
 
 
 def restore_review(context: Environment, request: ServiceRequest) -> object:

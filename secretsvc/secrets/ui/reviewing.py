@@ -10,6 +10,7 @@ from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, change_rows, in_order
 from secretsvc.secrets.ui.doubts import doubts
+from secretsvc.web.parts import joined
 
 #: What one's own change is called beside theirs.
 YOURS = {
@@ -39,14 +40,19 @@ def review_rows(
     planned: Written,
     values: Mapping[str, str],
     described: Mapping[str, str | None],
+    missing: Mapping[str, Sequence[str]],
     *,
     tells_unchanged: bool,
 ) -> list[ChangeRow]:
-    """What a dry run would do, with what is doubtful about the new values and without any of them."""
+    """What a dry run would do, with what is doubtful about the new values and without any of them.
+
+    `missing` names the other environments without a new key.
+    """
     rows = change_rows(planned)
     if tells_unchanged:
         rows = in_order([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)])
-    return [_told(row, values, described) for row in rows]
+    notes = {key: f"Also missing in {joined(names)}" for key, names in missing.items()}
+    return [replace(_told(row, values, described), note=notes.get(row.key, row.note)) for row in rows]
 
 
 def _told(row: ChangeRow, values: Mapping[str, str], described: Mapping[str, str | None]) -> ChangeRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from secretsvc.secrets.domain.around import MISSING, PRESENT, LatelyRead
 from secretsvc.secrets.domain.timeline import KeyHistory, Pair, Told
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.rules.reads import REVEAL
+from secretsvc.web.parts import joined
 
 #: What a version came of, by the action of its write.
 VERBS = {"secret.import": "imported it", "secret.rename": "renamed it", "secret.copy": "copied it"}
@@ -72,13 +73,9 @@ def done(history: KeyHistory, notice: Mapping[str, int | None]) -> str | None:
 
 def compared(pair: Pair) -> str:
     """How two versions stand to each other, and which others hold the same value."""
-    groups = [f"Versions {_and(group)} hold the same value." for group in pair.equal]
+    equal = (joined([f"{number:,}" for number in group]) for group in pair.equal)
+    groups = [f"Versions {group} hold the same value." for group in equal]
     return " ".join([PAIRS[pair.kind], *groups])
-
-
-def _and(numbers: Sequence[int]) -> str:
-    texts = [f"{number:,}" for number in numbers]
-    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
 
 def way(reader: Reader, place: str) -> str:

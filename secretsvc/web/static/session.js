@@ -7,7 +7,36 @@ document.addEventListener("securitypolicyviolation", (event) => {
     notice.className = "note warn";
     notice.setAttribute("role", "alert");
     notice.textContent =
-      "Your session may have ended. Open this page in another tab to sign in again, then repeat: nothing typed here is lost.";
+      "Your session may have ended. Open this page in another tab to sign in again, then repeat: nothing typed here "
+      + "is lost.";
     document.getElementById("main").prepend(notice);
   }
 });
+
+// A form is sent once: the second click of two would do it again, or show a refusal in place of what was done.
+let sent = new WeakSet();
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  // What a download answers leaves the page as it is.
+  if (form.method !== "post" || "again" in form.dataset) {
+    return;
+  }
+  if (sent.has(form)) {
+    event.preventDefault();
+    return;
+  }
+  // Whoever else listens may keep it from being sent.
+  setTimeout(() => {
+    if (!event.defaultPrevented) {
+      sent.add(form);
+    }
+  });
+});
+
+function forget() {
+  sent = new WeakSet();
+}
+
+window.addEventListener("pageshow", forget);
+document.addEventListener("securitypolicyviolation", forget);

@@ -1,0 +1,169 @@
+"""`secretsvc-server audit`: the sealed log leaves the house, is verified, and is followed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+from sqlalchemy import Connection, Engine
+
+from secretsvc.db.engine import Mode, connect, for_mode
+from secretsvc.deployment.running import INI, failing_plainly, registry_of
+from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, read_verifier
+from secretsvc.sealedlog.rules.exporting import export_log
+from secretsvc.sealedlog.rules.files import KEY, Files
+from secretsvc.sealedlog.rules.lines import last_index, lines_from
+from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
+from secretsvc.sealedlog.rules.signing import find_signer
+from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.web.request import ServiceRegistry
+
+#: Of a step that seals a backlog, behind which nobody waits for long.
+STEP = Bound(1000, 60.0)
+#: How often `tail --follow` asks.
+FOLLOW_SECONDS = 1.0
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group()
+def audit() -> None:
+    """The sealed audit log: export it, verify it, follow it."""
+
+
+@audit.command()
+@INI
+@click.argument("directory", metavar="DIR", type=FOLDER)
+def export(ini: str, directory: Path) -> None:
+    """Copy the sealed log into DIR as tiles, entries and a checkpoint (C2SP tlog-tiles).
+
+    What waits is sealed first. The next export into DIR goes on where this one stopped, also if it was
+    interrupted. It fails, and leaves the old checkpoint, where the log is no longer what was sealed.
+
+    \b
+    Example:
+      secretsvc-server audit export production.ini /srv/audit
+    """
+    with failing_plainly(), _problems_are_plain():
+        registry = registry_of(ini)
+        sealing = Sealing(registry.load_ring(), registry.service_settings.audit_origin)
+        engine = registry.database.engine
+        while seal_some(engine, sealing, STEP):
+            pass
+        with _snapshot(engine) as connection:
+            size = export_log(connection, _own_key(connection, registry), Files(directory))
+    click.echo(f"{size} entries are in {directory}.")
+
+
+@audit.command()
+@click.argument("directory", metavar="[DIR]", required=False, type=FOLDER)
+@click.option("--ini", type=FILE, help="Verify the database of this ini, also against DIR.")
+@click.option("--key", metavar="KEY", help="The verifier key. Without it, the one that is found: not proof.")
+@click.option("--checkpoint", "older", multiple=True, type=FILE, help="An older checkpoint that must hold.")
+def verify(directory: Path | None, ini: Path | None, key: str | None, older: tuple[Path, ...]) -> None:
+    """Prove that nothing is changed or missing; name the first index that is wrong, and exit 1.
+
+    DIR is verified offline, by its files alone. Keep the key, and a checkpoint now and then, where whoever
+    writes to the database cannot: --key and --checkpoint are what the proof rests on.
+
+    \b
+    Example:
+      secretsvc-server audit verify /srv/audit --key "$KEY" --checkpoint last-month
+      secretsvc-server audit verify --ini production.ini --key "$KEY" /srv/audit
+    """
+    if directory is None and ini is None:
+        raise click.UsageError("Name a folder, or a database by --ini.")
+    files = None if directory is None else Files(directory)
+    with failing_plainly(), _problems_are_plain(), ExitStack() as stack:
+        connection = None
+        if ini is not None:
+            registry = registry_of(str(ini))
+            connection = stack.enter_context(_snapshot(registry.database.engine))
+            verifier = read_verifier(key) if key else _own_key(connection, registry)
+        else:
+            verifier = read_verifier(key or _text(files))
+        checkpoints = [_checkpoint(path, verifier) for path in older]
+        problems = [] if connection is None else verify_database(connection, verifier, checkpoints, files)
+        offline = [] if files is None else verify_files(files, verifier, checkpoints)
+        wrong = False
+        for name, found in (("database", problems), ("export", offline)):
+            for problem in found:
+                wrong = True
+                click.echo(f"{name}: {problem}")
+    if key is None:
+        click.echo(f"By the key that was found there: {verifier.text}", err=True)
+    if wrong:
+        sys.exit(1)
+    click.echo("All is as it was sealed.")
+
+
+@audit.command()
+@INI
+@click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="Append to this file instead.")
+@click.option("--from", "first", default=0, show_default=True, type=click.IntRange(0), help="First index.")
+@click.option("--follow", is_flag=True, help="Go on at the end, until interrupted.")
+def tail(ini: str, to: Path | None, first: int, follow: bool) -> None:
+    """Print sealed records by their index, one JSON object a line.
+
+    With --to it goes on behind the last whole line of the file, and nothing is left out or twice in there,
+    however often it is killed. A reader of standard output goes on by --from, the last index and one.
+
+    \b
+    Example:
+      secretsvc-server audit tail production.ini --follow --to /var/log/secretsvc/audit.jsonl
+    """
+    with failing_plainly(), ExitStack() as stack:
+        engine = registry_of(ini).database.engine
+        out: BinaryIO = sys.stdout.buffer
+        if to is not None:
+            out = stack.enter_context(to.open("ab+"))
+            last = last_index(out)
+            first = first if last is None else last + 1
+        while True:
+            with _snapshot(engine) as connection:
+                for index, line in lines_from(connection, first):
+                    out.write(line)
+                    first = index + 1
+            out.flush()
+            if not follow:
+                return
+            time.sleep(FOLLOW_SECONDS)
+
+
+@contextmanager
+def _snapshot(engine: Engine) -> Iterator[Connection]:
+    """One state of the log, whoever seals meanwhile."""
+    with connect(engine) as connection:
+        yield for_mode(connection, Mode.SNAPSHOT)
+
+
+@contextmanager
+def _problems_are_plain() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _own_key(connection: Connection, registry: ServiceRegistry) -> Verifier:
+    signer = find_signer(connection)
+    if signer is None:
+        raise ValueError("nothing is sealed yet: that needs a master key that is adopted")
+    return Verifier(registry.service_settings.audit_origin, signer.public_key)
+
+
+def _text(files: Files | None) -> str:
+    found = None if files is None else files.read(KEY)
+    return "" if found is None else found.decode(errors="replace").strip()
+
+
+def _checkpoint(path: Path, verifier: Verifier) -> Checkpoint:
+    try:
+        return read_checkpoint(path.read_text("utf-8"), verifier)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

@@ -1,0 +1,70 @@
+"""What the commands of operators have in common: an ini file, the system's calls, and plain failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from alembic.util.exc import CommandError
+from pyramid.exceptions import ConfigurationError
+from pyramid.paster import get_appsettings, setup_logging
+from pyramid.registry import Registry
+from sqlalchemy.exc import SQLAlchemyError
+
+import secretsvc
+from secretsvc.db.engine import read_transaction, write_transaction
+from secretsvc.deployment.backup import BackupRefused
+from secretsvc.kernel.actors import SYSTEM
+from secretsvc.kernel.authorization import SYSTEM_GRANTS
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.errors import SecretsvcError
+from secretsvc.web.failures import cause_of, place_of
+from secretsvc.web.headers import new_request_id
+from secretsvc.web.request import ServiceRegistry
+
+INI = click.argument("ini", type=click.Path(exists=True, dir_okay=False))
+
+
+def registry_of(ini: str) -> Registry:
+    """What the ini file configures, with its logging. Raises `ClickException`."""
+    setup_logging(ini)
+    try:
+        return secretsvc.configure(get_appsettings(ini)).registry
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
+
+
+@contextmanager
+def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[Call]:
+    """A call of the system, in a short transaction of its own that may write or only reads."""
+    begin = write_transaction if writes else read_transaction
+    with begin(registry.database.engine) as connection:
+        yield Call(
+            SYSTEM,
+            SYSTEM_GRANTS,
+            now_ms(),
+            new_request_id(),
+            registry.service_settings,
+            connect=lambda: connection,
+            abandon=connection.rollback,
+            load_ring=registry.load_ring,
+        )
+
+
+@contextmanager
+def failing_plainly() -> Iterator[None]:
+    """What an operator can do something about is one line, without a traceback."""
+    try:
+        yield
+    except SecretsvcError as error:
+        raise click.ClickException(f"{error.code}: {error.message}") from None
+    except (BackupRefused, CommandError, ConfigurationError) as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise click.ClickException(told) from None
+    except SQLAlchemyError as error:
+        # The text of a database's error may hold the values of its statement.
+        raise click.ClickException(f"{cause_of(error)}, at {place_of(error)}") from None

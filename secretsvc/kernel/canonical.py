@@ -1,0 +1,39 @@
+"""Canonical JSON (RFC 8785) of what audit records hold, so that everybody hashes the same bytes."""
+
+from __future__ import annotations
+
+import orjson
+
+MAX_INTEGER = 2**53 - 1
+
+
+def canonical(value: object) -> bytes:
+    """The one text of null, booleans, texts, integers up to 2^53-1, lists and objects of these.
+
+    Raises ValueError for anything else: a float, a larger integer, a lone surrogate.
+    """
+    try:
+        # Its texts and integers are those of RFC 8785, and members stay in the order of the dictionary.
+        return orjson.dumps(_ordered(value))
+    except orjson.JSONEncodeError:
+        raise ValueError("no canonical JSON") from None
+
+
+def _ordered(value: object) -> object:
+    if isinstance(value, dict):
+        # By UTF-16, as JavaScript sorts: what lies beyond the basic plane comes before U+E000.
+        names = sorted(value, key=_utf16)
+        return {name: _ordered(value[name]) for name in names}
+    if isinstance(value, list):
+        return [_ordered(one) for one in value]
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise ValueError("an integer that JSON readers round")
+    if value is None or isinstance(value, str | int):
+        return value
+    raise ValueError(f"no canonical JSON of {type(value).__name__}")
+
+
+def _utf16(name: object) -> bytes:
+    if not isinstance(name, str):
+        raise ValueError("a member without a name")
+    return name.encode("utf-16-be")

@@ -1,0 +1,112 @@
+"""Signed notes and checkpoints of a log, in the forms of C2SP (signed-note, tlog-checkpoint); Ed25519."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from hashlib import sha256
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+ED25519 = b"\x01"
+KEY_BYTES, ID_BYTES, SIGNATURE_BYTES = 32, 4, 64
+#: Names of keys and origins of logs: what no reader of notes takes apart. (Notes allow more of Unicode.)
+NAME = re.compile(r"[!-*,-~]{1,255}")
+_VERIFIER = re.compile(r"([!-*,-~]{1,255})\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)")
+_BODY = re.compile(r"([^\n]+)\n(0|[1-9][0-9]{0,18})\n([A-Za-z0-9+/]{43}=)\n", re.ASCII)
+
+
+class Checkpoint(NamedTuple):
+    """The head of a log: how many entries it has, and the hash of their tree."""
+
+    origin: str
+    size: int
+    root: bytes
+
+    @property
+    def body(self) -> str:
+        """The text that is signed."""
+        return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
+
+
+class Verifier(NamedTuple):
+    """A public key under its name."""
+
+    name: str
+    public_key: bytes
+
+    @property
+    def key_id(self) -> bytes:
+        """The four bytes that stand before a signature."""
+        return sha256(self.name.encode() + b"\n" + ED25519 + self.public_key).digest()[:ID_BYTES]
+
+    @property
+    def text(self) -> str:
+        """The verifier key: name, id and key."""
+        key = base64.b64encode(ED25519 + self.public_key).decode()
+        return f"{self.name}+{self.key_id.hex()}+{key}"
+
+    def has_signed(self, note: str) -> str | None:
+        """The text of a note that the key has signed, else None. Other keys' signatures are left aside."""
+        body, found, signatures = note.rpartition("\n\n")
+        if not found or not signatures.endswith("\n"):
+            return None
+        text = body + "\n"
+        own = [signature for line in signatures[:-1].split("\n") if (signature := self._signature(line))]
+        return text if len(own) == 1 and self._fits(own[0], text) else None
+
+    def _signature(self, line: str) -> bytes | None:
+        dash, _, rest = line.partition(" ")
+        name, _, encoded = rest.partition(" ")
+        try:
+            found = base64.b64decode(encoded, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        is_own = (dash, name, found[:ID_BYTES]) == ("\N{EM DASH}", self.name, self.key_id)
+        return found[ID_BYTES:] if is_own else None
+
+    def _fits(self, signature: bytes, text: str) -> bool:
+        try:
+            Ed25519PublicKey.from_public_bytes(self.public_key).verify(signature, text.encode())
+        except InvalidSignature:
+            return False
+        return True
+
+
+def sign(name: str, private_key: bytes, text: str) -> str:
+    """The text, which ends in a line break, as a note under the key of that name."""
+    key = Ed25519PrivateKey.from_private_bytes(private_key)
+    verifier = Verifier(name, public_key_of(private_key))
+    signature = base64.b64encode(verifier.key_id + key.sign(text.encode())).decode()
+    return f"{text}\n\N{EM DASH} {name} {signature}\n"
+
+
+def public_key_of(private_key: bytes) -> bytes:
+    """The 32 bytes of the public key that goes with those of the private one."""
+    return Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
+
+
+def read_verifier(text: str) -> Verifier:
+    """Raises ValueError for what is no verifier key of Ed25519, or names another key than it holds."""
+    found = _VERIFIER.fullmatch(text)
+    if found is None:
+        raise ValueError("not a verifier key")
+    held = base64.b64decode(found[3], validate=True)
+    verifier = Verifier(found[1], held[1:])
+    if held[:1] != ED25519 or len(held) != 1 + KEY_BYTES or verifier.key_id.hex() != found[2]:
+        raise ValueError("not a verifier key")
+    return verifier
+
+
+def read_checkpoint(note: str, verifier: Verifier) -> Checkpoint:
+    """A checkpoint that the key has signed as its own log's. Raises ValueError for everything else."""
+    body = verifier.has_signed(note)
+    if body is None:
+        raise ValueError("not signed by this key")
+    found = _BODY.fullmatch(body)
+    if found is None or found[1] != verifier.name:
+        raise ValueError("not a checkpoint of this log")
+    return Checkpoint(found[1], int(found[2]), base64.b64decode(found[3]))

@@ -1,0 +1,10 @@
+"""The log that proves itself: audit records sealed in an order, their tree, and its signed head."""
+
+from pyramid.config import Configurator
+
+
+def includeme(config: Configurator) -> None:
+    """Includes the modules of this package that configure the application."""
+    config.add_models(".models")
+    config.include(".worker")
+    config.include(".api")

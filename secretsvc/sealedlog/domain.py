@@ -1,0 +1,31 @@
+"""Use cases of the sealed log: its head, and the key by which that is verified."""
+
+from __future__ import annotations
+
+from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.kernel.authorization import GLOBAL, Role
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.notes import Verifier
+from secretsvc.sealedlog.rules.reading import newest_checkpoint
+from secretsvc.sealedlog.rules.signing import find_signer
+
+NOTHING_SEALED = "Nothing is sealed yet."
+
+
+def checkpoint(call: Call) -> str:
+    """The newest one, a signed note. Raises `NotFound` before anything is sealed."""
+    assert_can(call, Role.ADMIN, GLOBAL)
+    found = newest_checkpoint(call.connection)
+    if found is None:
+        raise NotFound(NOTHING_SEALED)
+    return found
+
+
+def verifier_key(call: Call) -> str:
+    """The verifier key of checkpoints in C2SP's form. Raises `NotFound` before there is one."""
+    assert_admin_somewhere(call)
+    signer = find_signer(call.connection)
+    if signer is None:
+        raise NotFound(NOTHING_SEALED)
+    return Verifier(call.settings.audit_origin, signer.public_key).text

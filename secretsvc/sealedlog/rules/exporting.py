@@ -1,0 +1,69 @@
+"""The sealed log as a static copy, continued where the last export stopped (contract 7.3)."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from sqlalchemy import Connection
+
+from secretsvc.kernel.merkle import leaf_hash, root_of
+from secretsvc.kernel.notes import Verifier, read_checkpoint
+from secretsvc.kernel.tiles import WIDTH, Tile, bundled, tiles_of
+from secretsvc.sealedlog.rules.files import CHECKPOINT, KEY, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.stored import Sealed, head_of, sealed_from
+
+
+def export_log(connection: Connection, verifier: Verifier, files: Files) -> int:
+    """Brings an export up to the newest checkpoint, and says how many entries it has.
+
+    Raises ValueError where the database does not hold what was sealed, or the folder another log: then the
+    checkpoint in the folder stays what it was.
+    """
+    head = head_of(connection)
+    if head is None:
+        return 0
+    checkpoint = read_checkpoint(head.checkpoint, verifier)
+    done = _exported(files, verifier)
+    if done > checkpoint.size:
+        raise ValueError(f"the export has {done} entries, the database {checkpoint.size}")
+    rows = sealed_from(connection, done // WIDTH * WIDTH, checkpoint.size)
+    for tile in tiles_of(checkpoint.size, done):
+        _write_entries(files, tile, [*islice(rows, tile.width)])
+    level = 1
+    while checkpoint.size >> LEVELS * level:
+        _write_level(files, level, checkpoint.size, done)
+        level += 1
+    if files.root(checkpoint.size, checkpoint.size) != checkpoint.root:
+        raise ValueError("the tree is not that of the checkpoint: the log was changed, or the export was")
+    files.write(KEY, f"{verifier.text}\n".encode())
+    files.write(CHECKPOINT, head.checkpoint.encode())
+    return checkpoint.size
+
+
+def _exported(files: Files, verifier: Verifier) -> int:
+    """How many entries the export has already."""
+    found = files.read(CHECKPOINT)
+    return 0 if found is None else read_checkpoint(found.decode(errors="replace"), verifier).size
+
+
+def _write_entries(files: Files, tile: Tile, places: list[Sealed]) -> None:
+    entries: list[bytes] = []
+    for index, place in enumerate(places, tile.number * WIDTH):
+        leaf = place.leaf
+        if place.position != index or leaf is None or leaf_hash(leaf.data) != place.leaf_hash:
+            raise ValueError(f"index {index}: the record is not the one that was sealed")
+        if leaf.beside is not None:
+            files.write(detail_path(index), leaf.beside)
+        entries.append(leaf.data)
+    if len(entries) != tile.width:
+        raise ValueError(f"index {tile.number * WIDTH + len(entries)}: the record is missing")
+    files.write(tile.path(None), bundled(entries))
+    files.write(tile.path(0), b"".join(place.leaf_hash for place in places))
+
+
+def _write_level(files: Files, level: int, size: int, done: int) -> None:
+    """The tiles of a level that are new or have become longer: each hash is that of a full tile below."""
+    for tile in tiles_of(size >> LEVELS * level, done >> LEVELS * level):
+        below = range(tile.number * WIDTH, tile.number * WIDTH + tile.width)
+        hashes = (root_of(files.hashes(level - 1, Tile(number, WIDTH))) for number in below)
+        files.write(tile.path(level), b"".join(hashes))

@@ -1,0 +1,87 @@
+"""An exported log as files: tiles, bundles of entries and a checkpoint, as C2SP's tlog-tiles lays them out.
+
+Beside them are `key`, the verifier key, and in `detail/` the whole of what entries hold by its digest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from secretsvc.kernel.merkle import EMPTY_ROOT, HASH_BYTES, node_hash, root_of
+from secretsvc.kernel.tiles import WIDTH, Tile, unbundled
+
+CHECKPOINT, KEY = "checkpoint", "key"
+#: A tile holds the hashes of so many levels of the tree: `WIDTH` is 2 to this power.
+LEVELS = 8
+
+
+class Files:
+    """The folder of an export. A file is there whole or not at all, whenever a process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, path: str, content: bytes) -> None:
+        """Writes a file below the folder. Raises OSError."""
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+
+    def read(self, path: str) -> bytes | None:
+        """None where there is no such file."""
+        try:
+            return (self.folder / path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def hashes(self, level: int, tile: Tile) -> list[bytes]:
+        """Those of a tile, or of what there is of it. A wider one may stand in for a partial one."""
+        found = self.read(tile.path(level)) or self.read(tile._replace(width=WIDTH).path(level)) or b""
+        return [found[at : at + HASH_BYTES] for at in range(0, len(found), HASH_BYTES)][: tile.width]
+
+    def entries(self, tile: Tile) -> Iterator[bytes]:
+        """Those of a bundle, as far as it is whole."""
+        bundle = self.read(tile.path(None)) or b""
+        try:
+            yield from unbundled(bundle)
+        except ValueError:
+            return
+
+    def root(self, size: int, total: int) -> bytes:
+        """The hash of the tree of the first `size` leaves, off the tiles of a tree of `total`.
+
+        Raises ValueError where a tile is missing or too short.
+        """
+        if not size:
+            return EMPTY_ROOT
+        start, found = 0, []
+        for power in range(size.bit_length() - 1, -1, -1):
+            if size >> power & 1:
+                found.append(self._subtree(start, power, total))
+                start += 1 << power
+        *others, whole = found
+        for one in reversed(others):
+            whole = node_hash(one, whole)
+        return whole
+
+    def _subtree(self, start: int, power: int, total: int) -> bytes:
+        """Of the leaves from `start` on, 2 to that power of them: hashes of one tile."""
+        level = power // LEVELS
+        number, at = divmod(start >> LEVELS * level, WIDTH)
+        tile = Tile(number, min(WIDTH, (total >> LEVELS * level) - number * WIDTH))
+        hashes = self.hashes(level, tile)[at : at + (1 << power % LEVELS)]
+        if len(hashes) != 1 << power % LEVELS:
+            raise ValueError(f"{tile.path(level)} is missing or too short")
+        return root_of(hashes)
+
+
+def detail_path(index: int) -> str:
+    """Where the whole detail of an entry is that holds its digest."""
+    return f"detail/{index}.json"

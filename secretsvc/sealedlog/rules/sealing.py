@@ -1,0 +1,158 @@
+"""Sealing: records that wait get the next places of the log, and its head is signed anew.
+
+A step is one transaction of one process: on PostgreSQL by a lock that nobody waits for, on SQLite by the
+write lock, under which nothing is computed. What it rests on is in the database, so that a process that dies
+at any statement leaves what the next goes on from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, delete, exists, insert, select, text, update
+
+from secretsvc.audit.models import audit_record
+from secretsvc.db.engine import read_transaction, write_transaction
+from secretsvc.db.statements import insert_many, is_among
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.merkle import Frontier, leaf_hash
+from secretsvc.kernel.notes import Checkpoint, sign
+from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_unsealed
+from secretsvc.sealedlog.rules.leaves import leaf_of
+from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer, private_key
+
+
+class Sealing(NamedTuple):
+    """With what is sealed: the ring that opens the signing key, and the log's name."""
+
+    ring: KeyRing
+    origin: str
+
+
+class Bound(NamedTuple):
+    """How much a step does: so many records, and after so many seconds of its own work no further one."""
+
+    records: int
+    seconds: float
+
+
+class Batch(NamedTuple):
+    """What a step writes: the places of records after the first `before`, and the head that they make."""
+
+    before: int
+    seals: list[dict[str, Any]]
+    head: dict[str, Any]
+
+
+def is_due(connection: Connection) -> bool:
+    """Whether a record waits; it takes the same however many are sealed."""
+    found: bool = connection.execute(select(exists(select(audit_unsealed.c.record_id)))).scalar_one()
+    return found
+
+
+def seal_some(engine: Engine, sealing: Sealing, bound: Bound) -> int:
+    """Seals some of the records that wait, and says how many; 0 also where another process is at it.
+
+    Where the active master key is not adopted it does nothing. Raises `UnknownKid` or `DecryptFailed` where
+    the signing key cannot be opened.
+    """
+    if engine.name == "sqlite":
+        # Nothing is computed while others wait to write; whoever was quicker meanwhile is noticed.
+        with read_transaction(engine) as connection:
+            batch = _prepared(connection, sealing, bound)
+        if batch is None:
+            return _begin_log(engine, sealing, bound)
+        with write_transaction(engine) as connection:
+            return _put(connection, batch)
+    with write_transaction(engine) as connection:
+        if not connection.execute(_TRY).scalar_one():
+            return 0
+        batch = _prepared(connection, sealing, bound)
+        if batch is not None:
+            return _put(connection, batch)
+    return _begin_log(engine, sealing, bound)
+
+
+def _begin_log(engine: Engine, sealing: Sealing, bound: Bound) -> int:
+    """Makes the signing key where there is none, in a transaction of its own, and goes on."""
+    with read_transaction(engine) as connection:
+        if find_signer(connection) is not None or not is_adopted(connection, sealing.ring):
+            return 0
+    with write_transaction(engine) as connection:
+        if connection.dialect.name == "postgresql" and not connection.execute(_TRY).scalar_one():
+            return 0
+        if find_signer(connection) is not None or not make_signer(connection, sealing.ring, now_ms()):
+            return 0
+    return seal_some(engine, sealing, bound)
+
+
+def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch | None:
+    """None where nothing waits, there is no signing key yet, or the active key is not adopted."""
+    signer = find_signer(connection)
+    if signer is None or not is_adopted(connection, sealing.ring):
+        return None
+    key = private_key(sealing.ring, signer)
+    head = connection.execute(select(audit_head.c.size, audit_head.c.frontier)).first()
+    frontier = Frontier() if head is None else Frontier(head.size, head.frontier)
+    before = frontier.size
+    seals = _seals(_waiting(connection, bound.records), frontier, bound.seconds)
+    if not seals:
+        return None
+    checkpoint = Checkpoint(sealing.origin, frontier.size, frontier.root())
+    return Batch(
+        before,
+        seals,
+        {
+            "size": frontier.size,
+            "frontier": frontier.stored,
+            "checkpoint": sign(sealing.origin, key, checkpoint.body),
+            "sealed_at": now_ms(),
+        },
+    )
+
+
+def _waiting(connection: Connection, limit: int) -> Sequence[Any]:
+    """The records that wait, the oldest first.
+
+    In two statements: PostgreSQL may take a join of both tables for a walk along the whole log.
+    """
+    waiting = select(audit_unsealed.c.record_id).order_by(audit_unsealed.c.record_id).limit(limit)
+    ids = connection.execute(waiting).scalars().all()
+    named = is_among(audit_record.c.id, "ids", connection.dialect.name)
+    records = select(audit_record).where(named).order_by(audit_record.c.id)
+    return connection.execute(records, {"ids": [*ids]}).all()
+
+
+def _seals(records: Sequence[Any], frontier: Frontier, seconds: float) -> list[dict[str, Any]]:
+    """Their places, as far as there is time; the time of this thread, not that of the machine."""
+    ends, seals = time.thread_time() + seconds, []
+    for record in records:
+        leaf = leaf_hash(leaf_of(record).data)
+        seals.append({"position": frontier.size, "record_id": record.id, "leaf_hash": leaf})
+        frontier.append(leaf)
+        if time.thread_time() > ends:
+            break
+    return seals
+
+
+def _put(connection: Connection, batch: Batch) -> int:
+    """Writes a batch, unless another process was quicker; how many records it sealed."""
+    found = connection.execute(select(audit_head.c.size)).scalar()
+    if (found or 0) != batch.before:
+        return 0
+    insert_many(connection, audit_seal, batch.seals)
+    sealed: list[UUID] = [one["record_id"] for one in batch.seals]
+    named = is_among(audit_unsealed.c.record_id, "ids", connection.dialect.name)
+    connection.execute(delete(audit_unsealed).where(named), {"ids": sealed})
+    if found is None:
+        connection.execute(insert(audit_head), {"id": ONLY, **batch.head})
+    else:
+        connection.execute(update(audit_head).values(batch.head))
+    return len(sealed)
+
+
+_TRY = text("SELECT pg_try_advisory_xact_lock(4872160839551207734)")

@@ -1,0 +1,100 @@
+"""The key that signs checkpoints: made once, kept as an envelope under the key ring, moved with a rotation.
+
+Whoever writes to the database alone has no master key, and so cannot sign (contract 7.2).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, LargeBinary, bindparam, insert, literal, select, update
+
+from secretsvc.kernel.call import Call
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import DecryptFailed, UnknownKid
+from secretsvc.kernel.notes import KEY_BYTES, public_key_of
+from secretsvc.sealedlog.models import ONLY, audit_signer
+from secretsvc.secrets.rules.sealing import MAY_SEAL, admit, seal_own
+
+log = logging.getLogger(__name__)
+
+PURPOSE = "audit-signer/1"
+#: Of no environment.
+NOWHERE = UUID(int=0)
+
+
+def find_signer(connection: Connection) -> Any:
+    """The row of the key, None before anything was sealed."""
+    return connection.execute(select(audit_signer)).first()
+
+
+def is_adopted(connection: Connection, ring: KeyRing) -> bool:
+    """Whether the active master key is in use here; one that would be by its first envelope is not."""
+    found: bool = connection.execute(select(MAY_SEAL), {"active_kid": ring.active_kid}).scalar_one()
+    return found
+
+
+def make_signer(connection: Connection, ring: KeyRing, now: int) -> bool:
+    """Makes the key, unless the active master key is not adopted; whether it did. `now` in milliseconds."""
+    private_key = os.urandom(KEY_BYTES)
+    envelope = seal_own(ring, PURPOSE, private_key)
+    row = {
+        "id": ONLY,
+        "public_key": public_key_of(private_key),
+        "envelope": envelope.blob,
+        "kid": envelope.kid,
+        "created_at": now,
+    }
+    values = [literal(value, audit_signer.c[name].type) for name, value in row.items()]
+    made = insert(audit_signer).from_select([*row], select(*values).where(MAY_SEAL))
+    returned = connection.execute(made.returning(audit_signer.c.id), {"active_kid": ring.active_kid})
+    return returned.first() is not None
+
+
+def private_key(ring: KeyRing, signer: Any) -> bytes:
+    """The private half, which goes with the public one beside it.
+
+    Raises `UnknownKid` where the ring lacks its master key, and `DecryptFailed` for a row that was changed.
+    """
+    found = ring.within(NOWHERE, PURPOSE).open(signer.envelope, signer.kid, "", 0)
+    if public_key_of(found) != signer.public_key:
+        raise DecryptFailed(signer.kid)
+    return found
+
+
+def signer_kid(connection: Connection) -> str | None:
+    """The master key that its envelope is under; None where there is none."""
+    return connection.execute(select(audit_signer.c.kid)).scalar()
+
+
+def move_signer(call: Call) -> bool:
+    """Puts the envelope under the active master key; whether there was something to move.
+
+    One that cannot be opened stays, and with it the answer that the old key is needed. The active key is
+    adopted for it where it may be. Raises `ServerMisconfigured` where it may not.
+    """
+    active = call.ring.active_kid
+    signer = call.connection.execute(select(audit_signer).where(audit_signer.c.kid != active)).first()
+    if signer is None:
+        return False
+    try:
+        opened = private_key(call.ring, signer)
+    except (DecryptFailed, UnknownKid) as error:
+        log.error("the signing key of the audit log cannot be moved: %s", error.code)
+        return False
+    admit(call)
+    envelope = seal_own(call.ring, PURPOSE, opened)
+    call.connection.execute(
+        _MOVE, {"old_kid": signer.kid, "new_envelope": envelope.blob, "new_kid": envelope.kid}
+    )
+    return True
+
+
+_MOVE = (
+    update(audit_signer)
+    .where(audit_signer.c.kid == bindparam("old_kid"))
+    .values(envelope=bindparam("new_envelope", type_=LargeBinary), kid=bindparam("new_kid"))
+)

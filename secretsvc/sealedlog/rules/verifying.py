@@ -1,0 +1,150 @@
+"""Whether a log is what was sealed: of an export, offline, or of the database; each problem is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+import orjson
+from sqlalchemy import Connection
+
+from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
+from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
+from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
+from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
+
+CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
+UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
+
+
+def verify_files(files: Files, verifier: Verifier, older: Sequence[Checkpoint]) -> Iterator[str]:
+    """What is wrong with an export, the lowest index first; nothing where all is well."""
+    head = _head((files.read(CHECKPOINT) or b"").decode(errors="replace"), verifier)
+    if head is None:
+        yield UNSIGNED
+        return
+    for tile in tiles_of(head.size):
+        yield from _wrong_entries(files, tile)
+    level = 1
+    while head.size >> LEVELS * level:
+        for tile in tiles_of(head.size >> LEVELS * level):
+            yield from _wrong_hashes(files, level, tile)
+        level += 1
+    yield from _wrong_roots(files, [*older, head], head.size)
+
+
+def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
+    hashes, entries = files.hashes(0, tile), [*files.entries(tile)]
+    for at in range(tile.width):
+        index = tile.number * WIDTH + at
+        if at >= len(hashes):
+            yield f"index {index}: its hash is missing"
+        elif at >= len(entries):
+            yield f"index {index}: its entry is missing"
+        elif leaf_hash(entries[at]) != hashes[at]:
+            yield f"index {index}: the entry is not the one that was sealed"
+        elif not _has_detail(files, index, entries[at]):
+            yield f"index {index}: the detail beside the entry is missing, or not the one that was sealed"
+
+
+def _has_detail(files: Files, index: int, entry: bytes) -> bool:
+    """True where the entry holds its detail itself."""
+    beside = files.read(detail_path(index))
+    detail = orjson.loads(entry).get("detail")
+    if not isinstance(detail, dict) or [*detail] != ["sha256"]:
+        return True
+    return beside is not None and sha256(beside).hexdigest() == detail["sha256"]
+
+
+def _wrong_hashes(files: Files, level: int, tile: Tile) -> Iterator[str]:
+    hashes = files.hashes(level, tile)
+    for at in range(tile.width):
+        number = tile.number * WIDTH + at
+        below = root_of(files.hashes(level - 1, Tile(number, WIDTH)))
+        if at >= len(hashes) or hashes[at] != below:
+            first = number << LEVELS * level
+            yield f"index {first} to {first + (1 << LEVELS * level) - 1}: a hash in there was changed"
+
+
+def _wrong_roots(files: Files, wanted: Sequence[Checkpoint], total: int) -> Iterator[str]:
+    good = 0
+    for one in sorted(wanted, key=lambda checkpoint: checkpoint.size):
+        if one.size > total:
+            yield from _missing(total, one.size)
+            continue
+        try:
+            found = files.root(one.size, total)
+        except ValueError as error:
+            yield str(error)
+            continue
+        if found == one.root:
+            good = one.size
+        else:
+            yield CHANGED.format(good, one.size - 1)
+
+
+def verify_database(
+    connection: Connection, verifier: Verifier, older: Sequence[Checkpoint], files: Files | None
+) -> Iterator[str]:
+    """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
+
+    Without an export, a record that was changed together with its hash is told by the checkpoints between
+    which it is.
+    """
+    stored = head_of(connection)
+    head = None if stored is None else _head(stored.checkpoint, verifier)
+    if head is None:
+        yield "nothing is sealed" if stored is None else UNSIGNED
+        return
+    exported = None if files is None else _head((files.read(CHECKPOINT) or b"").decode(), verifier)
+    if files is not None and exported is None:
+        yield f"of the export {UNSIGNED}"
+    wanted = [*older, head, *([exported] if exported is not None else [])]
+    frontier, good = Frontier(), 0
+    for place in sealed_from(connection, 0, head.size):
+        yield from _missing(frontier.size, place.position)
+        while frontier.size < place.position:
+            frontier.append(b"")
+        yield from _wrong_place(place, files if exported is not None else None, exported)
+        frontier.append(place.leaf_hash)
+        for one in wanted:
+            if one.size == frontier.size and one.root != frontier.root():
+                yield CHANGED.format(good, one.size - 1)
+            elif one.size == frontier.size:
+                good = one.size
+    yield from _missing(frontier.size, max(one.size for one in wanted))
+    yield from _beside_the_log(connection, head.size)
+
+
+def _missing(first: int, end: int) -> Iterator[str]:
+    if first < end:
+        yield f"index {first}: it is missing, and all up to {end - 1}, which a checkpoint has"
+
+
+def _wrong_place(place: Sealed, files: Files | None, exported: Checkpoint | None) -> Iterator[str]:
+    if place.leaf is None:
+        yield f"index {place.position}: the record is missing"
+    elif leaf_hash(place.leaf.data) != place.leaf_hash:
+        yield f"index {place.position}: the record is not the one that was sealed"
+    if files is not None and exported is not None and place.position < exported.size:
+        number, at = divmod(place.position, WIDTH)
+        tile = Tile(number, min(WIDTH, exported.size - number * WIDTH))
+        if [place.leaf_hash] != files.hashes(0, tile)[at : at + 1]:
+            yield f"index {place.position}: the hash is not the one that was exported"
+
+
+def _beside_the_log(connection: Connection, size: int) -> Iterator[str]:
+    beyond = count_beyond(connection, size)
+    if beyond:
+        yield f"index {size}: {beyond} records are sealed that the checkpoint does not have"
+    found = left_out(connection)
+    if found is not None:
+        yield f"record {found} is neither sealed nor waits to be"
+
+
+def _head(note: str, verifier: Verifier) -> Checkpoint | None:
+    try:
+        return read_checkpoint(note, verifier)
+    except ValueError:
+        return None

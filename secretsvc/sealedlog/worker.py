@@ -1,0 +1,76 @@
+"""The one who seals in a running server: a little at a time, so that no request notices (contract 7.1)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from secretsvc.db.engine import read_once
+from secretsvc.db.session import Database
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
+from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.throttle import Throttle
+from secretsvc.sealedlog.rules.sealing import Bound, Sealing, is_due, seal_some
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.failures import cause_of
+
+log = logging.getLogger(__name__)
+
+#: A step works so long, by the clock of its thread, and the next comes so much later where more waits.
+WORK_SECONDS, STEP_SECONDS = 0.02, 0.2
+#: Of a step's work so much is to read and hash; the rest is to write, which takes about as long.
+READING = 0.5
+FEWEST, MOST = 8, 1000
+FIRST = 100
+#: Until a setting that is malformed, for which nothing is sealed, is complained of again.
+MISCONFIGURED_SECONDS = 60.0
+
+
+class Sealer:
+    """Seals by steps that take `WORK_SECONDS`, as far as those before tell how many records that is."""
+
+    def __init__(self, database: Database, settings: Settings, load_ring: Callable[[], KeyRing]) -> None:
+        self._database, self._settings, self._load_ring = database, settings, load_ring
+        self._records = FIRST
+        self._complaints = Throttle()
+
+    def step(self) -> int:
+        """Seals some records, if there are any, and says how many. What goes wrong is logged."""
+        try:
+            return self._step()
+        except Exception as error:
+            cause = error.code if isinstance(error, SecretsvcError) else cause_of(error)
+            if self._complaints.passes(cause) is not None:
+                log.error("the audit log is not being sealed: %s", cause)
+            return 0
+
+    def pause_after(self, sealed: int) -> float:
+        """Seconds until the next step: a moment where more may wait, else half of what a record may wait."""
+        if sealed:
+            return STEP_SECONDS
+        try:
+            return self._settings.audit_seal_seconds / 2
+        except ServerMisconfigured:
+            return MISCONFIGURED_SECONDS
+
+    def _step(self) -> int:
+        _ = self._settings.audit_seal_seconds
+        engine = self._database.engine
+        with read_once(engine) as connection:
+            if not is_due(connection):
+                return 0
+        sealing = Sealing(self._load_ring(), self._settings.audit_origin)
+        began = time.thread_time()
+        sealed = seal_some(engine, sealing, Bound(self._records, WORK_SECONDS * READING))
+        spent = time.thread_time() - began
+        if sealed:
+            self._records = max(FEWEST, min(MOST, int(sealed * WORK_SECONDS / max(spent, 1e-6))))
+        return sealed
+
+
+def includeme(config: ServiceConfigurator) -> None:
+    """Puts it on the registry, for the server alone to run: an application by itself seals nothing."""
+    registry = config.registry
+    registry.audit_sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)
