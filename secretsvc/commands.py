@@ -211,6 +211,8 @@ def backup(ini: str, file: Path) -> None:
     click.echo(f"Wrote {file}: {made.size} bytes, schema {', '.join(made.schema)}.")
     for kid, count in made.envelopes.items():
         click.echo(f"It needs master key {kid}: {count} envelopes.")
+    if made.signer is not None:
+        click.echo(f"It needs master key {made.signer}: the signing key of the audit log.")
 
 
 @main.command("explain-token")

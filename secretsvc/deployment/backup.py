@@ -18,6 +18,9 @@ from sqlalchemy.engine import URL, make_url
 from secretsvc.db.engine import BUSY_TIMEOUT_SECONDS
 from secretsvc.db.files import BESIDE, file_of
 
+# A schema of an older release has no signing key yet.
+_SIGNED = "SELECT count(*) FROM sqlite_master WHERE name = 'audit_signer'"
+_SIGNER = "SELECT kid FROM audit_signer"
 _KIDS = "SELECT kid, count(*) FROM secret_version WHERE kid IS NOT NULL GROUP BY kid ORDER BY kid"
 
 
@@ -27,11 +30,15 @@ class BackupRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds: its size in bytes, the schema's revisions, and the envelopes under each kid."""
+    """What a backup holds: its size in bytes, the schema's revisions, and the envelopes under each kid.
+
+    `signer` is the kid of the master key that the log's signing key is under, if there is one.
+    """
 
     size: int
     schema: tuple[str, ...]
     envelopes: dict[str, int]
+    signer: str | None
 
 
 def back_up(url: str, target: Path) -> Backup:
@@ -81,7 +88,9 @@ def _copied(source: Path, partial: Path) -> Backup:
         copy.execute("PRAGMA journal_mode = DELETE")
         _check(copy)
         schema = tuple(row[0] for row in copy.execute("SELECT version_num FROM alembic_version ORDER BY 1"))
-        return Backup(partial.stat().st_size, schema, dict(copy.execute(_KIDS).fetchall()))
+        signed = copy.execute(_SIGNED).fetchone()[0] and copy.execute(_SIGNER).fetchone()
+        envelopes = dict(copy.execute(_KIDS).fetchall())
+        return Backup(partial.stat().st_size, schema, envelopes, signed[0] if signed else None)
 
 
 def _opened(source: Path) -> sqlite3.Connection:

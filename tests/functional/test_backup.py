@@ -55,6 +55,20 @@ def test_a_backup_is_one_private_file_that_says_which_keys_it_needs(back_up, ser
 
 
 @LITE
+def test_a_backup_says_which_key_the_logs_signing_key_is_under(back_up, service, tmp_path):
+    service.execute("INSERT INTO audit_signer VALUES (1, x'00', x'00', '0123456789abcdef', 1)")
+    done = back_up(tmp_path / "backup")
+    told = "It needs master key 0123456789abcdef: the signing key of the audit log."
+    assert done.output.splitlines()[1:] == [told]
+
+
+@LITE
+def test_a_database_of_an_older_release_is_backed_up_too(back_up, service, tmp_path):
+    service.execute("DROP TABLE audit_signer")
+    assert back_up(tmp_path / "backup").exit_code == 0
+
+
+@LITE
 def test_a_backup_overwrites_nothing_not_even_a_link_that_leads_nowhere(back_up, service, tmp_path):
     there, link = tmp_path / "there", tmp_path / "link"
     there.write_text("kept")

@@ -248,7 +248,7 @@ def test_a_role_with_the_rights_that_the_check_asks_for_can_write_and_read(make_
         "REVOKE UPDATE, DELETE ON audit_record, audit_key FROM ROLE",
         "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ROLE",
     )
-    fill(arrange(make_service(DATABASE_URL=as_role(database_url, role))))
+    fill(arrange(make_service(**{"SQLALCHEMY.URL": as_role(database_url, role)})))
 
 
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
