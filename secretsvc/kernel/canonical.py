@@ -10,12 +10,12 @@ MAX_INTEGER = 2**53 - 1
 def canonical(value: object) -> bytes:
     """The one text of null, booleans, texts, integers up to 2^53-1, lists and objects of these.
 
-    Raises ValueError for anything else: a float, a larger integer, a lone surrogate.
+    Raises ValueError for anything else: a float, a larger integer, a lone surrogate, nesting past 250 levels.
     """
     try:
         # Its texts and integers are those of RFC 8785, and members stay in the order of the dictionary.
         return orjson.dumps(_ordered(value))
-    except orjson.JSONEncodeError:
+    except (orjson.JSONEncodeError, RecursionError):
         raise ValueError("no canonical JSON") from None
 
 

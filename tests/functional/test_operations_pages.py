@@ -155,10 +155,10 @@ def test_a_key_that_was_retired_and_removed_is_listed_still(service, admin):
     assert (gone[1], gone[2], gone[4]) == ("retired", "just nowretired just now", "Removed")
 
 
-def test_the_page_takes_four_statements(make_service):
+def test_the_page_takes_five_statements(make_service):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     browser = Browser(service)
     browser.open("/admin/keyring")
     with recorded(service.engine) as statements:
         browser.open("/admin/keyring")
-    assert len(statements) == 4
+    assert len(statements) == 5

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from pages import Browser, words
 from rotation import NEW_KEY, adopt, rotated
 from shapes import log
 from sqlalchemy import event, insert, select
@@ -311,7 +312,10 @@ def test_without_a_secret_under_it_the_old_key_is_needed_until_the_signing_key_h
     adopt(now)
     with system_call(now.app.registry, writes=False) as call:
         assert domain.unused_keys(call) == []
+    page, safe = Browser(now), "It is safe to remove"
+    assert safe not in words(page.open("/admin/keyring"))
     assert user.post("/admin/rekey", {"limit": 5}).json == {"rekeyed": 0, "remaining": 0}
+    assert safe in words(page.open("/admin/keyring"))
     assert user.get("/admin/keyring").json["safeToRemoveOldKey"] is True
     assert user.post("/admin/rekey", {"limit": 5}).json == {"rekeyed": 0, "remaining": 0}
     assert len(now.audit("keyring.rekey")) == 1

@@ -172,6 +172,14 @@ def test_canonical_json_is_the_value_and_the_same_again(value):
     assert canonical(json.loads(text)) == text
 
 
+def test_what_is_nested_too_deep_has_no_canonical_json():
+    value: list[object] = []
+    for _ in range(2000):
+        value = [value]
+    with pytest.raises(ValueError, match="canonical"):
+        canonical(value)
+
+
 @pytest.mark.parametrize(
     "value", [1.5, 2**53, -(2**53), "\ud800", {"\ud800": 1}, {1: 2}, (1,), b"x", [float("nan")]], ids=repr
 )

@@ -154,7 +154,7 @@ def _ring(call: Call, is_told: bool) -> Iterator[Item]:
             f"{moving:,} of {sum(key.rows for key in ring.keys):,} envelopes are still sealed by the old key"
         )
         yield Item("refresh-cw", "", bold, "", sub, path, "Continue")
-    elif ring.holds_old_key and not ring.remaining:
+    elif ring.holds_old_key and ring.safe_to_remove_old_key:
         sub = "Look at the key ring before you remove it"
         yield Item("refresh-cw", "", "No envelope needs the old master key", "", sub, path, "Look at it")
 
