@@ -317,7 +317,7 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
     for subject, path, expected in (
         # Each beside that of authentication: projects; unreadable and missing; grants, turned away; the ring;
         # two of recent activity, and for admins of projects what these may audit, twice.
-        ("root@example.com", "/", 9),
+        ("root@example.com", "/", 10),
         (ADA, "/", 10),
         ("reader@example.com", "/", 2),
         ("reader@example.com", "/search?q=p", 2),
