@@ -21,8 +21,8 @@ ENTRY = {"scope_type", "project", "environment", "role", "sources"}
 SOURCE = {"grant_id", "group", "role", "scope_type", "project", "environment", "expires_at", "decisive"}
 UNKNOWN = {"subject", "kind", "denials", "first_denied_at", "last_denied_at"}
 RECORD = {
-    "id", "created_at", "action", "outcome", "actor", "project_id", "environment_id", "request_id", "reason",
-    "detail", "index",
+    "id", "created_at", "action", "outcome", "actor", "project_id", "environment_id", "request_id",
+    "client_address", "reason", "detail", "index",
 }  # fmt: skip
 ACTOR = {"identity_id", "kind", "subject"}
 

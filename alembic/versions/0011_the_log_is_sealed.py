@@ -10,7 +10,7 @@ from alembic import op
 
 revision = "0011"
 down_revision = "0010"
-lost = "the order in which audit records were sealed, the head of the log, and the key that signs it"
+lost = "the order in which audit records were sealed, the log's head and signing key, and addresses of clients"
 
 REFUSED = "the sealed log only grows"
 WAITING = "INSERT INTO audit_unsealed (record_id) VALUES (NEW.id)"
@@ -91,6 +91,7 @@ SQLITE = (
 
 
 def upgrade():
+    op.add_column("audit_record", sa.Column("client_address", sa.String(length=45), nullable=True))
     op.create_table(
         "audit_seal",
         sa.Column("position", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -143,3 +144,4 @@ def downgrade():
     if op.get_bind().dialect.name == "postgresql":
         for name in ("audit_record_waits", "audit_unsealed_waits", "audit_seal_is_append_only"):
             op.execute(f"DROP FUNCTION {name}()")
+    op.drop_column("audit_record", "client_address")

@@ -32,6 +32,8 @@ class AuditRecord(Base):
     project_id: Mapped[UUID | None] = mapped_column(Id)
     environment_id: Mapped[UUID | None] = mapped_column(Id)
     request_id: Mapped[str] = mapped_column(String(64))
+    #: Where the request came from, if a proxy is trusted to say so.
+    client_address: Mapped[str | None] = mapped_column(String(45))
     reason: Mapped[str | None] = mapped_column(Text)
     detail: Mapped[str | None] = mapped_column(Text)
     key: Mapped[str | None] = mapped_column(KeyText)

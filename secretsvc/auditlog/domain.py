@@ -58,6 +58,7 @@ class AuditRecord:
     project_id: UUID | None
     environment_id: UUID | None
     request_id: Word
+    client_address: Annotated[str, text(2, 45)] | None
     reason: Annotated[str, text(0, 512)] | None
     detail: object
     index: Count | None = None
@@ -261,6 +262,7 @@ def _record(row: RowMapping) -> AuditRecord:
         row["project_id"],
         row["environment_id"],
         row["request_id"],
+        row["client_address"],
         row["reason"],
         _detail(row["detail"]),
     )

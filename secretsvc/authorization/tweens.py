@@ -31,7 +31,8 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
         proven = authenticator.authenticate(request.environ, now, request.request_id)
         session = database.session(request.tm)
         found = partial(authenticator.judge_bearer, request_id=request.request_id)
-        actor, snapshot = Admission(session, settings).admit(proven, now, request.request_id, found)
+        admission = Admission(session, settings, request.client_address)
+        actor, snapshot = admission.admit(proven, now, request.request_id, found)
         request.call = Call(
             actor,
             snapshot,
@@ -42,6 +43,7 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
             abandon=session.restart,
             load_ring=registry.load_ring,
             admission=registry.plaintext_budget.admission(actor.identity_id),
+            client_address=request.client_address,
         )
         _check_body(request, settings.body_max_bytes)
         if request.method not in SAFE_METHODS:

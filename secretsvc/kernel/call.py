@@ -62,6 +62,8 @@ class Call:
     #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.
     admission: Admission | None = None
     once: Once | None = None
+    #: Where the request came from, None where no proxy is trusted to say so.
+    client_address: str | None = None
 
     @cached_property
     def connection(self) -> Connection:

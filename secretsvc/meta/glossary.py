@@ -92,6 +92,7 @@ GLOSSARY = {
     "next_cursor": "The next page's `cursor`, if there is one.",
     "outcome": "Whether it was done or refused.",
     "Issue.path": "Where the field is, joined by dots.",
+    "client_address": "Where the request came from, if a proxy is trusted to say so.",
     "prefix": "Its first characters.",
     "project": "The project's slug.",
     "CompareQuery.project": "The project of the other environment.",

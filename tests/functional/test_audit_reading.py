@@ -304,3 +304,18 @@ def test_reading_the_log_leaves_no_row(service, admin):
 )
 def test_a_query_outside_its_grammar_is_a_422(admin, query, where):
     assert paths(admin.get(f"/audit?{query}", 422)) == {where}
+
+
+def test_a_record_tells_where_its_request_came_from_if_a_proxy_is_trusted_to_say_so(make_service):
+    service = make_service(TRUSTED_PROXIES="127.0.0.0/8")
+    sent = {"headers": {"X-Forwarded-For": "192.0.2.7"}, "environ": {"REMOTE_ADDR": "127.0.0.1"}}
+    admin = service.user()
+    admin.post("/projects", {"slug": "shop", "name": "Shop"}, status=201, **sent)
+    service.user("eve@example.com").get("/projects/shop", status=404, **sent)
+    found = {row["action"]: row["client_address"] for row in admin.get("/audit").json["items"]}
+    assert found == dict.fromkeys(
+        ("authz.project.reader", "identity.create", "project.create", "grant.bootstrap"), "192.0.2.7"
+    )
+    plain = service.restarted(TRUSTED_PROXIES="").user()
+    plain.patch("/projects/shop", {"name": "Store"}, **sent)
+    assert plain.get("/audit?limit=1").json["items"][0]["client_address"] is None

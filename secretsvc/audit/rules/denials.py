@@ -108,6 +108,7 @@ def _write_one(connection: Connection, call: Call, denial: Denial, left_out: int
         project_id=denial.project_id,
         environment_id=denial.environment_id,
         detail={"unrecorded": left_out} if left_out else None,
+        client_address=call.client_address,
     )
     # The row that is there already: a repeated denial finds its own, too.
     scope_id = denial.environment_id or denial.project_id or EVERYWHERE

@@ -49,6 +49,7 @@ def record(
         key=key,
         given=given,
         record_id=record_id,
+        client_address=call.client_address,
     )
 
 
@@ -84,6 +85,7 @@ def write(
     key: str | None = None,
     given: int | None = None,
     record_id: UUID | None = None,
+    client_address: str | None = None,
 ) -> None:
     """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds."""
     _INSERT.run_with_commit(
@@ -99,6 +101,7 @@ def write(
             "project_id": project_id,
             "environment_id": environment_id,
             "request_id": request_id,
+            "client_address": client_address,
             "reason": reason,
             "detail": None if detail is None else orjson.dumps(detail).decode(),
             "key": key,

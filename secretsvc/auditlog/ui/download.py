@@ -23,7 +23,7 @@ from secretsvc.web.views import ADMIN_SOMEWHERE
 
 COLUMNS = (
     "time", "action", "outcome", "actor", "kind", "project_id", "environment_id", "reason", "detail",
-    "request_id", "id",
+    "request_id", "client_address", "id",
 )  # fmt: skip
 #: What a spreadsheet takes for the beginning of a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -54,7 +54,8 @@ def _row(record: AuditRecord) -> tuple[object, ...]:
     return (
         moments.iso(record.created_at), record.action, record.outcome, actor.subject, actor.kind,
         record.project_id, record.environment_id, record.reason,
-        None if detail is None else orjson.dumps(detail).decode(), record.request_id, record.id,
+        None if detail is None else orjson.dumps(detail).decode(), record.request_id,
+        record.client_address, record.id,
     )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
     facts += [
         Fact("Who", _who(record, names)),
         Fact("Exact time", [Bit(f"{moments.moment(record.created_at):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC")]),
+        *([Fact("From", [Bit(record.client_address, code=True)])] if record.client_address else []),
         Fact("Request", [Bit(record.request_id, url.around(record), code=True)]),
         Fact("Also", _also(record, detail, place, url)),
     ]

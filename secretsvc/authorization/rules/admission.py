@@ -7,7 +7,7 @@ caller who is then denied must still be found by whoever wants to grant somethin
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from sqlalchemy import Connection, or_, update
@@ -67,8 +67,8 @@ def _tell(error: DBAPIError | WriteLockTimeout) -> None:
 class Admission:
     """Admits whoever is proven over the connection of a request, under one set of settings."""
 
-    def __init__(self, session: Session, settings: Settings) -> None:
-        self.session, self.settings = session, settings
+    def __init__(self, session: Session, settings: Settings, client_address: str | None = None) -> None:
+        self.session, self.settings, self.client_address = session, settings, client_address
 
     def admit(
         self,
@@ -169,7 +169,7 @@ class Admission:
             return None
         actor = Actor(identity_id, principal.kind.value, principal.subject)
         detail = {"identity_id": str(identity_id)}
-        audit.write(connection, actor, now, request_id, "identity.create", detail=detail)
+        self._record(connection, actor, now, request_id, "identity.create", detail)
         return identity_id
 
     def _touch(self, connection: Connection, principal: Principal, now: int) -> None:
@@ -208,4 +208,16 @@ class Admission:
             "identity_id": str(identity_id),
             "subject": principal.subject,
         }
-        audit.write(connection, SYSTEM, now, request_id, "grant.bootstrap", detail=detail)
+        self._record(connection, SYSTEM, now, request_id, "grant.bootstrap", detail)
+
+    def _record(
+        self,
+        connection: Connection,
+        actor: Actor,
+        now: int,
+        request_id: str,
+        action: str,
+        detail: Mapping[str, object],
+    ) -> None:
+        address = self.client_address
+        audit.write(connection, actor, now, request_id, action, detail=detail, client_address=address)

@@ -54,6 +54,7 @@ def _fields(row: Any, detail: object) -> dict[str, object]:
         "project_id": _text(row.project_id),
         "environment_id": _text(row.environment_id),
         "request_id": row.request_id,
+        "client_address": row.client_address,
         "reason": row.reason,
         "detail": detail,
     }

@@ -90,7 +90,15 @@ def enter(call: Call, kid: str, place: int, way: str) -> bool:
     if not insert_or_ignore(call.connection, master_key, row):
         return False
     detail = {"kid": kid, "by": way}
-    write_record(call.connection, SYSTEM, call.now, call.request_id, "keyring.adopt", detail=detail)
+    write_record(
+        call.connection,
+        SYSTEM,
+        call.now,
+        call.request_id,
+        "keyring.adopt",
+        detail=detail,
+        client_address=call.client_address,
+    )
     return True
 
 
