@@ -19,6 +19,7 @@ from processes import Deployment, HttpClient, free_port
 from rotation import Operator
 from service import ADMIN, MASTER_KEY
 from tokens import TestIssuer
+from waiting import eventually
 
 from secretsvc.kernel import release
 
@@ -121,12 +122,18 @@ class OverTheWire:
         )
 
 
+def is_sealed(admin: HttpClient) -> bool:
+    """Whether every record has its place in the sealed log."""
+    items = admin.expect(200, "GET", "/audit?limit=200").json["items"]
+    return all(one["index"] is not None for one in items)
+
+
 def test_the_next_release_answers_what_this_one_was_recorded_to(
     database_url: str, issuer: TestIssuer, tmp_path: Path
 ) -> None:
     with Deployment(tmp_path / "deployment", database_url, issuer) as deployment:
         following = NextRelease(tmp_path / "source", EXPANDS)
-        process = following.process(deployment, **SETTINGS)
+        process = following.process(deployment, **SETTINGS, AUDIT_SEAL_SECONDS="1")
         process.start()
         assert refusal(process.client(issuer.sign(ADMIN))) == (500, "SERVER_MISCONFIGURED")
         migrate(following, database_url)
@@ -137,6 +144,7 @@ def test_the_next_release_answers_what_this_one_was_recorded_to(
         kept: dict[str, str] = {}
         problems = []
         for exchange in exchanges.load():
+            assert not exchange.get("sealed") or eventually(lambda: is_sealed(clients["admin"].client))
             found = exchanges.ask(clients[exchange.get("as", "admin")], exchange, kept)  # type: ignore[arg-type]  # as much of it as is asked
             problems += [
                 f"{exchange['method']} {exchange['path']}{problem}"

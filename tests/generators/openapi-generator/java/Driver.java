@@ -89,7 +89,7 @@ class Driver {
 
     AuditPage page =
         new AuditlogApi(client)
-            .readAudit(null, null, null, null, null, "success", null, null, null, 2);
+            .readAudit(null, null, null, null, null, "success", null, null, null, 2, null);
     AuditRecord last = page.getItems().get(0);
     found.put(
         "readAudit",
