@@ -79,6 +79,7 @@ def test_a_write_leaves_exactly_one_record(vault, service, case):
         "actor_subject": "root@example.com",
         **environment_ids(service),
         "request_id": "req_1.a-Z",
+        "client_address": None,
         "reason": case.body.get("reason"),
         "detail": {"rev": 2, "changes": case.changes},
         "key": None,
