@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.auditlog.domain import recent_audit
-from secretsvc.auditlog.ui.sentences import Teller
+from secretsvc.auditlog.rules.selection import AuditFilter
+from secretsvc.auditlog.ui.recent import recent
 from secretsvc.db.paging import Window
 from secretsvc.home.domain.overview import ProjectOverview, is_read_by_services, overview
 from secretsvc.home.ui.attention import attention
@@ -43,9 +43,7 @@ def _recent(request: ServiceRequest) -> list[Any] | None:
     """The newest records as sentences; None for those who may audit nothing."""
     if next(administered(request.call.snapshot), None) is None:
         return None
-    found = recent_audit(request.call, RECENT)
-    teller = Teller(request.registry.audit_actions, found.names)
-    return [teller.tell(record) for record in found.items]
+    return recent(request, AuditFilter(limit=RECENT))
 
 
 def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:
