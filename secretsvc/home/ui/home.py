@@ -7,6 +7,7 @@ from typing import Any
 from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.auditlog.ui.recent import recent
 from secretsvc.db.paging import Window
+from secretsvc.home.domain.lately import used_lately
 from secretsvc.home.domain.overview import ProjectOverview, is_read_by_services, overview
 from secretsvc.home.ui.attention import attention
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Role, administered
@@ -36,7 +37,7 @@ def home(_context: Root, request: ServiceRequest) -> object:
     if creates and ("setup" in parse_query(request.environ) or not (page.items or cursor)):
         request.override_renderer = "secretsvc.home:templates/first-run.pt"
         return shown | _first_run(call, page.items)
-    return shown | {"attention": attention(call), "recent": _recent(request)}
+    return shown | {"attention": attention(call), "recent": _recent(request), "used": used_lately(call)}
 
 
 def _recent(request: ServiceRequest) -> list[Any] | None:
