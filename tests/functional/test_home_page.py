@@ -358,7 +358,7 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
     service.grant("reader@example.com", "reader")
     for subject, path, expected in (
         # Each beside that of authentication: projects; unreadable and missing; grants, turned away; the ring;
-        # two of recent activity, and for admins of projects what these may audit, twice; what was used lately.
+        # two of recent activity, and for admins of projects what these may audit, twice; and what one used.
         ("root@example.com", "/", 11),
         (ADA, "/", 11),
         ("reader@example.com", "/", 3),
