@@ -41,5 +41,6 @@ def test_every_migration_is_told_with_the_oldest_release_that_may_serve_after_it
 
 
 def test_the_law_of_notes_bites() -> None:
-    page = "\n## Notes by version\n\n### 1.0.0\n\n" + ", ".join(PARTS) + "\n\n### 1.1.0\n\nMust be done\n\n## X\n"
-    assert without_notes("## Unreleased\n\n## 1.1.0\n\n## [1.0.0] of today\n", page) == ["Unreleased", "1.1.0"]
+    notes = f"### 1.0.0\n\n{', '.join(PARTS)}\n\n### 1.1.0\n\nMust be done\n\n## Another\n"
+    changelog = "## Unreleased\n\n## 1.1.0\n\n## [1.0.0] of today\n"
+    assert without_notes(changelog, f"\n## Notes by version\n\n{notes}") == ["Unreleased", "1.1.0"]
