@@ -1,5 +1,6 @@
-// What is typed is not lost by accident: a page with any of it is not left without a question, a form is sent
-// once, and not where it would be refused for its size.
+// What is typed is not lost by accident: a page with any of it is not left without a question, and a form is
+// not sent where it would be refused for its size.
+const LEAVING_MS = 10_000;
 const form = document.querySelector("form[data-guard]");
 let leaving = false;
 
@@ -60,11 +61,13 @@ function isTooLarge() {
 
 if (form) {
   form.addEventListener("submit", (event) => {
-    if (leaving || isTooLarge()) {
+    if (isTooLarge()) {
       event.preventDefault();
       return;
     }
     leaving = true;
+    // Whoever has stopped the browser is still here.
+    setTimeout(() => { leaving = false; }, LEAVING_MS);
   });
   window.addEventListener("pageshow", () => { leaving = false; });
   // The page's policy has kept it from being sent: the session has ended.
