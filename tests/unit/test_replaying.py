@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint
 from secretsvc.sealedlog.rules.replaying import Environment, Grant, Identity, Secret, State
-from secretsvc.sealedlog.rules.snapshots import read_state, sign_state
+from secretsvc.sealedlog.rules.snapshots import open_state, sign_state
 
 KEY = bytes(range(32))
 VERIFIER = Verifier("secretsvc", public_key_of(KEY))
@@ -163,14 +163,14 @@ def test_what_is_no_state_is_refused(content):
 def test_a_signed_state_is_read_back_and_nothing_else_passes_for_it():
     content = replayed(HISTORY).to_json()
     note = sign_state("secretsvc", KEY, 14, content)
-    size, state = read_state(note, VERIFIER, content)
+    size, state, _ = open_state(note, VERIFIER, content)
     assert (size, state.to_json()) == (14, content)
     for wrong in (note.replace("\n14\n", "\n15\n"), "", "\n\n", note[:-2]):
         with pytest.raises(ValueError, match="not signed"):
-            read_state(wrong, VERIFIER, content)
+            open_state(wrong, VERIFIER, content)
     with pytest.raises(ValueError, match="not signed"):
-        read_state(note, VERIFIER, State().to_json())
+        open_state(note, VERIFIER, State().to_json())
     with pytest.raises(ValueError, match="not signed"):
-        read_state(note, Verifier("other", VERIFIER.public_key), content)
+        open_state(note, Verifier("other", VERIFIER.public_key), content)
     with pytest.raises(ValueError, match="not a checkpoint"):
         read_checkpoint(note, VERIFIER)

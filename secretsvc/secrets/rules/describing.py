@@ -1,7 +1,7 @@
 """Descriptions as the log tells of them: by keyed digests, which show a change and nothing of the text.
 
 The key is derived from a master key, which the record names: to write a record takes no statement. When
-another master key is adopted, the derived key is kept under that (`succeed`).
+another master key is adopted, the derived key is kept under that one.
 """
 
 from __future__ import annotations
@@ -11,17 +11,11 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import KeyRing
 from secretsvc.secrets.rules.planning import ADDED, REMOVED, Change, Plan
+from secretsvc.secrets.rules.sealing import DIGESTS
 
-LABEL = b"description"
 #: Bytes of a digest.
 DIGEST_BYTES = 16
-
-
-def digest_key(ring: KeyRing, kid: str) -> bytes:
-    """The key of digests that name this master key. Raises `UnknownKid` for one that the ring lacks."""
-    return ring.subkey(LABEL, kid=kid)
 
 
 def digest_of(key: bytes, environment_id: UUID, name: str, description: str | None) -> str | None:
@@ -53,6 +47,6 @@ def _digests(call: Call, environment_id: UUID, given: Mapping[str, str | None]) 
     if not any(description is not None for description in given.values()):
         return {"kid": None, "digests": dict(sorted(given.items()))}
     kid = call.ring.active_kid
-    key = digest_key(call.ring, kid)
+    key = call.ring.subkey(DIGESTS, kid=kid)
     digests = {name: digest_of(key, environment_id, name, given[name]) for name in sorted(given)}
     return {"kid": kid, "digests": digests}

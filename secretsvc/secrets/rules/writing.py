@@ -125,8 +125,7 @@ def _carry_out(
     record_id = new_id()
     record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
     written = _written(environment.rev + 1, changes, described, plan.unchanged)
-    more = {**plan.detail, **told(call, environment.id, plan, changes, described)}
-    _record(call, environment, action, reason, written, more, record_id)
+    _record(call, environment, action, reason, written, plan, record_id)
     return written
 
 
@@ -154,13 +153,14 @@ def _record(
     action: str,
     reason: str | None,
     written: Written,
-    more: Mapping[str, object],
+    plan: Plan,
     record_id: UUID,
 ) -> None:
-    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes, **more}
+    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes, **plan.detail}
     if written.described:
         detail["described"] = written.described
         record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
+    detail |= told(call, environment.id, plan, written.changes, written.described)
     record(
         call,
         action,
