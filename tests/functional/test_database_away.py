@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import sqlite3
 import threading
 import time
@@ -194,7 +193,8 @@ def test_names_are_read_while_nothing_can_be_written_and_values_are_not(make_ser
         refused(prod.batch(503, set={"A": "2"}))
         refused(service.user("new@example.com").get("/whoami", 503))
     (line,) = [one.getMessage() for one in caplog.records if one.name == admission.__name__]
-    assert re.fullmatch(r"last_seen_at was not written \(.+\), 0 times since the last line", line)
+    assert line.startswith("last_seen_at was not written (")
+    assert line.endswith("), 0 times since the last line")
     assert prod.values() == {"A": "1"}
     prod.set(A="2")
 
