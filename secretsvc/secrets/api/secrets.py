@@ -115,7 +115,9 @@ def rename_secret(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return writing.rename_secret(request.call, context.address, body["from"], body["to"], body.get("reason"))
+    return writing.rename_secret(
+        request.call, context.address, body["from"], body["to"], reason=body.get("reason")
+    )
 
 
 def rollback_secret(context: Secrets, request: ServiceRequest) -> object:
