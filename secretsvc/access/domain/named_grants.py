@@ -86,7 +86,7 @@ def named_grants(call: Call, window: Window, containing: str = "") -> Page[Named
 
 
 def grants_of_group(call: Call, group_id: UUID) -> list[NamedGrant]:
-    """Those of them that a group holds, the expired too."""
+    """The grants of a group at scopes that the caller administers, the expired too."""
     assert_admin_somewhere(call)
     return all_named(call, grant.c.group_id == group_id, within_administered(call))
 
