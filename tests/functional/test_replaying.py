@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from uuid import UUID
-
 import pytest
-from rotation import NEW_KEY, rotated
-from service import MASTER_KEY
-from sqlalchemy import select
 from vault import CANONICAL, Vault
 
-from secretsvc.db.engine import snapshot
-from secretsvc.secrets.models import digest_key, secret
-from secretsvc.sealedlog.models import audit_head, audit_snapshot
-from secretsvc.sealedlog.rules.replaying import State
+from secretsvc.sealedlog.models import audit_snapshot
 
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"
@@ -35,7 +26,9 @@ def live(admin, prod, dev):
     bot = announce(admin, "bot")
     for one in (group, gone):
         admin.post(f"/groups/{one}/members", {"identity_id": ada}, 201)
-        admin.post(f"/groups/{one}/grants", {"scope_type": "project", "project": "shop", "role": "reader"}, 201)
+        admin.post(
+            f"/groups/{one}/grants", {"scope_type": "project", "project": "shop", "role": "reader"}, 201
+        )
     admin.post(f"/groups/{group}/members", {"identity_id": bot}, 201)
     admin.delete(f"/groups/{group}/members/{bot}")
     admin.delete(f"/groups/{gone}")
@@ -48,7 +41,9 @@ def live(admin, prod, dev):
     admin.post("/projects", {"slug": "old", "name": "Old"}, 201)
     admin.post("/projects/old/environments", {"slug": "prod", "name": "Prod"}, 201)
     Vault(admin, "/projects/old/environments/prod").set(A="x")
-    admin.post("/grants", {"scope_type": "project", "project": "old", "identity_id": ada, "role": "admin"}, 201)
+    admin.post(
+        "/grants", {"scope_type": "project", "project": "old", "identity_id": ada, "role": "admin"}, 201
+    )
     admin.delete("/projects/old")
     prod.batch(set={"A": "x", "B": "x", "C": "x"}, descriptions={"A": "of A", "B": "of B"})
     prod.batch(set={"A": "y"}, delete=["B"])
