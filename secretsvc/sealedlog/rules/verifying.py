@@ -117,23 +117,44 @@ def verify_database(
         replay = Replay(find_snapshot(connection, verifier))
     except ValueError as error:
         yield str(error)
-    wanted = [*older, head, *([exported] if exported is not None else [])]
-    frontier, good = Frontier(), 0
+    tree = _Tree([*older, head, *([exported] if exported is not None else [])])
     for place in sealed_from(connection, 0, head.size):
-        yield from _missing(frontier.size, place.position)
-        while frontier.size < place.position:
-            frontier.append(b"")
-        yield from _wrong_place(place, files if exported is not None else None, exported)
+        yield from tree.meet(place)
+        if files is not None and exported is not None:
+            yield from _not_as_exported(place, files, exported)
         yield from () if replay is None else replay.meet(place)
-        frontier.append(place.leaf_hash)
-        for one in wanted:
-            if one.size == frontier.size and one.root != frontier.root():
-                yield CHANGED.format(good, one.size - 1)
-            elif one.size == frontier.size:
-                good = one.size
-    yield from _missing(frontier.size, max(one.size for one in wanted))
+    yield from tree.end()
     yield from _beside_the_log(connection, head.size)
     yield from () if replay is None else replay.compare(connection, ring)
+
+
+class _Tree:
+    """Meets the places of the log one after the other, and holds their tree against checkpoints."""
+
+    def __init__(self, checkpoints: Sequence[Checkpoint]) -> None:
+        self._checkpoints = checkpoints
+        self._frontier = Frontier()
+        self._good = 0
+
+    def meet(self, place: Sealed) -> Iterator[str]:
+        """What is wrong with a place, and with what lies before it."""
+        yield from _missing(self._frontier.size, place.position)
+        while self._frontier.size < place.position:
+            self._frontier.append(b"")
+        if place.leaf is None:
+            yield f"index {place.position}: the record is missing"
+        elif leaf_hash(place.leaf.data) != place.leaf_hash:
+            yield f"index {place.position}: the record is not the one that was sealed"
+        self._frontier.append(place.leaf_hash)
+        for one in self._checkpoints:
+            if one.size == self._frontier.size and one.root != self._frontier.root():
+                yield CHANGED.format(self._good, one.size - 1)
+            elif one.size == self._frontier.size:
+                self._good = one.size
+
+    def end(self) -> Iterator[str]:
+        """What a checkpoint has beyond the last place that was met."""
+        yield from _missing(self._frontier.size, max(one.size for one in self._checkpoints))
 
 
 def _missing(first: int, end: int) -> Iterator[str]:
@@ -141,12 +162,8 @@ def _missing(first: int, end: int) -> Iterator[str]:
         yield f"index {first}: it is missing, and all up to {end - 1}, which a checkpoint has"
 
 
-def _wrong_place(place: Sealed, files: Files | None, exported: Checkpoint | None) -> Iterator[str]:
-    if place.leaf is None:
-        yield f"index {place.position}: the record is missing"
-    elif leaf_hash(place.leaf.data) != place.leaf_hash:
-        yield f"index {place.position}: the record is not the one that was sealed"
-    if files is not None and exported is not None and place.position < exported.size:
+def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:
+    if place.position < exported.size:
         number, at = divmod(place.position, WIDTH)
         tile = Tile(number, min(WIDTH, exported.size - number * WIDTH))
         if [place.leaf_hash] != files.hashes(0, tile)[at : at + 1]:
