@@ -8,3 +8,4 @@ def includeme(config: Configurator) -> None:
     config.add_models(".models")
     config.include(".worker")
     config.include(".api")
+    config.add_audit_action("audit.prune", sentence="pruned {count} records of the audit log", icon="trash-2")

@@ -12,9 +12,11 @@ from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
 from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.pruning import Pruning, newest_pruning
 from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
 
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
+PRUNED_OTHERWISE = "index 0 to {}: what is pruned is not what the record of the pruning tells of"
 UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
 
 
@@ -90,7 +92,8 @@ def verify_database(
     """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
 
     Without an export, a record that was changed together with its hash is told by the checkpoints between
-    which it is.
+    which it is. What is pruned is explained by the newest pruning's record, whose digest must be that of the
+    hashes that stayed; the export that has the records themselves is verified by `verify_files`.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, verifier)
@@ -100,14 +103,19 @@ def verify_database(
     exported = None if files is None else _head((files.read(CHECKPOINT) or b"").decode(), verifier)
     if files is not None and exported is None:
         yield f"of the export {UNSIGNED}"
+    pruning = _pruning(connection)
     wanted = [*older, head, *([exported] if exported is not None else [])]
     frontier, good = Frontier(), 0
     for place in sealed_from(connection, 0, head.size):
         yield from _missing(frontier.size, place.position)
         while frontier.size < place.position:
             frontier.append(b"")
-        yield from _wrong_place(place, files if exported is not None else None, exported)
+        if place.leaf is not None or place.position >= pruning.size:
+            yield from _wrong_record(place)
+        yield from _wrong_hash(place, files if exported is not None else None, exported)
         frontier.append(place.leaf_hash)
+        if frontier.size == pruning.size and frontier.root().hex() != pruning.digest:
+            yield PRUNED_OTHERWISE.format(pruning.size - 1)
         for one in wanted:
             if one.size == frontier.size and one.root != frontier.root():
                 yield CHANGED.format(good, one.size - 1)
@@ -122,11 +130,23 @@ def _missing(first: int, end: int) -> Iterator[str]:
         yield f"index {first}: it is missing, and all up to {end - 1}, which a checkpoint has"
 
 
-def _wrong_place(place: Sealed, files: Files | None, exported: Checkpoint | None) -> Iterator[str]:
+def _pruning(connection: Connection) -> Pruning:
+    """What explains that records are missing: the newest record of a pruning that is in the log itself."""
+    try:
+        found = newest_pruning(connection)
+    except ValueError:
+        found = None
+    return found[0] if found is not None and found[1] is not None else Pruning(0, 0, 0, "")
+
+
+def _wrong_record(place: Sealed) -> Iterator[str]:
     if place.leaf is None:
         yield f"index {place.position}: the record is missing"
     elif leaf_hash(place.leaf.data) != place.leaf_hash:
         yield f"index {place.position}: the record is not the one that was sealed"
+
+
+def _wrong_hash(place: Sealed, files: Files | None, exported: Checkpoint | None) -> Iterator[str]:
     if files is not None and exported is not None and place.position < exported.size:
         number, at = divmod(place.position, WIDTH)
         tile = Tile(number, min(WIDTH, exported.size - number * WIDTH))
