@@ -129,7 +129,7 @@ def read_sealed(call: Call, asked: AuditFilter) -> AuditPage:
         raise ValidationFailed.at("cursor", "Must be a cursor of this order.")
     if first < log.pruned:
         raise ValidationFailed(
-            hint="What follows is pruned, and in the operator's export. Without a cursor, begin at what is left.",
+            hint="What follows is in the operator's export. Without a cursor, begin at what is left.",
             issues=(Issue("cursor", "It leads into what was pruned."),),
         )
     end = min(log.size, first + WINDOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,7 +39,9 @@ DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"])
 @click.command()
 @INI
 @click.option("--before", metavar="DATE", required=True, type=DATE, help="Older records go; in UTC.")
-@click.option("--export", "directory", metavar="DIR", required=True, type=FOLDER, help="The export to rest on.")
+@click.option(
+    "--export", "directory", metavar="DIR", required=True, type=FOLDER, help="It is brought up to date."
+)
 def prune(ini: str, before: datetime, directory: Path) -> None:
     """Remove records from before DATE that are sealed, after they are in the export in DIR.
 
@@ -95,7 +98,7 @@ def _record(registry: ServiceRegistry, files: Files, before: int, size: int) -> 
         return None
     pruning = Pruning(before, end - first, end, files.root(end, size).hex())
     with system_call(registry, writes=True) as call:
-        record(call, PRUNE, detail=pruning._asdict())
+        record(call, PRUNE, detail=asdict(pruning))
     return pruning
 
 

@@ -161,6 +161,5 @@ def _seen_at(older: OlderStates, versions: Collection[Version]) -> int | None:
     return latest(time for one in versions for time in (one.seen_at, older.gave_at(one)))
 
 
-_BY_ID = select(identity, select(audit_pruned.c.complete_since).scalar_subquery().label("complete_since")).where(
-    identity.c.id == bindparam("identity_id")
-)
+_SINCE = select(audit_pruned.c.complete_since).scalar_subquery()
+_BY_ID = select(identity, _SINCE.label("complete_since")).where(identity.c.id == bindparam("identity_id"))

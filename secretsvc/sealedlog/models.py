@@ -75,7 +75,7 @@ class AuditExport(Base):
 
 
 class AuditPruned(Base):
-    """How far the log is pruned: records below `position` are gone, all of them from before `complete_since`."""
+    """How far the log is pruned: records below `position` are gone, all from before `complete_since`."""
 
     __tablename__ = "audit_pruned"
     __table_args__ = (CheckConstraint("id = 1", name="single"),)

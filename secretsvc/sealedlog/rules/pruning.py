@@ -5,6 +5,7 @@ The places of records and the hashes of their leaves stay, so that checkpoints a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
@@ -30,7 +31,8 @@ class Pruned(NamedTuple):
     complete_since: int | None
 
 
-class Pruning(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pruning:
     """What a record of a pruning says: the first `size` records of the log are gone, or are about to go.
 
     `count` of them by this one, all from before `before`, in milliseconds. `digest` is the hash of the tree
@@ -68,7 +70,8 @@ def newest_pruning(connection: Connection) -> tuple[Pruning, int | None] | None:
         pruning = Pruning(**orjson.loads(found.detail))
     except (TypeError, orjson.JSONDecodeError):
         raise ValueError(ANOTHER_FORM) from None
-    if not all(isinstance(one, int) for one in pruning[:3]) or not isinstance(pruning.digest, str):
+    numbers = (pruning.before, pruning.count, pruning.size)
+    if not all(isinstance(one, int) for one in numbers) or not isinstance(pruning.digest, str):
         raise ValueError(ANOTHER_FORM)
     return pruning, found.position
 
