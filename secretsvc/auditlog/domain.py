@@ -197,7 +197,7 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
         # Whoever came from one side can go back to it.
         older=rows[-1]["id"] if rows and (more or forward) else None,
         newer=rows[0]["id"] if rows and (more if forward else asked.cursor is not None) else None,
-        names=_names(call, items),
+        names=_names(call, items, with_seal=_sees_places(call)),
         activity=count_activity(call, reach, asked),
     )
 
@@ -210,13 +210,13 @@ def recent_audit(call: Call, limit: int) -> AuditExcerpt:
     return AuditExcerpt(items, _names(call, items))
 
 
-def _names(call: Call, items: list[AuditRecord]) -> Names:
+def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> Names:
     scopes = {one for item in items for one in (item.project_id, item.environment_id) if one is not None}
     holders = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
     for item in items:
         named = item.detail if isinstance(item.detail, dict) else {}
         holders |= {*filter(None, (id_in(named.get(name)) for name in ("identity_id", "group_id")))}
-    return look_up(call, scopes, holders)
+    return look_up(call, scopes, holders, with_seal=with_seal)
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:
