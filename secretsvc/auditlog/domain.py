@@ -32,7 +32,7 @@ from secretsvc.tables.projects import environment, project
 EXPORTED, DETAILS = 10_000, 16 << 20
 #: Records read at a time for it.
 CHUNK = 500
-#: Places of the sealed log that a page looks at, at most.
+#: Positions of the sealed log that a page looks at, at most.
 WINDOW = 50_000
 
 

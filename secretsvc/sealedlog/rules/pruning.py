@@ -20,7 +20,7 @@ PRUNE = "audit.prune"
 ANOTHER_FORM = "the newest record of a pruning has another form"
 #: Rows that one transaction removes at most; the database allows no more.
 MOST = 1000
-#: Places that are looked at together where the end of a pruning is sought.
+#: So many positions are looked at together where the end of a pruning is sought.
 _STRETCH = 10_000
 
 
