@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0014"
-down_revision = "0011"
+down_revision = "0013"
 lost = "how far the log was exported and pruned, so that nothing tells since when it is whole"
 
 REFUSED = "only what is sealed and exported is pruned, by whoever migrates"

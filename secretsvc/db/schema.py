@@ -15,7 +15,7 @@ from secretsvc.kernel.release import VERSION
 REVISION = "0014"
 
 #: The tables that only grow.
-APPEND_ONLY = ("audit_key", "audit_record", "audit_seal")
+APPEND_ONLY = ("audit_key", "audit_record", "audit_seal", "audit_snapshot", "digest_key")
 #: How far the log was exported and pruned, one row each.
 RETENTION = ("audit_export", "audit_pruned")
 #: The triggers that promises rest on, each with its table; a restored copy may lack them.

@@ -11,11 +11,13 @@ import click
 from sqlalchemy import Engine
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.db.engine import read_transaction
-from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain, snapshot
+from secretsvc.db.engine import read_transaction, snapshot
+from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
-from secretsvc.sealedlog.rules.files import Files
+from secretsvc.kernel.notes import read_checkpoint
+from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
+from secretsvc.sealedlog.rules.keeping import keep_state
 from secretsvc.sealedlog.rules.pruning import (
     MOST,
     PRUNE,
@@ -25,6 +27,8 @@ from secretsvc.sealedlog.rules.pruning import (
     prune_some,
     pruned_of,
 )
+from secretsvc.sealedlog.rules.signing import find_signer, private_key
+from secretsvc.sealedlog.rules.snapshots import find_snapshot
 from secretsvc.sealedlog.rules.verifying import verify_files
 from secretsvc.web.request import ServiceRegistry
 
@@ -61,13 +65,13 @@ def prune(ini: str, before: datetime, directory: Path) -> None:
         size = _export_whole(registry, files)
         begun = _unfinished(registry)
         if begun is not None:
-            _remove(registry.database.engine, begun)
+            _finish(registry, files, begun)
         pruning = _record(registry, files, until, size)
         if pruning is None:
             click.echo("Nothing is left to prune.")
             return
         _await_seal(registry, files)
-        _remove(registry.database.engine, pruning)
+        _finish(registry, files, pruning)
     click.echo(f"{pruning.count} records are pruned. The first index that is left is {pruning.size}.")
 
 
@@ -112,6 +116,18 @@ def _await_seal(registry: ServiceRegistry, files: Files) -> None:
             return
         time.sleep(SEALING_SECONDS)
     raise ValueError("nothing was pruned, because the record of the pruning was not sealed in time")
+
+
+def _finish(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
+    """Keeps the state that the records lead to in the export, and removes them."""
+    engine, origin = registry.database.engine, registry.service_settings.audit_origin
+    with snapshot(engine) as connection:
+        key = private_key(registry.load_ring(), find_signer(connection))
+        verifier = own_key(connection, registry)
+        begin = find_snapshot(connection, verifier)
+    total = read_checkpoint(files.text(CHECKPOINT), verifier).size
+    keep_state(files, origin, key, begin, pruning.size, total)
+    _remove(engine, pruning)
 
 
 def _remove(engine: Engine, pruning: Pruning) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from vault import Vault
 
 from secretsvc.audit.models import audit_key, audit_record
-from secretsvc.db.engine import make_engine, write_transaction
+from secretsvc.db.engine import make_engine, snapshot, write_transaction
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
@@ -150,11 +150,13 @@ def exported(filled, service, folder):
 
 
 def problems(service, folder):
-    """What a verification of the database finds, and of the export."""
-    with auditing.snapshot(service.engine) as connection:
+    """What a verification of the database finds, and of the export if there is one."""
+    with snapshot(service.engine) as connection:
         verifier = auditing.own_key(connection, service.app.registry)
-        files = Files(folder)
-        return [*verify_database(connection, verifier, [], files), *verify_files(files, verifier, [])]
+        files = None if folder is None else Files(folder)
+        ring = service.app.registry.load_ring()
+        found = verify_database(connection, verifier, [], files, ring)
+        return [*found, *([] if files is None else verify_files(files, verifier, []))]
 
 
 def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_on(
@@ -182,6 +184,30 @@ def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_o
     assert (left(service)[0], pruning._unfinished(registry)) == (300, None)
     assert pruning._record(registry, files, 1_000_000, exported.size) is None
     assert problems(service, folder) == []
+
+
+def test_a_replay_goes_on_from_the_state_that_a_pruning_has_kept(exported, filled, service, folder):
+    registry, files = service.app.registry, Files(folder)
+    pruning._finish(registry, files, exported)
+    adopted = [path.name for path in sorted((folder / "state").iterdir())]
+    assert len(adopted) == 2
+    assert problems(service, folder) == problems(service, None) == []
+    filled.set(C="z")
+    ada = filled.client.post("/identities", {"kind": "user", "subject": "ada@example.com"}, 201).json["id"]
+    size = pruning._export_whole(registry, files)
+    second = pruning._record(registry, files, now_ms() + 1000, size)
+    pruning._await_seal(registry, files)
+    pruning._finish(registry, files, second)
+    assert left(service) == [size]
+    filled.set(D="z")
+    assert {*adopted, f"{size}.json", f"{size}.note"} == {one.name for one in (folder / "state").iterdir()}
+    assert problems(service, folder) == problems(service, None) == []
+    service.execute("UPDATE identity SET subject = 'eve@example.com' WHERE subject = 'ada@example.com'")
+    assert problems(service, None) == []
+    [found] = problems(service, folder)
+    assert ada in found
+    (folder / "state" / f"{size}.json").write_text("{}")
+    assert "is not signed by this key" in problems(service, folder)[0]
 
 
 def test_records_that_are_missing_without_a_pruning_are_named(exported, service, folder):

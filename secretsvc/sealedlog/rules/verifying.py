@@ -8,10 +8,13 @@ from hashlib import sha256
 import orjson
 from sqlalchemy import Connection
 
+from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
 from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
+from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.keeping import beginning
 from secretsvc.sealedlog.rules.pruning import Pruning, newest_pruning
 from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
 
@@ -22,7 +25,7 @@ UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
 
 def verify_files(files: Files, verifier: Verifier, older: Sequence[Checkpoint]) -> Iterator[str]:
     """What is wrong with an export, the lowest index first; nothing where all is well."""
-    head = _head((files.read(CHECKPOINT) or b"").decode(errors="replace"), verifier)
+    head = _head(files.text(CHECKPOINT), verifier)
     if head is None:
         yield UNSIGNED
         return
@@ -51,11 +54,15 @@ def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
 
 
 def _has_detail(files: Files, index: int, entry: bytes) -> bool:
-    """True where the entry holds its detail itself."""
-    beside = files.read(detail_path(index))
-    detail = orjson.loads(entry).get("detail")
+    """True where the entry holds its detail itself, also where it is none of ours."""
+    try:
+        fields = orjson.loads(entry)
+    except orjson.JSONDecodeError:
+        return True
+    detail = fields.get("detail") if isinstance(fields, dict) else None
     if not isinstance(detail, dict) or [*detail] != ["sha256"]:
         return True
+    beside = files.read(detail_path(index))
     return beside is not None and sha256(beside).hexdigest() == detail["sha256"]
 
 
@@ -87,23 +94,36 @@ def _wrong_roots(files: Files, wanted: Sequence[Checkpoint], total: int) -> Iter
 
 
 def verify_database(
-    connection: Connection, verifier: Verifier, older: Sequence[Checkpoint], files: Files | None
+    connection: Connection,
+    verifier: Verifier,
+    older: Sequence[Checkpoint],
+    files: Files | None,
+    ring: KeyRing | None,
 ) -> Iterator[str]:
     """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
 
     Without an export, a record that was changed together with its hash is told by the checkpoints between
     which it is. What is pruned is explained by the newest pruning's record, whose digest must be that of the
-    hashes that stayed; the export that has the records themselves is verified by `verify_files`.
+    hashes that stayed; the export that has the records themselves is verified by `verify_files`. The log is
+    replayed, too: which rows of other tables it does not explain; after a pruning that takes the export, for
+    the state that it has. Without a ring, descriptions are not compared. The connection must read one state
+    of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, verifier)
     if head is None:
         yield "nothing is sealed" if stored is None else UNSIGNED
         return
-    exported = None if files is None else _head((files.read(CHECKPOINT) or b"").decode(), verifier)
+    exported = None if files is None else _head(files.text(CHECKPOINT), verifier)
     if files is not None and exported is None:
         yield f"of the export {UNSIGNED}"
     pruning = _pruning(connection)
+    replay = None
+    try:
+        can, begin = beginning(connection, verifier, files, pruning.size)
+        replay = Replay(begin) if can else None
+    except ValueError as error:
+        yield str(error)
     wanted = [*older, head, *([exported] if exported is not None else [])]
     frontier, good = Frontier(), 0
     for place in sealed_from(connection, 0, head.size):
@@ -113,6 +133,7 @@ def verify_database(
         if place.leaf is not None or place.position >= pruning.size:
             yield from _wrong_record(place)
         yield from _wrong_hash(place, files if exported is not None else None, exported)
+        yield from () if replay is None else replay.meet(place)
         frontier.append(place.leaf_hash)
         if frontier.size == pruning.size and frontier.root().hex() != pruning.digest:
             yield PRUNED_OTHERWISE.format(pruning.size - 1)
@@ -123,6 +144,7 @@ def verify_database(
                 good = one.size
     yield from _missing(frontier.size, max(one.size for one in wanted))
     yield from _beside_the_log(connection, head.size)
+    yield from () if replay is None else replay.compare(connection, ring)
 
 
 def _missing(first: int, end: int) -> Iterator[str]:
