@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 from uuid import UUID
 
 from secretsvc.audit.rules.recording import record, record_keys
@@ -67,6 +68,14 @@ class WrittenByHand(Written):
 
 
 Planner = Callable[[Environment, Mapping[str, Known]], Plan]
+
+
+class WriteOptions(TypedDict, total=False):
+    """What callers choose of any write, as `write` takes it."""
+
+    expected_rev: int | None
+    reason: str | None
+    dry_run: bool
 
 
 def write(
