@@ -23,7 +23,7 @@ from secretsvc.db.files import open_to_others
 from secretsvc.db.schema import REVISION
 
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
-UNDER_WAY = "another migration of this database is under way"
+UNDER_WAY = "another migration of this database is under way: waiting for its end"
 BELOW = f"{int(REVISION) - 2:04}"
 
 
