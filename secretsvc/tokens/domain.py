@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 from uuid import UUID
 
-from sqlalchemy import Row, delete, insert, select
+from sqlalchemy import Row, delete, select
 
 from secretsvc.audit.rules.recording import record
-from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of
+from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of, token_of_attempt
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.statements import insert_or_ignore
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
@@ -25,6 +26,8 @@ DAY_MS = 86_400_000
 LONGEST_MS = 366 * DAY_MS
 #: Tokens that end sooner than this, in milliseconds, wait for somebody to exchange them.
 SOON_MS = 14 * DAY_MS
+#: So long, in milliseconds, one attempt to make a token gives it again.
+AGAIN_MS = 60_000
 TOKEN_NOT_FOUND = "Service token not found."  # noqa: S105 - a message
 
 
@@ -63,18 +66,22 @@ class EndingToken:
     expires_at: int
 
 
-def create_token(call: Call, identity_id: UUID, name: str, expires_at: int) -> CreatedToken:
+def create_token(
+    call: Call, identity_id: UUID, name: str, expires_at: int, *, attempt: bytes = b""
+) -> CreatedToken:
     """A new token of a service identity, in force until `expires_at`, epoch milliseconds.
 
-    Raises `NotFound`, `Conflict` for a person, and `ValidationFailed` for an end that is past or over
-    366 days ahead.
+    The same `attempt` of the same caller makes one token however often it comes, and within a minute gives
+    it again: it follows from the attempt and a subkey of the master key, and is kept nowhere.
+    Raises `NotFound`, `Conflict` for a person or an attempt that is older, and `ValidationFailed` for an end
+    that is past or over 366 days ahead.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     if not call.now < expires_at <= call.now + LONGEST_MS:
         problem = "Must be later than now and at most 366 days ahead."
         raise ValidationFailed(issues=(Issue("expires_at", problem),))
     holder = _service(call, identity_id)
-    token = new_token()
+    token = _attempted(call, holder, attempt) if attempt else new_token()
     row: dict[str, Any] = {
         "id": new_id(),
         "name": name,
@@ -84,12 +91,28 @@ def create_token(call: Call, identity_id: UUID, name: str, expires_at: int) -> C
         "expires_at": expires_at,
         "last_used_at": None,
     }
-    call.connection.execute(
-        insert(service_token), {**row, "identity_id": holder.id, "digest": digest_of(token)}
-    )
+    stored = {**row, "identity_id": holder.id, "digest": digest_of(token)}
+    if not insert_or_ignore(call.connection, service_token, stored):
+        return _made_before(call, token)
     created = CreatedToken(**{**row, "created_by": author(row["created_by"])}, token=token)
     record(call, "token.create", detail=_detail(holder.id, created))
     return created
+
+
+def _attempted(call: Call, holder: Identity, attempt: bytes) -> str:
+    whose = f"{call.actor.kind}|{call.actor.subject}|{holder.id}|".encode()
+    return token_of_attempt(call.ring.subkey(b"service-token"), whose + attempt)
+
+
+def _made_before(call: Call, token: str) -> CreatedToken:
+    own = service_token.c.digest == digest_of(token)
+    row = call.connection.execute(select(*_COLUMNS).where(own)).one()
+    if row.created_at <= call.now - AGAIN_MS:
+        raise Conflict(
+            f"The token {row.name} was made already, and its text was shown then.",
+            hint="If nobody has copied it, remove it and make another.",
+        )
+    return CreatedToken(**{**row._mapping, "created_by": author(row.created_by)}, token=token)
 
 
 def list_tokens(call: Call, identity_id: UUID) -> list[Token]:

@@ -46,6 +46,8 @@ class AuditFilter:
     request_id: str | None = None
     after: UUID | None = None
     key: str | None = None
+    #: Who acted, where others may have had the same subject.
+    identity_id: UUID | None = None
     #: Several actions, any of which will do; with `action` both must hold.
     actions: tuple[str, ...] = ()
 
@@ -153,6 +155,8 @@ def _judged(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnEl
     if asked.actor is not None:
         # Subjects of people are lower-cased, names of service tokens are not (contract 4.11).
         conditions.append(row.actor_subject.in_({asked.actor, asked.actor.lower()}))
+    if asked.identity_id is not None:
+        conditions.append(row.identity_id == asked.identity_id)
     if asked.action is not None:
         conditions.append(row.action == asked.action)
     if asked.request_id is not None:
