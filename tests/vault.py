@@ -11,6 +11,8 @@ from sqlalchemy import select
 from webtest import TestResponse
 
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.describing import digest_of
+from secretsvc.secrets.rules.sealing import DIGESTS
 from secretsvc.tables.projects import environment, project
 
 CANONICAL = "/projects/shop/environments/prod"
@@ -95,6 +97,15 @@ def records(service: Service) -> list[Any]:
 
 def detail(row: Any) -> Any:
     return json.loads(row["detail"])
+
+
+def digests(service: Service, slug: str = "prod", **descriptions: str | None) -> dict[str, Any]:
+    """What a record says of the descriptions that its write sets: digests under the active key."""
+    ring = service.app.registry.load_ring()
+    key, within = ring.subkey(DIGESTS), environment_ids(service, slug)["environment_id"]
+    digests = {name: digest_of(key, within, name, text) for name, text in descriptions.items()}
+    kid = ring.active_kid if any(digests.values()) else None
+    return {"descriptions": {"kid": kid, "digests": digests}}
 
 
 def version_row(service: Service, key: str, version: int = 1) -> Any:

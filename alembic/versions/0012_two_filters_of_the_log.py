@@ -1,7 +1,7 @@
 """Indexes of the audit log for two filters at once.
 
 They are made in the transaction of the migration: while that lasts PostgreSQL lets nobody write a record. Whoever
-cannot wait makes them beforehand, under these names, which is then left as it is (docs/operations/upgrading.md).
+cannot wait makes them beforehand, under these names, and they are left as they are (docs/operations/database.md).
 """
 
 import sqlalchemy as sa
@@ -9,6 +9,7 @@ from alembic import op
 
 revision = "0012"
 down_revision = "0011"
+lost = "the indexes of two filters of the audit log, and no data"
 
 PAIRS = (
     ("project_id", "actor_subject"),

@@ -5,6 +5,7 @@ from pyramid.config import Configurator
 
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
+    config.include(".directives")
     config.include(".api")
     config.include(".refusals")
     config.include(".ui.grants")

@@ -18,19 +18,19 @@ from secretsvc.web.schema import ListQuery, Values
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
 
 
-def list_grants(_context: Grants, request: ServiceRequest) -> object:
+def list_grants(_context: Grants, request: ServiceRequest) -> Page[granting.Grant]:
     """`GET /grants`."""
     return domain.list_grants(request.call, Window(**request.query_values))
 
 
-def create_grant(context: Grants, request: ServiceRequest) -> object:
+def create_grant(context: Grants, request: ServiceRequest) -> granting.Grant:
     """`POST /grants`."""
     body = request.body_values
     granted = domain.grant_to_identity(request.call, body["identity_id"], terms_of(body))
     return created_at(request, context, granted.id, granted)
 
 
-def update_grant(context: Grant, request: ServiceRequest) -> object:
+def update_grant(context: Grant, request: ServiceRequest) -> granting.Grant:
     """`PATCH /grants/{id}`."""
     return domain.update_grant(request.call, context.id, request.body_values)
 
@@ -40,12 +40,12 @@ def delete_grant(context: Grant, request: ServiceRequest) -> None:
     domain.delete_grant(request.call, context.id)
 
 
-def effective_permissions(context: Identity, request: ServiceRequest) -> object:
+def effective_permissions(context: Identity, request: ServiceRequest) -> permissions.EffectivePermissions:
     """`GET /identities/{id}/effective-permissions`."""
     return permissions.effective_permissions(request.call, context.id)
 
 
-def unknown_identities(_context: Access, request: ServiceRequest) -> object:
+def unknown_identities(_context: Access, request: ServiceRequest) -> Items[unknown.UnknownIdentity]:
     """`GET /access/unknown-identities`."""
     return Items(unknown.unknown_identities(request.call))
 
@@ -72,7 +72,6 @@ def _declare_grants(config: ServiceConfigurator) -> None:
         summary="List the grants at scopes that the caller administers",
         role=ADMIN_SOMEWHERE,
         query=ListQuery(),
-        response=Page[granting.Grant],
     )
     config.add_api_view(
         create_grant,
@@ -85,7 +84,6 @@ def _declare_grants(config: ServiceConfigurator) -> None:
         role=ANY_IDENTITY,
         body=schemas.create_grant_body(),
         status=201,
-        response=granting.Grant,
     )
 
 
@@ -99,7 +97,6 @@ def _declare_grant(config: ServiceConfigurator) -> None:
         summary="Change a grant's role or expiry; the caller must be an admin at its scope",
         role=ADMIN_SOMEWHERE,
         body=schemas.UpdateGrantBody(),
-        response=granting.Grant,
     )
     config.add_api_view(
         delete_grant,
@@ -109,8 +106,6 @@ def _declare_grant(config: ServiceConfigurator) -> None:
         errors=(409,),
         summary="Remove a grant; the caller must be an admin at its scope",
         role=ADMIN_SOMEWHERE,
-        status=204,
-        response=None,
     )
 
 
@@ -122,7 +117,6 @@ def _declare_explanations(config: ServiceConfigurator) -> None:
         operation_id="getEffectivePermissions",
         summary="Explain what an identity may do, and by which grants",
         role=ADMIN_SOMEWHERE,
-        response=permissions.EffectivePermissions,
     )
     config.add_api_view(
         unknown_identities,
@@ -131,5 +125,4 @@ def _declare_explanations(config: ServiceConfigurator) -> None:
         operation_id="listUnknownIdentities",
         summary="List who was denied without holding a grant",
         role=ADMIN_SOMEWHERE,
-        response=Items[unknown.UnknownIdentity],
     )

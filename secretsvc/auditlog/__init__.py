@@ -8,3 +8,4 @@ def includeme(config: Configurator) -> None:
     config.include(".api")
     config.include(".ui.page")
     config.include(".ui.download")
+    config.include(".ui.recent")

@@ -186,10 +186,10 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
     )
 
 
-def recent_audit(call: Call, limit: int) -> AuditExcerpt:
-    """The newest records that the caller may audit; two statements beside those of the reach."""
+def recent_audit(call: Call, asked: AuditFilter) -> AuditExcerpt:
+    """The newest of what is asked for, as `read_audit`; two statements beside those of the reach."""
     assert_admin_somewhere(call)
-    rows, _ = take_rows(call, own_reach(call), AuditFilter(limit=limit))
+    rows, _ = take_rows(call, _reach(call, asked), asked)
     items = [_record(row) for row in rows]
     return AuditExcerpt(items, _names(call, items))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 import secrets
 import zlib
@@ -29,8 +30,12 @@ def is_service_token(token: str) -> bool:
 
 def new_token() -> str:
     """A token that nobody has."""
-    body = _base62(int.from_bytes(secrets.token_bytes(_BYTES), "big"), _BODY)
-    return PREFIX + body + _checksum(body)
+    return _token(secrets.token_bytes(_BYTES))
+
+
+def token_of_attempt(key: bytes, attempt: bytes) -> str:
+    """The token of one attempt to make one: whoever lacks the key cannot tell it from a random one."""
+    return _token(hmac.digest(key, attempt, "sha256"))
 
 
 def prefix_of(token: str) -> str:
@@ -44,6 +49,11 @@ def digest_of(token: str) -> bytes:
     if found is None or found[2] != _checksum(found[1]):
         raise ValueError
     return hashlib.sha256(token.encode()).digest()
+
+
+def _token(random: bytes) -> str:
+    body = _base62(int.from_bytes(random, "big"), _BODY)
+    return PREFIX + body + _checksum(body)
 
 
 def _checksum(body: str) -> str:

@@ -279,6 +279,13 @@ def read_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """One state of the database for all that is read, whoever writes meanwhile."""
+    with connect(engine) as connection:
+        yield for_mode(connection, Mode.SNAPSHOT)
+
+
+@contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction of its own: committed at the end, rolled back when an error passes."""
     with connect(engine) as connection:

@@ -12,10 +12,10 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, sel
 from secretsvc.kernel.release import VERSION
 
 #: The newest migration. Whoever adds one puts its number here; a process over an older schema is not ready.
-REVISION = "0012"
+REVISION = "0013"
 
 #: The tables that only grow.
-APPEND_ONLY = ("audit_key", "audit_record", "audit_seal")
+APPEND_ONLY = ("audit_key", "audit_record", "audit_seal", "audit_snapshot", "digest_key")
 #: The triggers that promises rest on, each with its table; a restored copy may lack them.
 _ON_BOTH = {
     ("environment_departs", "environment"),

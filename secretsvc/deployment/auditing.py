@@ -12,15 +12,19 @@ from typing import BinaryIO
 import click
 from sqlalchemy import Connection, Engine
 
-from secretsvc.db.engine import Mode, connect, for_mode
+from secretsvc.db.engine import snapshot
 from secretsvc.deployment.running import INI, failing_plainly, registry_of
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, read_verifier
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.lines import last_index, lines_from
 from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
+from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
 
 #: Of a step that seals a backlog, behind which nobody waits for long.
@@ -43,7 +47,8 @@ def export(ini: str, directory: Path) -> None:
     """Copy the sealed log into DIR as tiles, entries and a checkpoint (C2SP tlog-tiles).
 
     What waits is sealed first. The next export into DIR goes on where this one stopped, also if it was
-    interrupted. It fails, and leaves the old checkpoint, where the log is no longer what was sealed.
+    interrupted. It fails, and leaves the old checkpoint, where the log is no longer what was sealed. The
+    first one also adopts what the tables hold, as what a replay of the log begins with.
 
     \b
     Example:
@@ -53,9 +58,10 @@ def export(ini: str, directory: Path) -> None:
         registry = registry_of(ini)
         sealing = Sealing(registry.load_ring(), registry.service_settings.audit_origin)
         engine = registry.database.engine
-        while seal_some(engine, sealing, STEP):
-            pass
-        with _snapshot(engine) as connection:
+        _seal_all(engine, sealing)
+        if adopt_state(engine, sealing, new_request_id()):
+            _seal_all(engine, sealing)
+        with snapshot(engine) as connection:
             size = export_log(connection, _own_key(connection, registry), Files(directory))
     click.echo(f"{size} entries are in {directory}.")
 
@@ -66,7 +72,10 @@ def export(ini: str, directory: Path) -> None:
 @click.option("--key", metavar="KEY", help="The verifier key. Without it, the one that is found: not proof.")
 @click.option("--checkpoint", "older", multiple=True, type=FILE, help="An older checkpoint that must hold.")
 def verify(directory: Path | None, ini: Path | None, key: str | None, older: tuple[Path, ...]) -> None:
-    """Prove that nothing is changed or missing; name the first index that is wrong, and exit 1.
+    """Prove that nothing is changed or missing; name each index and row that is wrong, and exit 1.
+
+    Of a database, the log is also replayed and compared with the tables: grants, memberships, identities,
+    environments, and each key's version, tombstone and description.
 
     DIR is verified offline, by its files alone. Keep the key, and a checkpoint now and then, where whoever
     writes to the database cannot: --key and --checkpoint are what the proof rests on.
@@ -80,21 +89,20 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
         raise click.UsageError("Name a folder, or a database by --ini.")
     files = None if directory is None else Files(directory)
     with failing_plainly(), _problems_are_plain(), ExitStack() as stack:
-        connection = None
+        found: list[tuple[str, Iterator[str]]] = []
         if ini is not None:
             registry = registry_of(str(ini))
-            connection = stack.enter_context(_snapshot(registry.database.engine))
+            connection = stack.enter_context(snapshot(registry.database.engine))
             verifier = read_verifier(key) if key else _own_key(connection, registry)
-        else:
-            verifier = read_verifier(key or _text(files))
-        checkpoints = [_checkpoint(path, verifier) for path in older]
-        problems = [] if connection is None else verify_database(connection, verifier, checkpoints, files)
-        offline = [] if files is None else verify_files(files, verifier, checkpoints)
-        wrong = False
-        for name, found in (("database", problems), ("export", offline)):
-            for problem in found:
-                wrong = True
-                click.echo(f"{name}: {problem}")
+            checkpoints = [_checkpoint(path, verifier) for path in older]
+            ring = _ring(registry)
+            found.append(("database", verify_database(connection, verifier, checkpoints, files, ring)))
+        elif files is not None:
+            verifier = read_verifier(key or files.text(KEY).strip())
+            checkpoints = [_checkpoint(path, verifier) for path in older]
+        if files is not None:
+            found.append(("export", verify_files(files, verifier, checkpoints)))
+        wrong = _told(found)
     if key is None:
         click.echo(f"By the key that was found there: {verifier.text}", err=True)
     if wrong:
@@ -117,7 +125,7 @@ def tail(ini: str, to: Path | None, first: int, follow: bool) -> None:
     Example:
       secretsvc-server audit tail production.ini --follow --to /var/log/secretsvc/audit.jsonl
     """
-    with failing_plainly(), ExitStack() as stack:
+    with failing_plainly(), _problems_are_plain(), ExitStack() as stack:
         engine = registry_of(ini).database.engine
         out: BinaryIO = sys.stdout.buffer
         if to is not None:
@@ -125,7 +133,7 @@ def tail(ini: str, to: Path | None, first: int, follow: bool) -> None:
             last = last_index(out)
             first = first if last is None else last + 1
         while True:
-            with _snapshot(engine) as connection:
+            with snapshot(engine) as connection:
                 for index, line in lines_from(connection, first):
                     out.write(line)
                     first = index + 1
@@ -136,13 +144,6 @@ def tail(ini: str, to: Path | None, first: int, follow: bool) -> None:
 
 
 @contextmanager
-def _snapshot(engine: Engine) -> Iterator[Connection]:
-    """One state of the log, whoever seals meanwhile."""
-    with connect(engine) as connection:
-        yield for_mode(connection, Mode.SNAPSHOT)
-
-
-@contextmanager
 def _problems_are_plain() -> Iterator[None]:
     try:
         yield
@@ -150,16 +151,34 @@ def _problems_are_plain() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
+def _seal_all(engine: Engine, sealing: Sealing) -> None:
+    while seal_some(engine, sealing, STEP):
+        pass
+
+
+def _told(found: list[tuple[str, Iterator[str]]]) -> bool:
+    """Prints the problems as they are found; whether there was one."""
+    wrong = False
+    for name, problems in found:
+        for problem in problems:
+            wrong = True
+            click.echo(f"{name}: {problem}")
+    return wrong
+
+
+def _ring(registry: ServiceRegistry) -> KeyRing | None:
+    try:
+        return registry.load_ring()
+    except ServerMisconfigured:
+        click.echo("There is no master key here: descriptions are not compared.", err=True)
+        return None
+
+
 def _own_key(connection: Connection, registry: ServiceRegistry) -> Verifier:
     signer = find_signer(connection)
     if signer is None:
         raise ValueError("nothing is sealed yet: that needs a master key that is adopted")
     return Verifier(registry.service_settings.audit_origin, signer.public_key)
-
-
-def _text(files: Files | None) -> str:
-    found = None if files is None else files.read(KEY)
-    return "" if found is None else found.decode(errors="replace").strip()
 
 
 def _checkpoint(path: Path, verifier: Verifier) -> Checkpoint:

@@ -9,7 +9,7 @@ from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
 
-def read_exposure(context: Identity, request: ServiceRequest) -> object:
+def read_exposure(context: Identity, request: ServiceRequest) -> domain.Exposure:
     """`GET /identities/{id}/exposure`."""
     query = request.query_values
     return domain.exposure_of(request.call, context.id, query["limit"], query.get("cursor"))
@@ -25,5 +25,4 @@ def includeme(config: ServiceConfigurator) -> None:
         summary="List the values that an identity was given or wrote, and whether they are in force",
         role=ADMIN_SOMEWHERE,
         query=schemas.ExposureQuery(),
-        response=domain.Exposure,
     )

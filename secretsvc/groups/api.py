@@ -19,23 +19,23 @@ from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
 GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", "deleteGroup")
 
 
-def list_groups(_context: Groups, request: ServiceRequest) -> object:
+def list_groups(_context: Groups, request: ServiceRequest) -> Page[domain.Group]:
     """`GET /groups`."""
     return domain.list_groups(request.call, Window(**request.query_values))
 
 
-def create_group(context: Groups, request: ServiceRequest) -> object:
+def create_group(context: Groups, request: ServiceRequest) -> domain.Group:
     """`POST /groups`."""
     created = domain.create_group(request.call, **request.body_values)
     return created_at(request, context, created.id, created)
 
 
-def get_group(context: Group, request: ServiceRequest) -> object:
+def get_group(context: Group, request: ServiceRequest) -> domain.Group:
     """`GET /groups/{id}`."""
     return domain.get_group(request.call, context.id)
 
 
-def update_group(context: Group, request: ServiceRequest) -> object:
+def update_group(context: Group, request: ServiceRequest) -> domain.Group:
     """`PATCH /groups/{id}`."""
     return domain.update_group(request.call, context.id, request.body_values)
 
@@ -45,12 +45,12 @@ def delete_group(context: Group, request: ServiceRequest) -> None:
     domain.delete_group(request.call, context.id)
 
 
-def list_members(context: Members, request: ServiceRequest) -> object:
+def list_members(context: Members, request: ServiceRequest) -> Items[Identity]:
     """`GET /groups/{id}/members`."""
     return Items(domain.list_members(request.call, context.group_id))
 
 
-def add_member(context: Members, request: ServiceRequest) -> object:
+def add_member(context: Members, request: ServiceRequest) -> Identity:
     """`POST /groups/{id}/members`."""
     member = domain.add_member(request.call, context.group_id, **request.body_values)
     return created_at(request, context, member.id, member)
@@ -61,19 +61,19 @@ def remove_member(context: Member, request: ServiceRequest) -> None:
     domain.remove_member(request.call, context.group_id, context.id)
 
 
-def list_group_grants(context: GroupGrants, request: ServiceRequest) -> object:
+def list_group_grants(context: GroupGrants, request: ServiceRequest) -> Items[Grant]:
     """`GET /groups/{id}/grants`."""
     return Items(domain.list_group_grants(request.call, context.group_id))
 
 
-def create_group_grant(context: GroupGrants, request: ServiceRequest) -> object:
+def create_group_grant(context: GroupGrants, request: ServiceRequest) -> Grant:
     """`POST /groups/{id}/grants`."""
     terms = terms_of(request.body_values)
     granted = domain.grant_to_group(request.call, context.group_id, terms)
     return created_at(request, context, granted.id, granted)
 
 
-def update_group_grant(context: GroupGrant, request: ServiceRequest) -> object:
+def update_group_grant(context: GroupGrant, request: ServiceRequest) -> Grant:
     """`PATCH /groups/{id}/grants/{grantId}`."""
     return domain.update_group_grant(request.call, context.group_id, context.id, request.body_values)
 
@@ -101,7 +101,6 @@ def _declare_groups(config: ServiceConfigurator) -> None:
         summary="List groups",
         role=ADMIN_SOMEWHERE,
         query=ListQuery(),
-        response=Page[domain.Group],
     )
     config.add_api_view(
         create_group,
@@ -114,7 +113,6 @@ def _declare_groups(config: ServiceConfigurator) -> None:
         role=Role.ADMIN,
         body=schemas.CreateGroupBody(),
         status=201,
-        response=domain.Group,
     )
 
 
@@ -125,7 +123,6 @@ def _declare_group(config: ServiceConfigurator) -> None:
         operation_id="getGroup",
         summary="Get a group",
         role=ADMIN_SOMEWHERE,
-        response=domain.Group,
     )
     config.add_api_view(
         update_group,
@@ -135,7 +132,6 @@ def _declare_group(config: ServiceConfigurator) -> None:
         summary="Change a group's name or description",
         role=Role.ADMIN,
         body=schemas.UpdateGroupBody(),
-        response=domain.Group,
     )
     config.add_api_view(
         delete_group,
@@ -145,8 +141,6 @@ def _declare_group(config: ServiceConfigurator) -> None:
         errors=(409,),
         summary="Delete a group with its memberships and grants",
         role=Role.ADMIN,
-        status=204,
-        response=None,
     )
 
 
@@ -157,7 +151,6 @@ def _declare_members(config: ServiceConfigurator) -> None:
         operation_id="listGroupMembers",
         summary="List the members of a group",
         role=ADMIN_SOMEWHERE,
-        response=Items[Identity],
     )
     config.add_api_view(
         add_member,
@@ -169,7 +162,6 @@ def _declare_members(config: ServiceConfigurator) -> None:
         role=Role.ADMIN,
         body=schemas.AddGroupMemberBody(),
         status=201,
-        response=Identity,
     )
     config.add_api_view(
         remove_member,
@@ -179,8 +171,6 @@ def _declare_members(config: ServiceConfigurator) -> None:
         errors=(409,),
         summary="Remove an identity from a group",
         role=Role.ADMIN,
-        status=204,
-        response=None,
     )
 
 
@@ -191,7 +181,6 @@ def _declare_grants(config: ServiceConfigurator) -> None:
         operation_id="listGroupGrants",
         summary="List a group's grants at scopes that the caller administers",
         role=ADMIN_SOMEWHERE,
-        response=Items[Grant],
     )
     config.add_api_view(
         create_group_grant,
@@ -203,7 +192,6 @@ def _declare_grants(config: ServiceConfigurator) -> None:
         role=ANY_IDENTITY,
         body=create_group_grant_body(),
         status=201,
-        response=Grant,
     )
 
 
@@ -217,7 +205,6 @@ def _declare_grant(config: ServiceConfigurator) -> None:
         summary="Change the role or expiry of a group's grant; the caller must be an admin at its scope",
         role=ADMIN_SOMEWHERE,
         body=UpdateGrantBody(),
-        response=Grant,
     )
     config.add_api_view(
         delete_group_grant,
@@ -227,6 +214,4 @@ def _declare_grant(config: ServiceConfigurator) -> None:
         errors=(409,),
         summary="Remove a group's grant; the caller must be an admin at its scope",
         role=ADMIN_SOMEWHERE,
-        status=204,
-        response=None,
     )

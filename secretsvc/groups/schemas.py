@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from secretsvc.web.schema import DESCRIPTION, NAME, Body, Identifier, Slug, optional, required
+from secretsvc.web.schema import Body, Identifier, NamedChanges, NewNamed, required
 
 
-class CreateGroupBody(Body):
+class CreateGroupBody(NewNamed):
     """`POST /groups`."""
 
-    slug = required(Slug())
-    name = required(NAME)
-    description = optional(DESCRIPTION)
 
-
-class UpdateGroupBody(Body):
+class UpdateGroupBody(NamedChanges):
     """`PATCH /groups/{id}`."""
-
-    name = optional(NAME)
-    description = optional(DESCRIPTION)
 
 
 class AddGroupMemberBody(Body):

@@ -11,7 +11,7 @@ from secretsvc.web.tree import Root
 from secretsvc.web.views import ANY_IDENTITY
 
 
-def find(_context: Root, request: ServiceRequest) -> object:
+def find(_context: Root, request: ServiceRequest) -> Items[Found]:
     """`GET /search`."""
     query = request.query_values
     return Items(search(request.call, query["q"], query["limit"])[: query["limit"]])
@@ -27,5 +27,4 @@ def includeme(config: ServiceConfigurator) -> None:
         summary="Find projects, environments and secrets by a part of their names",
         role=ANY_IDENTITY,
         query=schemas.SearchQuery(),
-        response=Items[Found],
     )

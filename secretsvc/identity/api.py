@@ -15,23 +15,23 @@ from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
 IDENTITY_LINKS = ("updateIdentity", "getEffectivePermissions", "getExposure")
 
 
-def who_am_i(_context: Root, request: ServiceRequest) -> object:
+def who_am_i(_context: Root, request: ServiceRequest) -> domain.WhoAmI:
     """`GET /whoami`."""
     return domain.who_am_i(request.call)
 
 
-def list_identities(_context: Identities, request: ServiceRequest) -> object:
+def list_identities(_context: Identities, request: ServiceRequest) -> Page[rules.Identity]:
     """`GET /identities`."""
     return domain.list_identities(request.call, Window(**request.query_values))
 
 
-def announce_identity(context: Identities, request: ServiceRequest) -> object:
+def announce_identity(context: Identities, request: ServiceRequest) -> rules.Identity:
     """`POST /identities`."""
     announced = domain.announce_identity(request.call, **request.body_values)
     return created_at(request, context, announced.id, announced)
 
 
-def update_identity(context: Identity, request: ServiceRequest) -> object:
+def update_identity(context: Identity, request: ServiceRequest) -> rules.Identity:
     """`PATCH /identities/{id}`."""
     return domain.update_identity(request.call, context.id, request.body_values)
 
@@ -46,7 +46,6 @@ def includeme(config: ServiceConfigurator) -> None:
         operation_id="whoAmI",
         summary="Tell who the caller is",
         role=ANY_IDENTITY,
-        response=domain.WhoAmI,
     )
     config.add_api_view(
         list_identities,
@@ -55,7 +54,6 @@ def includeme(config: ServiceConfigurator) -> None:
         summary="List identities",
         role=ADMIN_SOMEWHERE,
         query=ListQuery(),
-        response=Page[rules.Identity],
     )
     _declare_changes(config)
 
@@ -72,7 +70,6 @@ def _declare_changes(config: ServiceConfigurator) -> None:
         role=ADMIN_SOMEWHERE,
         body=schemas.create_identity_body(),
         status=201,
-        response=rules.Identity,
     )
     config.add_api_view(
         update_identity,
@@ -83,5 +80,4 @@ def _declare_changes(config: ServiceConfigurator) -> None:
         summary="Change an identity's display name, disable or enable it",
         role=Role.ADMIN,
         body=schemas.UpdateIdentityBody(),
-        response=rules.Identity,
     )

@@ -21,13 +21,13 @@ class KeyRing:
     safeToRemoveOldKey: bool
 
 
-def key_ring(_context: Admin, request: ServiceRequest) -> object:
+def key_ring(_context: Admin, request: ServiceRequest) -> KeyRing:
     """`GET /admin/keyring`."""
     report = domain.key_ring(request.call)
     return KeyRing(report.active_kid, report.keys, report.safe_to_remove_old_key)
 
 
-def rekey(_context: Admin, request: ServiceRequest) -> object:
+def rekey(_context: Admin, request: ServiceRequest) -> domain.Rekeyed:
     """`POST /admin/rekey`."""
     return domain.rekey(request.call, **request.body_values)
 
@@ -42,7 +42,6 @@ def includeme(config: ServiceConfigurator) -> None:
         operation_id="getKeyRing",
         summary="Report the master keys and the rows that name them",
         role=Role.ADMIN,
-        response=KeyRing,
     )
     config.add_api_view(
         rekey,
@@ -53,5 +52,4 @@ def includeme(config: ServiceConfigurator) -> None:
         summary="Move one page of envelopes to the active key",
         role=Role.ADMIN,
         body=schemas.RekeyBody(),
-        response=domain.Rekeyed,
     )

@@ -29,7 +29,7 @@ class Health:
     version: Annotated[str, text(0, 64)]
 
 
-def health(_context: Root, request: ServiceRequest) -> object:
+def health(_context: Root, request: ServiceRequest) -> Health:
     """`GET /health`: 200 once the key ring proved that it opens what it seals, and nothing more.
 
     It never waits for the database: of the active key it tells what the last write was told (decision 0025).
@@ -68,7 +68,6 @@ def includeme(config: ServiceConfigurator) -> None:
         operation_id="health",
         summary="Tell that the service listens and its key ring works",
         role=PUBLIC,
-        response=Health,
     )
     config.add_api_view(
         openapi,

@@ -15,23 +15,23 @@ from secretsvc.web.views import ANY_IDENTITY, VISIBLE, created_at
 PROJECT_LINKS = ("getProject", "updateProject", "createEnvironment", "listEnvironments", "deleteProject")
 
 
-def list_projects(_context: Projects, request: ServiceRequest) -> object:
+def list_projects(_context: Projects, request: ServiceRequest) -> Page[rules.Project]:
     """`GET /projects`."""
     return domain.list_projects(request.call, Window(**request.query_values))
 
 
-def create_project(context: Projects, request: ServiceRequest) -> object:
+def create_project(context: Projects, request: ServiceRequest) -> rules.Project:
     """`POST /projects`."""
     created = domain.create_project(request.call, **request.body_values)
     return created_at(request, context, created.slug, created)
 
 
-def get_project(context: Project, request: ServiceRequest) -> object:
+def get_project(context: Project, request: ServiceRequest) -> rules.Project:
     """`GET /projects/{project}`."""
     return domain.get_project(request.call, context.address)
 
 
-def update_project(context: Project, request: ServiceRequest) -> object:
+def update_project(context: Project, request: ServiceRequest) -> rules.Project:
     """`PATCH /projects/{project}`."""
     return domain.update_project(request.call, context.address, request.body_values)
 
@@ -41,23 +41,23 @@ def delete_project(context: Project, request: ServiceRequest) -> None:
     domain.delete_project(request.call, context.address)
 
 
-def list_environments(context: Environments, request: ServiceRequest) -> object:
+def list_environments(context: Environments, request: ServiceRequest) -> Items[rules.Environment]:
     """`GET /projects/{project}/environments`."""
     return Items(domain.list_environments(request.call, context.address))
 
 
-def create_environment(context: Environments, request: ServiceRequest) -> object:
+def create_environment(context: Environments, request: ServiceRequest) -> rules.Environment:
     """`POST /projects/{project}/environments`."""
     created = domain.create_environment(request.call, context.address, **request.body_values)
     return created_at(request, context, created.slug, created)
 
 
-def get_environment(context: Environment, request: ServiceRequest) -> object:
+def get_environment(context: Environment, request: ServiceRequest) -> rules.Environment:
     """`GET /projects/{project}/environments/{env}`."""
     return domain.get_environment(request.call, context.address)
 
 
-def update_environment(context: Environment, request: ServiceRequest) -> object:
+def update_environment(context: Environment, request: ServiceRequest) -> rules.Environment:
     """`PATCH /projects/{project}/environments/{env}`."""
     return domain.update_environment(request.call, context.address, request.body_values)
 
@@ -84,7 +84,6 @@ def _declare_projects(config: ServiceConfigurator) -> None:
         summary="List the projects that are visible to the caller",
         role=ANY_IDENTITY,
         query=ListQuery(),
-        response=Page[rules.Project],
     )
     config.add_api_view(
         create_project,
@@ -97,7 +96,6 @@ def _declare_projects(config: ServiceConfigurator) -> None:
         role=Role.WRITER,
         body=schemas.CreateProjectBody(),
         status=201,
-        response=rules.Project,
     )
 
 
@@ -108,7 +106,6 @@ def _declare_project(config: ServiceConfigurator) -> None:
         operation_id="getProject",
         summary="Get a project",
         role=VISIBLE,
-        response=rules.Project,
     )
     config.add_api_view(
         update_project,
@@ -118,7 +115,6 @@ def _declare_project(config: ServiceConfigurator) -> None:
         summary="Change a project's name or description",
         role=Role.WRITER,
         body=schemas.UpdateProjectBody(),
-        response=rules.Project,
     )
     config.add_api_view(
         delete_project,
@@ -128,8 +124,6 @@ def _declare_project(config: ServiceConfigurator) -> None:
         errors=(409,),
         summary="Delete a project with all that it holds",
         role=Role.ADMIN,
-        status=204,
-        response=None,
     )
 
 
@@ -140,7 +134,6 @@ def _declare_environments(config: ServiceConfigurator) -> None:
         operation_id="listEnvironments",
         summary="List the project's environments that are visible to the caller",
         role=VISIBLE,
-        response=Items[rules.Environment],
     )
     config.add_api_view(
         create_environment,
@@ -152,7 +145,6 @@ def _declare_environments(config: ServiceConfigurator) -> None:
         role=Role.WRITER,
         body=schemas.CreateEnvironmentBody(),
         status=201,
-        response=rules.Environment,
     )
 
 
@@ -163,7 +155,6 @@ def _declare_environment(config: ServiceConfigurator) -> None:
         operation_id="getEnvironment",
         summary="Get an environment",
         role=Role.READER,
-        response=rules.Environment,
     )
     config.add_api_view(
         update_environment,
@@ -173,7 +164,6 @@ def _declare_environment(config: ServiceConfigurator) -> None:
         summary="Change an environment's name, description or protection",
         role=Role.ADMIN,
         body=schemas.UpdateEnvironmentBody(),
-        response=rules.Environment,
     )
     config.add_api_view(
         delete_environment,
@@ -183,6 +173,4 @@ def _declare_environment(config: ServiceConfigurator) -> None:
         errors=(409,),
         summary="Delete an environment with its secrets and their history",
         role=Role.ADMIN,
-        status=204,
-        response=None,
     )

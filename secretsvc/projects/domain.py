@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Table, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Table, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
@@ -39,9 +39,15 @@ PROTECTED = "The environment is protected."
 PROTECTED_INSIDE = "The project has a protected environment."
 
 
-def list_projects(call: Call, window: Window) -> Page[Project]:
-    """The projects that the caller sees, oldest first; open to any identity, narrowed in the query."""
+def list_projects(call: Call, window: Window, containing: str = "") -> Page[Project]:
+    """The projects that the caller sees, oldest first; with a text, those whose slug or name has it.
+
+    Open to any identity, narrowed in the query.
+    """
     statement = select(project).where(project_in_sight(call))
+    if containing:
+        names = (column.icontains(containing, autoescape=True) for column in (project.c.slug, project.c.name))
+        statement = statement.where(or_(*names))
     return page_of(call.connection, statement, project.c.id, window, Project)
 
 

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from secretsvc.web.schema import DESCRIPTION, NAME, Body, Boolean, Slug, optional, required
+from secretsvc.web.schema import Boolean, NamedChanges, NewNamed, optional
 
 
-class CreateProjectBody(Body):
+class CreateProjectBody(NewNamed):
     """`POST /projects`."""
 
-    slug = required(Slug())
-    name = required(NAME)
-    description = optional(DESCRIPTION)
 
-
-class UpdateProjectBody(Body):
+class UpdateProjectBody(NamedChanges):
     """`PATCH /projects/{project}`."""
 
-    name = optional(NAME)
-    description = optional(DESCRIPTION)
 
-
-class CreateEnvironmentBody(Body):
+class CreateEnvironmentBody(NewNamed):
     """`POST /projects/{project}/environments`."""
 
-    slug = required(Slug())
-    name = required(NAME)
-    description = optional(DESCRIPTION)
 
-
-class UpdateEnvironmentBody(Body):
+class UpdateEnvironmentBody(NamedChanges):
     """`PATCH /projects/{project}/environments/{env}`."""
 
-    name = optional(NAME)
-    description = optional(DESCRIPTION)
     protected = optional(Boolean())

@@ -16,7 +16,7 @@ from secretsvc.web.navigation import MAIN
 from secretsvc.web.pages import Drawn, cursor_of, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
-from secretsvc.web.schema import Values, validate
+from secretsvc.web.schema import TextFilter, Values, validate
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE
 
@@ -30,12 +30,14 @@ MOST_ENVIRONMENTS = 20
 
 
 def projects_page(_context: Projects, request: ServiceRequest) -> object:
-    """The projects that the caller sees, with their environments, and the panel that makes one."""
-    page = domain.list_projects(request.call, Window(LIMIT, cursor_of(request)))
+    """The projects that the caller sees, or those that a text picks out, and the panel that makes one."""
+    text = validate(TextFilter(), {"q": parse_query(request.environ).get("q", "")})["q"]
+    page = domain.list_projects(request.call, Window(LIMIT, cursor_of(request)), text)
     environments = domain.environments_of(request.call, page.items)
     _label(request, slug="Address")
     return {
         "projects": page.items,
+        "text": text,
         "environments": environments,
         "next_cursor": page.next_cursor,
         "creates": _opens(request, "new"),

@@ -62,7 +62,20 @@ class AuditSigner(Base):
     created_at: Mapped[int] = mapped_column(Millis)
 
 
+class AuditSnapshot(Base):
+    """What the tables held when the log was first exported: `content` is a state as JSON, `note` signs it."""
+
+    __tablename__ = "audit_snapshot"
+    __table_args__ = (CheckConstraint("id = 1", name="single"),)
+
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    note: Mapped[str] = mapped_column(Text)
+    content: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[int] = mapped_column(Millis)
+
+
 audit_seal = table_of(AuditSeal)
 audit_unsealed = table_of(AuditUnsealed)
 audit_head = table_of(AuditHead)
 audit_signer = table_of(AuditSigner)
+audit_snapshot = table_of(AuditSnapshot)

@@ -172,9 +172,21 @@ class MasterKey(Base):
     retired_at: Mapped[int | None] = mapped_column(Millis)
 
 
+class DigestKey(Base):
+    """The key of digests that name the master key of `kid`, in an envelope under that of `held_by`."""
+
+    __tablename__ = "digest_key"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    kid: Mapped[str] = mapped_column(String(16), primary_key=True)
+    held_by: Mapped[str] = mapped_column(String(16), primary_key=True)
+    envelope: Mapped[bytes] = mapped_column(LargeBinary)
+
+
 secret = table_of(Secret)
 secret_version = table_of(SecretVersion)
 departed_version = table_of(DepartedVersion)
 revision = table_of(Revision)
 idempotent_write = table_of(IdempotentWrite)
 master_key = table_of(MasterKey)
+digest_key = table_of(DigestKey)

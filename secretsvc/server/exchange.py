@@ -94,6 +94,12 @@ class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of it
             environ[ON_SENT] = self.on_sent
         return environ
 
+    def set_close_on_finish(self) -> None:
+        """Ends the connection, but not because an answer without a body has no length (RFC 9112, 6.3)."""
+        is_asked = self.request.headers.get("CONNECTION", "").lower() == "close"
+        if self.has_body or is_asked or self.version != "1.1":
+            super().set_close_on_finish()
+
 
 class ErrorTask(_Answering, EnvelopeErrorTask):
     """A request that the server answers by itself."""

@@ -13,13 +13,13 @@ from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 
 
-def create_token(context: Tokens, request: ServiceRequest) -> object:
+def create_token(context: Tokens, request: ServiceRequest) -> domain.CreatedToken:
     """`POST /identities/{id}/tokens`."""
     _ = request.call.settings.service_tokens
     return domain.create_token(request.call, context.identity_id, **request.body_values)
 
 
-def list_tokens(context: Tokens, request: ServiceRequest) -> object:
+def list_tokens(context: Tokens, request: ServiceRequest) -> Items[domain.Token]:
     """`GET /identities/{id}/tokens`."""
     _ = request.call.settings.service_tokens
     return Items(domain.list_tokens(request.call, context.identity_id))
@@ -56,7 +56,6 @@ def _declare(config: ServiceConfigurator) -> None:
         body=schemas.CreateTokenBody(),
         status=201,
         located=False,
-        response=domain.CreatedToken,
     )
     config.add_api_view(
         list_tokens,
@@ -64,7 +63,6 @@ def _declare(config: ServiceConfigurator) -> None:
         operation_id="listTokens",
         summary="List the service tokens of an identity",
         role=Role.ADMIN,
-        response=Items[domain.Token],
     )
     config.add_api_view(
         delete_token,
@@ -73,6 +71,4 @@ def _declare(config: ServiceConfigurator) -> None:
         operation_id="deleteToken",
         summary="Remove a service token",
         role=Role.ADMIN,
-        status=204,
-        response=None,
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from secrets import token_urlsafe
+
+import orjson
 
 from secretsvc.identity.rules import find_identity
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
+from secretsvc.kernel.errors import Conflict, ServerMisconfigured, ValidationFailed
 from secretsvc.tokens import domain, schemas
 from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator
@@ -23,6 +26,8 @@ SPANS = (
     ("3m", "3 months", 91 * DAY),
     ("1y", "1 year", 365 * DAY),
 )
+#: What names an attempt to make a token is as long as a token.
+ATTEMPT_BYTES = 32
 _LENGTHS = {value: length for value, _, length in SPANS}
 
 
@@ -38,7 +43,9 @@ def tokens_page(context: Tokens, request: ServiceRequest) -> dict[str, object]:
         "path": context.path(PAGES),
         "soon": domain.SOON_MS,
         "spans": SPANS,
-        "making": "new" in query or "name" in form.values,
+        # What a person cannot have is not to be typed again.
+        "making": not isinstance(form.error, Conflict) and ("new" in query or "name" in form.values),
+        "attempt": token_urlsafe(ATTEMPT_BYTES),
         "made": None,
         "removing": next((one for one in tokens if str(one.id) == asked), None),
     }
@@ -51,7 +58,7 @@ def create_token(context: Tokens, request: ServiceRequest) -> object:
     form.label("expires_at", "Until")
     end = {"expires_at": _end(form, call.now)}
     body = form.read(schemas.CreateTokenBody(), "name", **end)
-    made = domain.create_token(call, context.identity_id, **body)
+    made = domain.create_token(call, context.identity_id, **body, attempt=_attempt(form))
     return {**tokens_page(context, request), "made": made, "making": False}
 
 
@@ -60,6 +67,12 @@ def remove_token(context: Token, request: ServiceRequest) -> object:
     _ = request.call.settings.service_tokens
     domain.delete_token(request.call, context.identity_id, context.id)
     return see_other(f"/identities/{context.identity_id}/tokens", "token-removed")
+
+
+def _attempt(form: Form) -> bytes:
+    """By what a form is known that is sent twice as it is; nothing for one that names no attempt."""
+    typed = {name: form[name] for name in ("attempt", "name", "until", "expires_at")}
+    return orjson.dumps(typed) if typed["attempt"] else b""
 
 
 def _end(form: Form, now: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -44,6 +44,20 @@ def answer_schema(response: object) -> JsonSchema:
     if isinstance(response, type) or get_origin(response) is not None:
         return _of_type(response)
     return described(response)
+
+
+def returned(view: Callable[..., object]) -> object:
+    """What a view is annotated to return.
+
+    Raises `ConfigurationError` for an annotation that cannot be read, and for one that says nothing.
+    """
+    hint = _hints(view).get("return", object)
+    if hint is object:
+        raise ConfigurationError(
+            f"{view.__module__}.{view.__qualname__} does not say what it answers: annotate what it returns,"
+            " or declare a response"
+        )
+    return None if hint is NoneType else hint
 
 
 @cache
@@ -121,10 +135,7 @@ def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:
 
     Those whose names begin with an underscore are left out of answers.
     """
-    try:
-        hints = get_type_hints(kind, include_extras=True)
-    except NameError as error:
-        raise ConfigurationError(f"a type hint of {kind.__module__}.{kind.__qualname__}: {error}") from None
+    hints = _hints(kind)
     listed = [field.name for field in fields(kind)] if is_dataclass(kind) else hints
     names = [name for name in listed if not name.startswith("_")]
     return {
@@ -132,3 +143,10 @@ def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:
         "properties": {name: _of(hints[name], bound) for name in names},
         "required": [name for name in names if get_origin(hints[name]) is not NotRequired],
     }
+
+
+def _hints(of: Any) -> dict[str, object]:
+    try:
+        return get_type_hints(of, include_extras=True)
+    except NameError as error:
+        raise ConfigurationError(f"a type hint of {of.__module__}.{of.__qualname__}: {error}") from None

@@ -1,4 +1,4 @@
-"""Times as pages show them: relative to now, with the exact time in UTC beside."""
+"""Times as pages show them, relative to now with the exact time in UTC beside, and as they are typed."""
 
 from __future__ import annotations
 

@@ -35,9 +35,11 @@ def database(dialect: str) -> str:
     return {"sqlite": "SQLite", "postgresql": "PostgreSQL"}.get(dialect, dialect)
 
 
-def joined(names: Sequence[str]) -> str:
-    """One or more names in a sentence: "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+def joined(names: Sequence[str], total: int | None = None) -> str:
+    """One or more names in a sentence: "a, b and c", or "a, b and 12 more" where the total is greater."""
+    more = (total or 0) - len(names)
+    parts = [*names, f"{more:,} more"] if more > 0 else names
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -221,6 +221,21 @@ DESCRIPTION = Text(maximum=1024, strip=True, nullable=True)
 ROLE = Choice("reader", "writer", "admin", name="Role")
 
 
+class NewNamed(Body):
+    """A thing to be made, with its slug and its name."""
+
+    slug = required(Slug())
+    name = required(NAME)
+    description = optional(DESCRIPTION)
+
+
+class NamedChanges(Body):
+    """What may be changed of every such thing."""
+
+    name = optional(NAME)
+    description = optional(DESCRIPTION)
+
+
 class TextFilter(Body):
     """What picks rows of a page's list by a part of a name."""
 

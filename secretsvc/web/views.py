@@ -7,7 +7,7 @@ permission check, the strict input.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Required, TypedDict, TypeVar, Unpack
 
 import orjson
@@ -19,7 +19,7 @@ from webob import Response
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
-from secretsvc.web.answers import answer_schema
+from secretsvc.web.answers import answer_schema, returned
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.declaring import declare
@@ -38,6 +38,7 @@ VISIBLE = "visible"
 #: An admin at any scope.
 ADMIN_SOMEWHERE = "admin somewhere"
 
+UNDECLARED = object()
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 R = TypeVar("R")
@@ -51,7 +52,8 @@ class Operation:
     summary: str
     #: What the node's scope must grant, or one of this module's names.
     role: Role | str
-    response: object
+    #: What the view is annotated to return, unless it is declared.
+    response: object = UNDECLARED
     method: str = "GET"
     status: int = 200
     body: Body | Variants | None = None
@@ -89,7 +91,7 @@ class Declaration(TypedDict, total=False):
     operation_id: Required[str]
     summary: Required[str]
     role: Required[Role | str]
-    response: Required[object]
+    response: object
     method: str
     status: int
     body: Body | Variants
@@ -116,11 +118,15 @@ def add_api_view(
 ) -> None:
     """Directive: one operation of the API, on a node class, under a view or `:verb` name.
 
-    What it declares are the fields of `Operation`. Raises `ConfigurationError` where one of its schemas
+    What it declares are the fields of `Operation`. Without a `response` it is what the view is annotated to
+    return, and where that is None, the status is 204. Raises `ConfigurationError` where one of its schemas
     cannot be described.
     """
     node: type[Node] = config.maybe_dotted(context)
     operation = Operation(**declared)
+    if operation.response is UNDECLARED:
+        hint = returned(view)
+        operation = replace(operation, response=hint, status=204 if hint is None else operation.status)
     _check_described(operation)
     declare(config, "operation", operation.operation_id)
     if name.startswith(":"):

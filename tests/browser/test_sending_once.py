@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from chromium import Visitor
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from vault import CANONICAL as PROD
+
+SEND = "(form) => form.requestSubmit()"
+#: Whether the form would have been sent, as far as the page's scripts go.
+SEND_NOWHERE = """(form) => {
+  let isKept;
+  window.addEventListener("submit", (event) => {
+    isKept = event.defaultPrevented;
+    event.preventDefault();
+  }, { once: true });
+  form.requestSubmit();
+  return !isKept;
+}"""
 
 
 def test_a_double_click_makes_one_project_and_shows_it(visitor: Visitor, page: Page) -> None:
@@ -23,6 +35,31 @@ def test_whoever_comes_back_may_send_the_form_again(visitor: Visitor, page: Page
         page.wait_for_load_state("networkidle")
         page.go_back()
     assert len(posts(visitor)) == 2
+
+
+def test_whoever_stopped_the_browser_may_send_the_form_again(page: Page) -> None:
+    page.clock.install()
+    page.goto("/projects?new")
+    page.get_by_label("Name", exact=True).fill("Stopped")
+    form = page.locator("form.panel")
+    assert form.evaluate(SEND_NOWHERE)
+    page.clock.fast_forward(9_000)
+    assert not form.evaluate(SEND_NOWHERE)
+    page.clock.fast_forward(1_000)
+    assert form.evaluate(SEND_NOWHERE)
+
+
+def test_what_a_script_kept_from_being_sent_may_be_sent_at_once(visitor: Visitor, page: Page) -> None:
+    page.goto(PROD)
+    value = page.get_by_label("Value of API_KEY", exact=True)
+    value.evaluate("(one) => { one.value = 'x'.repeat(2_000_000); }")
+    page.locator("#edits").evaluate(SEND)
+    expect(page.get_by_role("alert")).to_contain_text("Nothing is lost")
+    assert posts(visitor) == []
+    value.fill("less")
+    page.locator(".dock").get_by_role("button", name="Review changes").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Review 1 change")
+    assert len(posts(visitor)) == 1
 
 
 def test_a_file_is_downloaded_as_often_as_it_is_asked_for(visitor: Visitor, page: Page) -> None:

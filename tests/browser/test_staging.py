@@ -43,7 +43,7 @@ def asked(visitor: Visitor) -> list[str]:
 
 def review(page: Page) -> None:
     page.locator(".dock").get_by_role("button", name="Review changes").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Review . change"))
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"Review \d+ change"))
 
 
 def leave(page: Page) -> list[str]:
@@ -179,6 +179,70 @@ def test_going_back_from_a_review_finds_what_was_typed(page: Page) -> None:
     expect(page.get_by_label("Key 1 to add")).to_have_value("FRESH")
     expect(page.locator("#staged")).to_have_text(re.compile("1 new, 1 changed"))
     review(page)
+
+
+def fill_new(page: Page, numbers: range) -> None:
+    for number in numbers:
+        page.get_by_label(f"Key {number} to add").fill(f"NEW_{number}")
+        page.get_by_label(f"Value {number} to add").fill(f"value {number}")
+
+
+def new_keys(page: Page) -> list[str]:
+    return page.locator("tr.new .nk").evaluate_all("(all) => all.map((one) => one.value).filter(Boolean)")
+
+
+def test_rows_beyond_the_eighth_are_there_after_going_back_and_after_a_refusal(
+    page: Page, visitor: Visitor, vault: Vault
+) -> None:
+    page.goto(PROD)
+    fill_new(page, range(1, 12))
+    review(page)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.go_back()
+    expect(page.get_by_label("Value 11 to add")).to_have_value("value 11")
+    assert new_keys(page) == [f"NEW_{number}" for number in range(1, 12)]
+    expect(page.locator("#staged")).to_have_text("11 new: nothing is written yet.")
+    page.get_by_label("Key 10 to add").fill("not a key")
+    page.locator(".dock").get_by_role("button", name="Review changes").click()
+    expect(page.get_by_role("alert")).to_contain_text("New secret, row 10")
+    expect(page.get_by_label("Value 11 to add")).to_have_value("value 11")
+    # Fewer rows come back than there were, and others are added beside them.
+    for number in range(1, 5):
+        page.get_by_label(f"Key {number} to add").fill("")
+        page.get_by_label(f"Value {number} to add").fill("")
+    page.get_by_label("Key 10 to add").fill("NEW_10")
+    review(page)
+    page.get_by_role("button", name="Keep editing").click()
+    blank = page.locator("tr.new:not([hidden]) .nk").filter(visible=True)
+    before = len(new_keys(page))
+    for number in range(before, 12):
+        expect(blank).to_have_count(number + 1)
+        empty = blank.evaluate_all("(all) => all.findIndex((one) => one.value === '')")
+        blank.nth(empty).fill(f"MORE_{number}")
+    names = page.locator("tr.new .nk").evaluate_all("(all) => all.map((one) => one.name)")
+    assert len({*names}) == len(names)
+    review(page)
+    page.get_by_role("button", name="Apply 12 changes").click()
+    expect(page.locator("#notice")).to_contain_text("Saved 12 changes")
+    assert vault.value("NEW_11") == "value 11"
+    visitor.problems.clear()
+
+
+def test_a_panel_with_something_typed_is_not_left_by_accident(page: Page) -> None:
+    page.goto("/projects?new")
+    page.get_by_label("Name", exact=True).fill("Typed")
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.get_by_role("link", name="Close").click(no_wait_after=True)
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Typed")
+    page.wait_for_timeout(200)
+    assert asked == ["beforeunload"]
+    page.get_by_role("link", name="Cancel").click()
+    expect(page).to_have_url(re.compile("/projects$"))
+    page.goto("/projects?new")
+    page.get_by_role("link", name="Close").click()
+    expect(page).to_have_url(re.compile("/projects$"))
+    assert asked == ["beforeunload"]
 
 
 def test_a_form_that_is_sent_twice_writes_once(page: Page, visitor: Visitor, vault: Vault) -> None:

@@ -185,7 +185,7 @@ def run(
 
 def _scene(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float, stack: ExitStack) -> Scene:
     server, relay = None, None
-    place = stack.enter_context(_file_system(directory / "small", fault.bytes)) if fault.bytes else None
+    place = stack.enter_context(file_system(directory / "small", fault.bytes)) if fault.bytes else None
     if fault.engine == "postgresql":
         server = stack.enter_context(own_server(place))
         url = server.create_database()
@@ -233,7 +233,7 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
 
 
 @contextmanager
-def _file_system(place: Path, size: int) -> Iterator[Path]:
+def file_system(place: Path, size: int) -> Iterator[Path]:
     """A small one in memory, which takes root."""
     place.mkdir()
     options = f"size={size},mode=755"

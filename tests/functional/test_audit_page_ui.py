@@ -16,6 +16,7 @@ from vault import Vault
 
 from secretsvc.audit.models import audit_record
 from secretsvc.auditlog import domain
+from secretsvc.auditlog.rules import activity
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 
@@ -405,6 +406,41 @@ def test_questions_are_filters_of_the_address_that_stand_for_several_actions(bro
     assert read(current) == "Changes 1"
     assert filters(page)["show"].value == "changes"
     assert "show" not in urlsplit(chips(page)["Project shop"]).query.replace("show=changes", "")
+
+
+def test_each_question_says_how_many_answer_it_whichever_is_chosen(browser, service, admin, monkeypatch):
+    Vault(admin).set(A="1")
+    for _ in range(3):
+        Vault(admin).get("secrets/A")
+    Vault(admin).values()
+    log(service, 2, action="secret.reveal", outcome="denied", created_at=now_ms())
+    log(service, 4, action="secret.reveal", created_at=1)
+    counts = asked_numbers(browser.open("/audit"))
+    everything = int(counts["Everything"])
+    assert counts == counts | {"Denied": "2", "Reveals": "5", "Exports": "1", "Changes": "1"}
+    for query in ("show=changes", "outcome=denied", "action=secret.reveal", "action=project.create"):
+        assert asked_numbers(browser.open(f"/audit?{query}")) == counts
+    far = asked_numbers(browser.open("/audit?actor=nobody&outcome=denied"))
+    assert {*far.values()} == {"0"}
+    monkeypatch.setattr(activity, "COUNTED", everything - 1)
+    counted = asked_numbers(browser.open("/audit?outcome=denied"))
+    assert [label for label, number in counted.items() if number] == ["Denied"]
+    assert not any(asked_numbers(browser.open("/audit")).values())
+
+
+def test_questions_count_no_more_than_the_caller_may_audit(service, admin):
+    arrange(service, "depot", "prod")
+    Vault(admin, "/projects/depot/environments/prod").set(A="1")
+    Vault(admin).set(A="1")
+    service.grant(ADA, "admin", "shop")
+    for query in ("", "?show=changes", "?outcome=denied", "?environment=prod"):
+        assert asked_numbers(Browser(service, ADA).open(f"/audit{query}"))["Changes"] == "1"
+
+
+def asked_numbers(page):
+    """What stands beside each question."""
+    links = page.html.select(".seg a")
+    return {link.find(string=True).strip(): link.b.text if link.b else "" for link in links}
 
 
 def test_several_actions_are_paged_and_narrowed_as_one(service, admin):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
+from alembic.config import Config
+from databases import ROOT
 from plans import PLAN_MODES, executed, rows_read, steps_of
 from service import arrange
 from shapes import log
+from sqlalchemy import text
+
+from alembic import command
 
 MANY, LIMIT = 400, 5
 FILTERS = {
@@ -22,6 +28,10 @@ COLUMNS = {
     "environment": "environment_id",
     "actor": "actor_subject",
     "outcome": "denied",
+}
+DEFINITIONS = {
+    "sqlite": "SELECT name, sql FROM sqlite_master WHERE tbl_name = 'audit_record' AND sql LIKE '% INDEX %'",
+    "postgresql": "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'audit_record'",
 }
 PAIRS = [pair for pair in itertools.combinations(FILTERS, 2) if pair != ("project", "environment")]
 
@@ -58,3 +68,22 @@ def test_two_filters_read_no_record_that_only_one_of_them_finds(crowded, service
     else:
         read = [rows_read(service.engine, statement, "audit_record", mode) for mode in PLAN_MODES]
         assert all(number <= 1 for number in read), read
+
+
+def test_indexes_that_an_operator_made_beforehand_are_those_of_the_migration(service, database_url):
+    def definitions():
+        with service.engine.connect() as connection:
+            return sorted(connection.execute(text(DEFINITIONS[service.engine.name])).all())
+
+    page = (ROOT / "docs" / "operations" / "database.md").read_text("utf-8")
+    statements = re.findall(r"^CREATE INDEX CONCURRENTLY (.*);$", page, re.MULTILINE)
+    config = Config(ROOT / "production.ini")
+    config.attributes["url"] = database_url
+    there = definitions()
+    command.downgrade(config, "0011")
+    assert len(there) - len(definitions()) == len(statements)
+    for statement in statements:
+        service.execute(f"CREATE INDEX {statement}")
+    assert definitions() == there
+    command.upgrade(config, "head")
+    assert definitions() == there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from faults.fault import file_system
 from guarding import kid_of
 from rotation import Operator, fill
 
@@ -75,7 +77,7 @@ def test_a_backup_overwrites_nothing_not_even_a_link_that_leads_nowhere(back_up,
     link.symlink_to(tmp_path / "nowhere")
     for target in (there, link):
         done = back_up(target)
-        assert (done.exit_code, "left as it is" in done.output) == (1, True)
+        assert (done.exit_code, "it is there already, and is left as it is" in done.output) == (1, True)
     assert (there.read_text(), names(tmp_path)) == ("kept", ["there"])
 
 
@@ -105,8 +107,8 @@ def test_a_backup_that_fails_leaves_no_file(back_up, service, tmp_path, database
     empty.touch()
     before = names(tmp_path)
     for path, why in (
-        (damaged, "the database is damaged"),
-        (empty, "no such table: alembic_version"),
+        (damaged, "the database is damaged, and so would be its backup"),
+        (empty, "SQLite: no such table: alembic_version"),
         (tmp_path / "absent.sqlite", "No such file"),
     ):
         monkeypatch.setenv("DATABASE_URL", f"sqlite:///{path}")
@@ -115,6 +117,26 @@ def test_a_backup_that_fails_leaves_no_file(back_up, service, tmp_path, database
         assert why in done.output
         assert "Traceback" not in done.output
     assert names(tmp_path) == before
+
+
+@LITE
+def test_where_the_file_system_has_no_hard_links_that_is_said(back_up, service, tmp_path, monkeypatch):
+    def refuse(source, name):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    done = back_up(tmp_path / "backup")
+    assert (done.exit_code, "Operation not permitted" in done.output) == (1, True)
+    assert names(tmp_path) == []
+
+
+@LITE
+@pytest.mark.skipif(os.geteuid() != 0, reason="to mount a small file system takes root")
+def test_a_full_disk_is_said_and_nothing_is_left_behind(back_up, service, tmp_path):
+    with file_system(tmp_path / "small", 64 * 1024) as small:
+        done = back_up(small / "backup")
+        assert (done.exit_code, done.output) == (1, "Error: SQLite: database or disk is full\n")
+        assert names(small) == []
 
 
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)

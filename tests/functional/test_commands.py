@@ -80,7 +80,7 @@ def test_verify_retires_a_key_that_no_envelope_names_but_not_the_newest(secretsv
     assert adopted(service) == [(kid, True) for kid in kids]
     done = secretsvc("verify", "production.ini", **both)
     assert (done.returncode, done.stdout) == (0, "0 envelopes, 0 unreadable.\n")
-    assert f"master key {kids[0]} has no envelope and is retired" in done.stderr
+    assert f"master key {kids[0]} has no envelope and is retired: it seals no more" in done.stderr
     assert adopted(service) == [(kids[0], False), (kids[1], True)]
 
 

@@ -20,6 +20,7 @@ from server import running
 from waiting import PATIENCE
 from waiting import eventually as comes
 
+from secretsvc.server import traffic
 from secretsvc.server.channel import RESET
 from secretsvc.server.factory import Server, make_server
 from secretsvc.server.limits import Limits
@@ -161,6 +162,14 @@ def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(serve
         drip(connection, b"G")
     assert 0.4 < time.monotonic() - began < SOON
     assert server.traffic.dropped == {"header_slow": 1}
+
+
+@pytest.mark.usefixtures("short_deadlines")
+def test_who_was_dropped_is_told_by_the_log(server, monkeypatch, caplog):
+    monkeypatch.setattr(traffic, "REPORT_SECONDS", 0.0)
+    with connected(server) as connection:
+        drip(connection, b"G")
+    assert comes(lambda: "connections were dropped: 1 header_slow" in caplog.text)
 
 
 @pytest.mark.usefixtures("short_deadlines")

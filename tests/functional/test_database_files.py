@@ -138,7 +138,8 @@ def test_a_start_names_each_file_that_others_may_open(path, issuer, caplog, mode
     admin = service.restarted().user()
     told = warnings(caplog)
     assert [sum(f" {path}{suffix} " in line for line in told) for suffix in SUFFIXES] == [1] * 4
-    assert all(f"{mode:04o}" in line for line in told)
+    said = "others than its owner may read or write"
+    assert all(said in line and f"(mode {mode:04o})" in line for line in told)
     admin.get("/whoami")
     assert len(warnings(caplog)) == 4
     service.close()

@@ -13,6 +13,8 @@ from vault import Vault, detail, tamper
 from secretsvc.secrets.ui.doubts import doubts
 
 PROD = "/projects/shop/environments/prod"
+#: The snapshot, the lock, the environment, values, their versions, the records, two of the editor, the shell.
+REVEALING_ALL = 9
 
 
 @pytest.fixture
@@ -96,6 +98,22 @@ def test_all_values_are_revealed_with_a_record_for_each_but_what_cannot_be_read(
     page = push(browser.open(PROD), "reveal-all", "1")
     assert [detail(row)["key"] for row in service.audit("secret.reveal")] == ["A", "B"]
     assert [one["name"] for one in page.html.select("textarea.open")] == ["value.A", "value.B"]
+
+
+def test_all_values_are_recorded_by_as_many_statements_as_one(browser, vault, service):
+    form = browser.open(PROD)
+    with recorded(service.engine) as few:
+        push(form, "reveal-all", "1")
+    vault.batch(set={f"MORE_{number}": "x" for number in range(40)})
+    with recorded(service.engine) as many:
+        push(form, "reveal-all", "1")
+    rows = service.audit("secret.reveal")[3:]
+    assert {(detail(row)["key"], detail(row)["version"]) for row in rows} == {
+        *((key, 1) for key in ("A", "B", "C")),
+        *((f"MORE_{number}", 1) for number in range(40)),
+    }
+    assert {(row["key"], row["given"]) for row in rows} >= {("A", 1), ("MORE_39", 1)}
+    assert len(many) == len(few) == REVEALING_ALL
 
 
 def test_a_reveal_that_fails_says_why_and_keeps_what_was_typed(browser, vault):
@@ -270,6 +288,14 @@ def test_a_value_that_is_as_it_was_is_told_of_and_not_written(browser, vault):
 def row_text(page, key):
     row = page.html.find("span", class_="key", string=key).find_parent("tr")
     return " ".join(row.get_text(" ").split())
+
+
+def test_a_review_names_three_of_many_environments_without_a_new_key(browser, admin):
+    for slug in ("a", "b", "c", "d"):
+        admin.post("/projects/shop/environments", {"slug": slug, "name": slug.title()}, status=201)
+        Vault(admin, f"/projects/shop/environments/{slug}").batch(set={"OTHER": "x"})
+    page = push(browser.open(PROD), "", "", new__1__key="NEW", new__1__value="n")
+    assert "Also missing in Dev, A, B and 2 more" in row_text(page, "NEW")
 
 
 def test_a_review_names_the_other_environments_without_a_new_key(browser, admin, service, reader):

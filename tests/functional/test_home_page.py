@@ -124,6 +124,48 @@ def test_what_happened_lately_is_told_in_sentences_to_those_who_may_audit_it(ser
     assert "very-secret" not in " ".join(told)
 
 
+def test_what_one_used_lately_is_found_again(service, admin):
+    service.grant(ADA, "writer", "shop")
+    service.grant("bob@example.com", "writer", "shop")
+    ada, dev = Vault(service.user(ADA)), Vault(service.user(ADA), "/projects/shop/environments/dev")
+    ada.set(A="very-secret", B="1", C="1")
+    for key in "ABCB":
+        ada.get(f"secrets/{key}")
+    dev.values()
+    Vault(service.user("bob@example.com")).get("secrets/A")
+    page = Browser(service, ADA).open("/")
+    prod = "/projects/shop/environments/prod"
+    assert used(page) == {
+        "Dev": "/projects/shop/environments/dev",
+        "B": f"{prod}/secrets/B",
+        "C": f"{prod}/secrets/C",
+        "A": f"{prod}/secrets/A",
+        "Prod": prod,
+    }
+    assert [*used(page)] == ["Dev", "B", "C", "A", "Prod"]
+    assert "very-secret" not in page.text
+    ada.batch(delete=["C"])
+    assert [*used(Browser(service, ADA).open("/"))] == ["Prod", "Dev", "B", "A"]
+    assert used(Browser(service, "new@example.com").open("/")) == {}
+
+
+def test_what_one_may_read_no_more_is_not_shown_as_used(service, admin):
+    held = service.grant(ADA, "writer", "shop/prod")
+    Vault(service.user(ADA)).set(A="1")
+    Vault(service.user(ADA)).get("secrets/A")
+    service.grant(ADA, "reader", "shop/dev")
+    assert len(used(Browser(service, ADA).open("/"))) == 2
+    admin.delete(f"/grants/{held}")
+    page = Browser(service, ADA).open("/")
+    assert projects(page) == ["shop"]
+    assert used(page) == {}
+
+
+def used(page):
+    """What one used lately, by its name, and the ways there."""
+    return {link.text: link["href"] for link in page.html.select("section[aria-labelledby=yours] li a")}
+
+
 def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_places_need_who_writes_there(
     service, admin
 ):
@@ -316,10 +358,10 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
     service.grant("reader@example.com", "reader")
     for subject, path, expected in (
         # Each beside that of authentication: projects; unreadable and missing; grants, turned away; the ring;
-        # two of recent activity, and for admins of projects what these may audit, twice.
-        ("root@example.com", "/", 10),
-        (ADA, "/", 10),
-        ("reader@example.com", "/", 2),
+        # two of recent activity, and for admins of projects what these may audit, twice; and what one used.
+        ("root@example.com", "/", 11),
+        (ADA, "/", 11),
+        ("reader@example.com", "/", 3),
         ("reader@example.com", "/search?q=p", 2),
         ("root@example.com", "/search?q=p", 3),
     ):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from pages import Browser, press, rows, submit, words
 from service import ADMIN, HEADER, arrange
+from shapes import log
 from statements import recorded
 from stopped_clock import StoppedClock
+from vault import Vault
 
+from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
@@ -296,10 +299,11 @@ def test_what_is_not_the_callers_to_change_is_denied(admin, service):
         # Authentication, the page, the counts.
         ("/identities", 3),
         # Authentication, the identity, its grants with those of its groups, its groups, the projects.
-        ("/identities/{ada}", 5),
-        ("/identities/{ada}?why=shop", 5),
+        # Two of what it did lately.
+        ("/identities/{ada}", 7),
+        ("/identities/{ada}?why=shop", 7),
         # And the scopes.
-        ("/identities/{ada}?grant", 6),
+        ("/identities/{ada}?grant", 8),
         ("/whoami", 5),
     ],
 )
@@ -316,6 +320,57 @@ def test_a_page_costs_the_same_however_much_is_listed(make_service, path, most):
             Browser(service).open(path.format(ada=ada))
         costs.append(len(statements))
     assert costs[0] == costs[1] == most
+
+
+def test_the_page_tells_what_an_identity_did_lately_and_leads_to_the_rest(service, admin):
+    service.grant(ADA, "writer", "shop/prod")
+    vault = Vault(service.user(ADA))
+    vault.batch(set={"A": "very-secret"}, reason="Rotation")
+    for _ in range(4):
+        vault.get("secrets/A")
+    service.user(ADA).get("/projects/shop/environments/dev/secrets", 404)
+    page = Browser(service).open(f"/identities/{service.identity_id(ADA)}")
+    assert lately(page)[0].startswith("Was denied: asked for Shop / Dev")
+    assert lately(page)[1].startswith("Revealed A in Shop / Prod")
+    assert len(lately(page)) == 5
+    assert "very-secret" not in page.text
+    every = page.html.select_one("section[aria-labelledby=activity] a.more")
+    rest = Browser(service).open(every["href"])
+    assert len(rest.html.select(".log > li")) == 6
+    assert "added A in" in words(rest)
+
+
+def test_what_an_identity_did_is_shown_as_far_as_the_viewer_may_audit_it(service, admin):
+    arrange(service, "depot", "prod")
+    service.grant(ADA, "writer", "depot/prod")
+    service.grant(EVE, "admin", "shop")
+    ada, path = service.identity_id(ADA), "/projects/depot/environments/prod"
+    Vault(service.user(ADA), path).set(A="1")
+    assert len(lately(Browser(service).open(f"/identities/{ada}"))) == 1
+    page = Browser(service, EVE).open(f"/identities/{ada}")
+    assert lately(page) == []
+    assert "Nothing that you may see in the last 30 days." in words(page)
+    service.grant(ADA, "writer", "shop/prod")
+    Vault(service.user(ADA)).set(B="1")
+    [told] = lately(Browser(service, EVE).open(f"/identities/{ada}"))
+    assert told.startswith("Added B in Shop / Prod")
+
+
+def test_what_another_of_the_same_name_or_long_ago_did_is_not_told(service, admin):
+    ada = service.identity_id(ADA)
+    columns = {"action": "test.made", "actor_subject": ADA, "created_at": now_ms()}
+    log(service, identity_id=new_id(), **columns)
+    log(service, identity_id=ada, **columns | {"created_at": 1})
+    page = Browser(service).open(f"/identities/{ada}")
+    assert lately(page) == []
+    log(service, identity_id=ada, **columns)
+    assert len(lately(Browser(service).open(f"/identities/{ada}"))) == 1
+
+
+def lately(page):
+    """What the identity did, as sentences."""
+    items = page.html.select("section[aria-labelledby=activity] .feed li")
+    return [" ".join(item.get_text().split()) for item in items]
 
 
 def test_the_pages_show_who_was_announced(service, admin):

@@ -49,7 +49,7 @@ def test_a_file_without_a_key_is_a_misconfiguration_that_the_log_names(
         (tmp_path / "new").write_text(content)
     service = make_service(KEY_PROVIDER="file", MASTER_KEY_FILE=str(tmp_path / "new"))
     assert service.nobody().get("/health", 500).json["code"] == "SERVER_MISCONFIGURED"
-    assert "MASTER_KEY_FILE" in caplog.text
+    assert "the file that setting MASTER_KEY_FILE names holds no key: " in caplog.text
     assert NEW_KEY[:8] not in caplog.text
 
 

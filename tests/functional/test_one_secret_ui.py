@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, form_of, submit, words
-from vault import Vault, detail, records, state
+from vault import Vault, detail, digests, records, state
 
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
@@ -54,7 +54,8 @@ def test_a_description_is_changed_without_a_version_and_the_value_stays(browser,
     assert vault.listed()["A"] == before | {"description": "new"}
     assert [one["version"] for one in vault.versions("A")] == [1]
     row = service.audit("secret.batch")[-1]
-    assert (row["reason"], detail(row)) == ("because", {"rev": 2, "changes": [], "described": ["A"]})
+    said = {"rev": 2, "changes": [], "described": ["A"], **digests(service, A="new")}
+    assert (row["reason"], detail(row)) == ("because", said)
     submit(browser.open(f"{PAGE}?describe"), "A/describe", description="")
     assert vault.listed()["A"]["description"] is None
 

@@ -254,7 +254,8 @@ def test_the_start_tells_of_environments_that_could_never_be_exported(make_servi
         assert caplog.messages == []
         make_service(ENV_MAX_SECRETS="513")
     (line,) = caplog.messages
-    assert "PLAINTEXT_MAX_BYTES" in line
+    assert line.startswith("a quarter of PLAINTEXT_MAX_BYTES is below ")
+    assert line.endswith(" bytes: a full environment cannot be exported")
 
 
 def test_a_stream_that_ends_half_way_leaves_the_connection_as_it_was(make_service):

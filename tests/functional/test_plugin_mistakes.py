@@ -78,6 +78,10 @@ WRONG = {
         OPERATION.format("dict(errors=(418,))"),
         "operation odd names the status 418, which no error has: add one by config.add_error",
     ),
+    "an operation that does not say what it answers": (
+        "operation.pop('response')\n" + OPERATION.format("{}"),
+        "acme_wrong.view does not say what it answers: annotate what it returns, or declare a response",
+    ),
     "an operation outside of the tree": (
         OPERATION.format("dict(context=Lost)"),
         "operation odd is on Lost, which is not in the tree: hang it there by config.add_tree_child, or it"

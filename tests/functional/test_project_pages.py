@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, submit
+from statements import recorded
 from vault import PLAINTEXT_HEADERS
+
+from secretsvc.projects import ui
 
 
 def create(browser, status=303, **fields):
@@ -40,6 +43,54 @@ def test_the_panel_is_an_address_of_its_own_and_the_list_stands_without_it(brows
     page = browser.open("/projects?new")
     assert page.html.find(id="name").has_attr("autofocus")
     assert page.html.find("a", {"aria-label": "Close"})["href"] == "/projects"
+
+
+def listed(page):
+    return [row.th.a["href"].removeprefix("/projects/") for row in page.html.select("table tbody tr")]
+
+
+def test_projects_are_found_by_a_part_of_their_name_or_address(browser, service, admin):
+    for slug, name in (("web-shop", "Till"), ("odd", "100%_sure"), ("blog", "A web log")):
+        service.user().post("/projects", {"slug": slug, "name": name}, 201)
+    service.grant("ada@example.com", "reader", "shop")
+    assert listed(submit(browser.open("/projects"), "/projects", 200, q=" WEB ")) == ["web-shop", "blog"]
+    for text, found in (
+        ("till", ["web-shop"]),
+        ("%", ["odd"]),
+        ("_", ["odd"]),
+        ("shop", ["shop", "web-shop"]),
+    ):
+        page = browser.open("/projects", params={"q": text})
+        assert (listed(page), page.html.find(id="q")["value"]) == (found, text)
+    page = browser.open("/projects?q=nothing")
+    assert "No project that you see matches." in page.html.main.text
+    assert listed(page.click("Show all")) == ["shop", "web-shop", "odd", "blog"]
+    assert listed(Browser(service, "ada@example.com").open("/projects?q=web")) == []
+    assert Browser(service, "new@example.com").open("/projects").html.find(id="q") is None
+    browser.open("/projects?q=" + "x" * 321, 422)
+
+
+def test_the_pages_of_the_list_keep_what_was_asked_for(browser, service, monkeypatch):
+    monkeypatch.setattr(ui, "LIMIT", 2)
+    for number in range(3):
+        service.user().post("/projects", {"slug": f"a-{number}", "name": "A"}, 201)
+        service.user().post("/projects", {"slug": f"b-{number}", "name": "B"}, 201)
+    page = browser.open("/projects?q=a-")
+    assert listed(page) == ["a-0", "a-1"]
+    page = page.click("^More projects")
+    assert (listed(page), page.html.find(id="q")["value"]) == (["a-2"], "a-")
+    assert page.html.find("a", rel="next") is None
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_the_list_takes_two_statements_however_much_there_is(make_service, count):
+    service = make_service(LAST_SEEN_RESOLUTION="3600000")
+    for number in range(count):
+        service.user().post("/projects", {"slug": f"p-{number}", "name": "P"}, 201)
+    with recorded(service.engine) as statements:
+        Browser(service).open("/projects?q=p-")
+    # Authentication; the projects and their environments.
+    assert len(statements) == 3
 
 
 @pytest.mark.parametrize(

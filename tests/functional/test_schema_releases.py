@@ -90,8 +90,7 @@ def test_over_a_schema_for_later_releases_every_operation_is_refused_from_the_ne
             service.user("new@example.com").get("/whoami", 500),
         ):
             assert answer.json["code"] == "SERVER_MISCONFIGURED"
-    told = [one for one in caplog.records if "schema" in one.getMessage()]
-    assert len(told) == 1
+    assert caplog.text.count("the schema of the database is not one that this release may serve") == 1
     record(NEXT, VERSION)
     prod.set(A="3")
     record(REVISION, VERSION)

@@ -322,15 +322,28 @@ def test_without_a_secret_under_it_the_old_key_is_needed_until_the_signing_key_h
     assert seal(now) > 0
 
 
-def test_a_signing_key_whose_row_was_exchanged_signs_nothing(sealed, caplog):
-    log(sealed)
+def exchange_signer(service) -> None:
+    """Puts another public key beside the envelope, as the owner of the database can."""
     statement = {
         "sqlite": "DROP TRIGGER audit_signer_no_change",
         "postgresql": "ALTER TABLE audit_signer DISABLE TRIGGER audit_signer_no_change",
-    }[sealed.engine.name]
-    with write_transaction(sealed.engine) as connection:
+    }[service.engine.name]
+    with write_transaction(service.engine) as connection:
         connection.exec_driver_sql(statement)
         connection.execute(audit_signer.update().values(public_key=bytes(32)))
+
+
+def test_a_signing_key_whose_row_was_exchanged_is_not_moved_and_the_old_key_stays_needed(sealed, caplog):
+    exchange_signer(sealed)
+    user = rotated(sealed).user()
+    assert user.post("/admin/rekey", {"limit": 5}).json["remaining"] == 0
+    assert "the signing key of the audit log cannot be moved: DECRYPT_FAILED" in caplog.text
+    assert user.get("/admin/keyring").json["safeToRemoveOldKey"] is False
+
+
+def test_a_signing_key_whose_row_was_exchanged_signs_nothing(sealed, caplog):
+    log(sealed)
+    exchange_signer(sealed)
     registry = sealed.app.registry
     sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)
     assert sealer.step() == 0

@@ -7,9 +7,12 @@ from typing import NamedTuple
 import pytest
 from vault import (
     BOTH_SPELLINGS,
+    CANONICAL,
+    Vault,
     block_audit,
     block_commit,
     detail,
+    digests,
     environment_ids,
     records,
     state,
@@ -69,6 +72,7 @@ def test_a_write_leaves_exactly_one_record(vault, service, case):
     known = len(service.audit())
     answer = vault.post(case.verb, case.body, headers={"X-Request-Id": "req_1.a-Z"})
     (row,) = service.audit()[known:]
+    described = digests(service, **case.body["descriptions"]) if case.verb == "batch" else {}
     assert dict(row) | {"detail": detail(row)} == {
         "id": row["id"],
         "created_at": version_row(service, case.changes[0]["key"], 2)["created_at"],
@@ -81,7 +85,7 @@ def test_a_write_leaves_exactly_one_record(vault, service, case):
         "request_id": "req_1.a-Z",
         "client_address": None,
         "reason": case.body.get("reason"),
-        "detail": {"rev": 2, "changes": case.changes},
+        "detail": {"rev": 2, "changes": case.changes, **described},
         "key": None,
         "given": None,
     }
@@ -90,6 +94,22 @@ def test_a_write_leaves_exactly_one_record(vault, service, case):
     assert answer.json == {"rev": 2, "changes": case.changes} | told
     assert answer.headers["X-Request-Id"] == "req_1.a-Z"
     assert "hunter2" not in str(dict(row))
+
+
+def test_descriptions_are_recorded_by_digests_that_tell_nothing_without_the_master_key(vault, service):
+    other = Vault(vault.client, CANONICAL.replace("prod", "dev"))
+    vault.batch(set={"A": "x", "B": "x", "C": "x"}, descriptions={"A": "of shop", "B": "of shop"})
+    vault.batch(set={"A": "y"}, descriptions={"A": None})
+    vault.rename("B", "D")
+    other.batch(set={"A": "x"}, descriptions={"A": "of shop"})
+    first, cleared, renamed, elsewhere = (detail(row)["descriptions"] for row in records(service)[1:])
+    assert first == digests(service, A="of shop", B="of shop")["descriptions"]
+    assert cleared == {"kid": None, "digests": {"A": None}}
+    assert renamed == digests(service, D="of shop")["descriptions"]
+    same = [*first["digests"].values(), *renamed["digests"].values(), *elsewhere["digests"].values()]
+    assert len({*same}) == 4
+    assert all(len(digest) == 32 for digest in same)
+    assert "of shop" not in str(records(service))
 
 
 @every_write

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pages import Browser, rows, submit, words
@@ -55,6 +56,60 @@ def test_a_token_is_made_in_a_panel_and_shown_once(tokens, monkeypatch):
     machine = TestApp(service.app, extra_environ={"HTTP_HOST": "localhost:80"})
     bearer = {"Authorization": f"Bearer {token}"}
     assert machine.get("/api/v1/whoami", headers=bearer).json["identity"]["subject"] == "robot"
+
+
+def typed_token(service, browser, **changes):
+    """What the panel sends for a token, and where."""
+    path = f"/identities/{service.identity_id('robot', 'service')}/tokens"
+    form = next(form for form in browser.open(f"{path}?new").forms.values() if "until" in form.fields)
+    return path, dict(form.submit_fields()) | {"name": "CI"} | changes
+
+
+def test_a_form_sent_twice_makes_one_token_and_both_answers_show_it(tokens):
+    service, browser = tokens
+    path, typed = typed_token(service, browser)
+    first, second = (browser.post(path, typed).html.find(id="token")["value"] for _ in range(2))
+    assert TOKEN.fullmatch(first)
+    assert second == first
+    [row] = service.rows(service_token)
+    assert typed["attempt"] not in str(row)
+    assert [one["action"] for one in service.audit()].count("token.create") == 1
+    # With something else typed it is another attempt, and so is a panel opened anew.
+    for other in (typed | {"name": "Another"}, typed_token(service, browser)[1]):
+        assert browser.post(path, other).html.find(id="token")["value"] != first
+    assert len(service.rows(service_token)) == 3
+
+
+def test_forms_sent_at_the_same_moment_make_one_token(tokens):
+    service, browser = tokens
+    path, typed = typed_token(service, browser)
+    with ThreadPoolExecutor(2) as pool:
+        pages = [*pool.map(lambda one: one.post(path, typed), (browser, Browser(service)))]
+    assert len({page.html.find(id="token")["value"] for page in pages}) == 1
+    assert len(service.rows(service_token)) == 1
+
+
+def test_a_removed_token_does_not_come_back_by_the_form_that_made_it(tokens, monkeypatch):
+    service, browser = tokens
+    clock = StoppedClock(monkeypatch)
+    clock.now = clock.now // 60_000 * 60_000
+    path, typed = typed_token(service, browser)
+    token = browser.post(path, typed).html.find(id="token")["value"]
+    clock.now += 119_999
+    assert browser.post(path, typed).html.find(id="token")["value"] == token
+    service.user().delete(f"{path}/{service.rows(service_token)[0]['id']}")
+    clock.now += 1
+    assert browser.post(path, typed).html.find(id="token")["value"] != token
+
+
+def test_nobody_else_gets_a_token_by_the_form_of_another(tokens):
+    service, browser = tokens
+    path, typed = typed_token(service, browser)
+    token = browser.post(path, typed).html.find(id="token")["value"]
+    service.grant(ADA, "admin")
+    other = Browser(service, ADA)
+    csrf = dict(typed_token(service, other)[1])["csrf"]
+    assert other.post(path, typed | {"csrf": csrf}).html.find(id="token")["value"] != token
 
 
 @pytest.mark.parametrize(

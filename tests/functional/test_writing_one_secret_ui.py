@@ -6,7 +6,7 @@ import json
 
 import pytest
 from pages import Browser, form_of, submit
-from vault import detail
+from vault import detail, digests
 
 PROD = "/projects/shop/environments/prod"
 
@@ -63,6 +63,7 @@ def test_a_mixed_edit_records_its_changes_and_what_was_described_alone(browser, 
             {"key": "C", "kind": "added", "version": 1},
         ],
         "described": ["B"],
+        **digests(service, B="bee", C="sea"),
     }
     assert {key: (one["version"], one["description"]) for key, one in vault.listed().items()} == {
         "A": (2, "ay"),

@@ -23,6 +23,7 @@ FILLED = {
     "done": "web/shell.py",
     "error_codes": "web/error_codes.py",
     "error_links": "web/navigation.py",
+    "find_activity": "access/directives.py",
     "find_place": "web/place.py",
     "formats": "secrets/directives.py",
     "key_providers": "registry.py",

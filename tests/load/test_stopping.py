@@ -140,6 +140,7 @@ def test_what_takes_longer_than_the_stop_is_cut_and_the_log_says_so(make_process
     slow = Request(process, ENDLESS)
     code, seconds = end_of(process, signal.SIGTERM)
     assert (code, 0.5 < seconds < SOON) == (0, True)
+    assert b"stopping: what is under way has 1 seconds" in process.output
     assert b"the stop cut what was not done in 1 seconds" in process.output
     assert slow.answer is None
 

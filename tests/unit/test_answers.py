@@ -13,7 +13,7 @@ from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.actors import Maker
 from secretsvc.kernel.described import Items, Keywords, Slug, Time, called
-from secretsvc.web.answers import answer_schema
+from secretsvc.web.answers import answer_schema, returned
 from secretsvc.web.schema import Body, Integer, required
 from secretsvc.web.types import UUID_SCHEMA
 
@@ -173,3 +173,24 @@ def test_a_schema_tells_itself():
 def test_a_type_that_json_does_not_have_is_refused_by_its_name(hint, told):
     with pytest.raises(ConfigurationError, match=told):
         answer_schema(hint)
+
+
+def test_a_view_says_by_its_annotation_what_it_answers():
+    def find(context: object, request: object) -> Items[Slug]: ...
+
+    def remove(context: object, request: object) -> None: ...
+
+    assert returned(find) == Items[Slug]
+    assert returned(remove) is None
+
+
+def test_a_view_without_an_annotation_of_use_says_so():
+    def bare(context, request): ...
+
+    def anything(context: object, request: object) -> object: ...
+
+    def unread(context: object, request: object) -> Absent: ...  # noqa: F821 - that is the mistake
+
+    for view, told in ((bare, "does not say"), (anything, "does not say"), (unread, "name 'Absent'")):
+        with pytest.raises(ConfigurationError, match=told):
+            returned(view)

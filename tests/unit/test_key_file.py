@@ -95,9 +95,10 @@ def test_a_damaged_one_is_as_none(server, clock, kept_at, content):
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_one_that_others_may_write_to_is_not_believed(server, clock, kept_at, mode):
+def test_one_that_others_may_write_to_is_not_believed(server, clock, kept_at, mode, caplog):
     kept_at.chmod(mode)
     assert outcome(cache(server.url, clock, kept_at=kept_at), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
+    assert "the file of ACCESS_JWKS_CACHE is not used: " in caplog.text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")

@@ -37,10 +37,10 @@ def whoami_page(_context: Root, request: ServiceRequest) -> object:
 
 
 def identity_page(context: Identity, request: ServiceRequest) -> object:
-    """An identity with its roles, its grants, its groups and its service tokens."""
+    """An identity with its roles, its grants, its groups, its service tokens, and what it did lately."""
     call, query, path = request.call, parse_query(request.environ), context.path(PAGES)
     found = role_map.roles_of(call, context.id)
-    subject = found.identity
+    subject, find = found.identity, request.registry.find_activity
     who = FoundHolder(subject.kind, subject.subject, subject.id, found.holding.name)
     return {
         "map": found,
@@ -50,6 +50,7 @@ def identity_page(context: Identity, request: ServiceRequest) -> object:
         "removing": removing(request, found.direct),
         "asked": _panel(request),
         "tokens": _tokens(request, found),
+        "recent": find(request, subject) if find else None,
     }
 
 

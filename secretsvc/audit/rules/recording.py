@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from sqlalchemy import BigInteger, Connection, Insert, Text, bindparam, insert, select
+from sqlalchemy import BigInteger, Connection, Insert, Table, Text, bindparam, insert, select
+from sqlalchemy.types import TypeEngine
 
 from secretsvc.audit.models import audit_key, audit_record
+from secretsvc.db.base import Id
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
@@ -18,6 +21,13 @@ from secretsvc.kernel.ids import new_id
 
 SUCCESS = "success"
 DENIED = "denied"
+
+
+class Given(NamedTuple):
+    """A value that was given: its key, and which version of it."""
+
+    key: str
+    version: int
 
 
 def record(
@@ -50,6 +60,31 @@ def record(
         given=given,
         record_id=record_id,
         client_address=call.client_address,
+    )
+
+
+def record_each(
+    call: Call, action: str, given: Iterable[Given], project_id: UUID, environment_id: UUID, reason: str
+) -> None:
+    """As `record` for each value, with its key and its version for detail: one statement for all of them."""
+    rows = [(new_id(), _detail(one._asdict()), *one) for one in given]
+    dialect_name = call.connection.dialect.name
+    _INSERT_EACH[dialect_name].run_with_commit(
+        call.connection,
+        {
+            "created_at": call.now,
+            "action": action,
+            "outcome": SUCCESS,
+            "identity_id": call.actor.identity_id,
+            "actor_kind": call.actor.kind,
+            "actor_subject": call.actor.subject,
+            "project_id": project_id,
+            "environment_id": environment_id,
+            "request_id": call.request_id,
+            "client_address": call.client_address,
+            "reason": reason,
+            **as_listed(dialect_name, rows, *_EACH),
+        },
     )
 
 
@@ -103,22 +138,29 @@ def write(
             "request_id": request_id,
             "client_address": client_address,
             "reason": reason,
-            "detail": None if detail is None else orjson.dumps(detail).decode(),
+            "detail": _detail(detail),
             "key": key,
             "given": given,
         },
     )
 
 
-def _insert_keys(dialect_name: str) -> Insert:
-    rows, (key, given) = listed(dialect_name, key=Text, given=BigInteger)
-    same = {
-        name: bindparam(name, type_=audit_key.c[name].type)
-        for name in ("environment_id", "record_id", "identity_id", "created_at")
-    }
-    columns = {**same, "key": key, "given": given}
-    return insert(audit_key).from_select([*columns], select(*columns.values()).select_from(rows))
+def _detail(detail: Mapping[str, object] | None) -> str | None:
+    return None if detail is None else orjson.dumps(detail).decode()
+
+
+def _insert_listed(dialect_name: str, table: Table, **types: type[TypeEngine[Any]]) -> Insert:
+    """Takes rows of the columns whose types are given, and one value of every other for all of them."""
+    rows, columns = listed(dialect_name, **types)
+    same = [bindparam(one.name, type_=one.type) for one in table.c if one.name not in types]
+    names = [*(one.key for one in same), *types]
+    return insert(table).from_select(names, select(*same, *columns).select_from(rows))
 
 
 _INSERT = Prepared(insert(audit_record))
-_INSERT_KEYS = {name: Prepared(_insert_keys(name)) for name in DIALECTS}
+#: What differs between the records of values that are given at once.
+_EACH = {"id": Id, "detail": Text, "key": Text, "given": BigInteger}
+_INSERT_EACH = {name: Prepared(_insert_listed(name, audit_record, **_EACH)) for name in DIALECTS}
+_INSERT_KEYS = {
+    name: Prepared(_insert_listed(name, audit_key, key=Text, given=BigInteger)) for name in DIALECTS
+}

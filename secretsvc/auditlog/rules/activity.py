@@ -1,11 +1,12 @@
-"""How much happened when: the rows of a selection, as a histogram of equal buckets."""
+"""How much happened when: a selection as a histogram of equal buckets, and what else there was meanwhile."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import dropwhile
+from typing import Any, NamedTuple
 
-from sqlalchemy import case, func, or_, select
+from sqlalchemy import CTE, ColumnElement, Text, case, cast, func, literal, null, or_, select, union_all
 
 from secretsvc.audit.models import audit_record
 from secretsvc.audit.rules.narrowing import Reach
@@ -43,15 +44,29 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Buckets of equal length, oldest first; `cut` where only the newest rows were counted."""
+    """Buckets of equal length, oldest first; `cut` where only the newest rows were counted.
+
+    `kinds` counts all rows between the same times, whatever action or outcome was asked for, by outcome and
+    action; None where there are more than are counted.
+    """
 
     buckets: list[Bucket]
     cut: bool
+    kinds: dict[tuple[str, str], int] | None
 
     @property
     def total(self) -> int:
         """How many rows were counted."""
         return sum(one.total for one in self.buckets)
+
+
+class _Count(NamedTuple):
+    """How many rows there are of a bucket and an outcome, or, with an action, of those two."""
+
+    bucket: int
+    outcome: str
+    action: str | None
+    number: int
 
 
 def count_activity(call: Call, reach: Reach, asked: AuditFilter) -> Activity:
@@ -62,25 +77,33 @@ def count_activity(call: Call, reach: Reach, asked: AuditFilter) -> Activity:
     until = call.now + 1 if asked.until is None else min(asked.until, call.now + 1)
     since = max(until - DEFAULT_WINDOW, 0) if asked.since is None else asked.since
     if since >= until:
-        return Activity([], cut=False)
+        return Activity([], cut=False, kinds={})
     asked = replace(asked, since=since, cursor=None, after=None)
     length = _length(until - since)
     start = since - since % length
     how_many = (until - 1 - start) // length + 1
     counts = _counts(call, reach, asked, start, length)
+    placed = [one for one in counts if one.action is None]
     found = [[0, 0] for _ in range(how_many)]
-    for bucket, denied, count in counts:
-        if bucket != NO_BUCKET:
+    for one in placed:
+        if one.bucket != NO_BUCKET:
             # What another process wrote in this very moment may lie a little ahead of our clock.
-            found[min(bucket, how_many - 1)][denied] += count
+            found[min(one.bucket, how_many - 1)][one.outcome == DENIED] += one.number
     buckets = [
         Bucket(start + number * length, start + (number + 1) * length, *both)
         for number, both in enumerate(found)
     ]
-    if sum(count for *_, count in counts) <= COUNTED:
-        return Activity(buckets, cut=False)
+    kinds = _kinds([one for one in counts if one.action is not None])
+    if sum(one.number for one in placed) <= COUNTED:
+        return Activity(buckets, cut=False, kinds=kinds)
     # What lies before the oldest row that was counted is not known to be nothing.
-    return Activity([*dropwhile(lambda one: not one.total, buckets)], cut=True)
+    return Activity([*dropwhile(lambda one: not one.total, buckets)], cut=True, kinds=kinds)
+
+
+def _kinds(counts: list[_Count]) -> dict[tuple[str, str], int] | None:
+    if sum(one.number for one in counts) > COUNTED:
+        return None
+    return {(one.outcome, one.action or ""): one.number for one in counts if one.bucket != NO_BUCKET}
 
 
 def _length(span: int) -> int:
@@ -90,16 +113,33 @@ def _length(span: int) -> int:
     return -(-span // (MAX_BUCKETS * DAY)) * DAY
 
 
-def _counts(
-    call: Call, reach: Reach, asked: AuditFilter, start: int, length: int
-) -> list[tuple[int, bool, int]]:
+def _counts(call: Call, reach: Reach, asked: AuditFilter, start: int, length: int) -> list[_Count]:
+    """What was asked for by bucket, and everything by action; nothing is read that is not counted."""
+    chosen = _rows(reach, asked, "chosen")
+    whole = replace(asked, action=None, outcome=None, actions=())
+    every = chosen if whole == asked else _rows(reach, whole, "every")
+    bucket = case((_outside(chosen, asked), NO_BUCKET), else_=(chosen.c.created_at - start) // length)
+    within = case((_outside(every, asked), NO_BUCKET), else_=literal(0))
+    parts = [
+        _counted(bucket, chosen.c.outcome, cast(null(), Text)),
+        _counted(within, every.c.outcome, every.c.action),
+    ]
+    return [_Count(*row) for row in call.connection.execute(union_all(*parts))]
+
+
+def _rows(reach: Reach, asked: AuditFilter, name: str) -> CTE:
     row = audit_record.c
-    rows = select_roughly(reach, replace(asked, limit=COUNTED), row.created_at, row.outcome).subquery().c
-    outside = rows.created_at < asked.since
-    if asked.until is not None:
-        outside = or_(outside, rows.created_at >= asked.until)
-    bucket = case((outside, NO_BUCKET), else_=(rows.created_at - start) // length).label("bucket")
-    placed = select(bucket, rows.outcome).subquery().c
-    statement = select(placed.bucket, placed.outcome, func.count()).group_by(placed.bucket, placed.outcome)
-    found = call.connection.execute(statement)
-    return [(number, outcome == DENIED, count) for number, outcome, count in found]
+    columns = (row.created_at, row.outcome, row.action)
+    return select_roughly(reach, replace(asked, limit=COUNTED), *columns).cte(name)
+
+
+def _outside(rows: CTE, asked: AuditFilter) -> ColumnElement[bool]:
+    outside = rows.c.created_at < asked.since
+    return outside if asked.until is None else or_(outside, rows.c.created_at >= asked.until)
+
+
+def _counted(bucket: ColumnElement[int], outcome: ColumnElement[str], action: ColumnElement[Any]) -> Any:
+    # Grouped by the columns of a query of their own: PostgreSQL takes two equal parameters for two things.
+    placed = select(bucket.label("bucket"), outcome.label("outcome"), action.label("action")).subquery().c
+    counted = select(placed.bucket, placed.outcome, placed.action, func.count().label("number"))
+    return counted.group_by(placed.bucket, placed.outcome, placed.action)

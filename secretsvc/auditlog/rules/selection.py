@@ -63,6 +63,8 @@ class AuditFilter:
     request_id: str | None = None
     after: UUID | None = None
     key: str | None = None
+    #: Who acted, where others may have had the same subject.
+    identity_id: UUID | None = None
     #: Several actions, any of which will do; with `action` both must hold.
     actions: tuple[str, ...] = ()
 
@@ -175,6 +177,8 @@ def _judged(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnEl
     conditions: list[ColumnElement[bool]] = []
     if asked.actor is not None:
         conditions.append(row.actor_subject.in_(_subjects(asked)))
+    if asked.identity_id is not None:
+        conditions.append(row.identity_id == asked.identity_id)
     if asked.action is not None:
         conditions.append(row.action == asked.action)
     if asked.request_id is not None:

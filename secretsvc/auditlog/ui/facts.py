@@ -12,8 +12,8 @@ from secretsvc.auditlog.ui.sentences import changes_of
 from secretsvc.auditlog.ui.url import AuditUrl
 from secretsvc.web import moments
 
-#: Of a detail: what the line or another fact tells already.
-TOLD = {"rev", "changes", "scope_type", "grant_id"}
+#: Of a detail: what the line or another fact tells already, and digests, which tell nobody anything.
+TOLD = {"rev", "changes", "scope_type", "grant_id", "descriptions"}
 
 
 class Bit(NamedTuple):

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from secretsvc.auditlog.domain import AuditRecord
-from secretsvc.auditlog.schemas import QUESTIONS
+from secretsvc.auditlog.rules.activity import Activity
+from secretsvc.auditlog.schemas import QUESTIONS, SEVERAL
 from secretsvc.auditlog.ui import labels
 
 PATH = "/audit"
@@ -62,17 +63,19 @@ class AuditUrl:
         """Everything by whoever left a record."""
         return self._path({"actor": record.actor.subject})
 
-    def segments(self, total: int | None) -> list[tuple[str, str, int | None, bool, str]]:
-        """The ready-made questions, as the macro of segments has them; `total` is of the one in force."""
+    def segments(self, activity: Activity | None) -> list[tuple[str, str, int | None, bool, str]]:
+        """The ready-made questions, as the macro of segments has them, with what each would count."""
         nothing = dict.fromkeys(ASKED)
         chosen = next(
             (word for word, asked in QUESTIONS.items() if asked.items() <= self.query.items()),
             "" if not nothing.keys() & self.query.keys() else None,
         )
-        found = [("Everything", self.path(**nothing), total if chosen == "" else None, chosen == "", "")]
-        for label, asked in QUESTIONS.items():
-            number, kind = total if chosen == label else None, "bad" if label == "Denied" else ""
-            found.append((label, self.path(**nothing | asked), number, chosen == label, kind))
+        found = []
+        questions: dict[str, dict[str, str]] = {"": {}} | QUESTIONS
+        for label, asked in questions.items():
+            number, kind = _answer(activity, asked, label == chosen), "bad" if label == "Denied" else ""
+            path = self.path(**nothing | asked)
+            found.append((label or "Everything", path, number, label == chosen, kind))
         return found
 
     @property
@@ -100,6 +103,22 @@ class AuditUrl:
     def _path(query: dict[str, object], path: str = PATH) -> str:
         kept = {name: value for name, value in query.items() if value is not None}
         return f"{path}?{urlencode(kept)}" if kept else path
+
+
+def _answer(activity: Activity | None, asked: dict[str, str], chosen: bool) -> int | None:
+    """How many records answer a question; None where they were not all counted."""
+    if activity is None:
+        return None
+    if chosen and not activity.cut:
+        return activity.total
+    if activity.kinds is None:
+        return None
+    actions = SEVERAL[asked["show"]] if "show" in asked else (asked["action"],) if "action" in asked else ()
+    return sum(
+        number
+        for (outcome, action), number in activity.kinds.items()
+        if asked.get("outcome", outcome) == outcome and (not actions or action in actions)
+    )
 
 
 def _local(text: str) -> str:

@@ -72,7 +72,7 @@ def _unreadable(one: Amiss) -> Item:
     return Item(
         "circle-alert", "bad", f"{count(one.count, 'value')} cannot be read",
         f"in {one.project_name} / {one.environment_name}",
-        f"{_listed(one.keys, one.count)} {be} sealed by a key that is not loaded",
+        f"{joined(one.keys[:NAMED], one.count)} {be} sealed by a key that is not loaded",
         f"{path}/secrets/{one.keys[0]}" if one.count == 1 else path, "Look at it",
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def _missing(one: Amiss) -> Item:
     return Item(
         "circle-dashed", "warn",
         f"{count(one.count, 'key')} {be} set in {name} but not in {one.environment_name}",
-        f"of {one.project_name}", _listed(one.keys, one.count),
+        f"of {one.project_name}", joined(one.keys[:NAMED], one.count),
         f"/projects/{one.project}/compare?{query}", "Compare",
     )  # fmt: skip
 
@@ -174,11 +174,3 @@ def _ending(one: ExpiringGrant, now: int) -> str:
 def _several(told: list[str]) -> str:
     left = len(told) - NAMED
     return "; ".join(told[:NAMED]) + (f"; and {left} more" if left > 0 else "")
-
-
-def _listed(keys: Iterable[str], total: int) -> str:
-    named = [*keys][:NAMED]
-    left = total - len(named)
-    if left > 0:
-        return f"{', '.join(named)} and {left:,} more"
-    return joined(named)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from secretsvc.auditlog.domain import recent_audit
-from secretsvc.auditlog.ui.sentences import Teller
+from secretsvc.auditlog.rules.selection import AuditFilter
+from secretsvc.auditlog.ui.recent import recent
 from secretsvc.db.paging import Window
+from secretsvc.home.domain.lately import used_lately
 from secretsvc.home.domain.overview import ProjectOverview, is_read_by_services, overview
 from secretsvc.home.ui.attention import attention
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Role, administered
@@ -36,16 +37,14 @@ def home(_context: Root, request: ServiceRequest) -> object:
     if creates and ("setup" in parse_query(request.environ) or not (page.items or cursor)):
         request.override_renderer = "secretsvc.home:templates/first-run.pt"
         return shown | _first_run(call, page.items)
-    return shown | {"attention": attention(call), "recent": _recent(request)}
+    return shown | {"attention": attention(call), "recent": _recent(request), "used": used_lately(call)}
 
 
 def _recent(request: ServiceRequest) -> list[Any] | None:
     """The newest records as sentences; None for those who may audit nothing."""
     if next(administered(request.call.snapshot), None) is None:
         return None
-    found = recent_audit(request.call, RECENT)
-    teller = Teller(request.registry.audit_actions, found.names)
-    return [teller.tell(record) for record in found.items]
+    return recent(request, AuditFilter(limit=RECENT))
 
 
 def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:

@@ -42,8 +42,8 @@ def export_log(connection: Connection, verifier: Verifier, files: Files) -> int:
 
 def _exported(files: Files, verifier: Verifier) -> int:
     """How many entries the export has already."""
-    found = files.read(CHECKPOINT)
-    return 0 if found is None else read_checkpoint(found.decode(errors="replace"), verifier).size
+    found = files.text(CHECKPOINT)
+    return read_checkpoint(found, verifier).size if found else 0
 
 
 def _write_entries(files: Files, tile: Tile, places: list[Sealed]) -> None:

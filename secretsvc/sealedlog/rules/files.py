@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from secretsvc.kernel.merkle import EMPTY_ROOT, HASH_BYTES, node_hash, root_of
+from secretsvc.kernel.merkle import HASH_BYTES, joined, root_of
 from secretsvc.kernel.tiles import WIDTH, Tile, unbundled
 
 CHECKPOINT, KEY = "checkpoint", "key"
@@ -41,6 +41,10 @@ class Files:
         except FileNotFoundError:
             return None
 
+    def text(self, path: str) -> str:
+        """Empty where there is no such file; bytes that are no text are replaced."""
+        return (self.read(path) or b"").decode(errors="replace")
+
     def hashes(self, level: int, tile: Tile) -> list[bytes]:
         """Those of a tile, or of what there is of it. A wider one may stand in for a partial one."""
         found = self.read(tile.path(level)) or self.read(tile._replace(width=WIDTH).path(level)) or b""
@@ -59,17 +63,12 @@ class Files:
 
         Raises ValueError where a tile is missing or too short.
         """
-        if not size:
-            return EMPTY_ROOT
         start, found = 0, []
         for power in range(size.bit_length() - 1, -1, -1):
             if size >> power & 1:
                 found.append(self._subtree(start, power, total))
                 start += 1 << power
-        *others, whole = found
-        for one in reversed(others):
-            whole = node_hash(one, whole)
-        return whole
+        return joined(found)
 
     def _subtree(self, start: int, power: int, total: int) -> bytes:
         """Of the leaves from `start` on, 2 to that power of them: hashes of one tile."""

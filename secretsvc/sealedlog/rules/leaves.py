@@ -39,6 +39,17 @@ def leaf_of(row: Any) -> Leaf:
     return Leaf(canonical(_fields(row, digest)), beside)
 
 
+def fields_of(leaf: Leaf) -> dict[str, Any]:
+    """The fields of the record again, with its whole detail."""
+    fields: dict[str, Any] = orjson.loads(leaf.data)
+    if leaf.beside is not None:
+        try:
+            fields["detail"] = orjson.loads(leaf.beside)
+        except orjson.JSONDecodeError:
+            fields["detail"] = leaf.beside.decode()
+    return fields
+
+
 def _fields(row: Any, detail: object) -> dict[str, object]:
     return {
         "v": VERSION,

@@ -10,24 +10,27 @@ from typing import BinaryIO
 import orjson
 from sqlalchemy import Connection
 
-from secretsvc.sealedlog.rules.leaves import Leaf
+from secretsvc.sealedlog.rules.leaves import fields_of
 from secretsvc.sealedlog.rules.stored import head_of, sealed_from
 
 _BLOCK = 65_536
+#: Of each line.
+_BEGIN = b'{"index":'
+_OTHER = "the file holds other lines than a tail of the log writes; it is left as it is"
 
 
 def lines_from(connection: Connection, first: int) -> Iterator[tuple[int, bytes]]:
     """An index and its line for each place from `first` on; of a lost record there is no more than that."""
     head = head_of(connection)
     for place in sealed_from(connection, first, 0 if head is None else head.size):
-        found = {} if place.leaf is None else _whole(place.leaf)
+        found = {} if place.leaf is None else fields_of(place.leaf)
         yield place.position, orjson.dumps({"index": place.position, **found}) + b"\n"
 
 
 def last_index(file: BinaryIO) -> int | None:
     """That of the last whole line of a file that is open for appending; what was cut off behind it goes.
 
-    None where there is no line. Raises ValueError for a file of other lines.
+    None where there is no line. Raises ValueError for a file of other lines, and leaves it as it is.
     """
     end = file.seek(0, os.SEEK_END)
     tail = b""
@@ -37,19 +40,20 @@ def last_index(file: BinaryIO) -> int | None:
         tail = file.read(end - begin) + tail
         end = begin
     whole = tail.rfind(b"\n") + 1
+    index, rest = _index(tail[:whole].splitlines()[-1]) if whole else None, tail[whole:]
+    if rest[: len(_BEGIN)] != _BEGIN[: len(rest)]:
+        raise ValueError(_OTHER)
     file.truncate(end + whole)
     file.seek(0, io.SEEK_END)
-    if not whole:
-        return None
-    index = orjson.loads(tail[:whole].splitlines()[-1])["index"]
-    return int(index)
+    return index
 
 
-def _whole(leaf: Leaf) -> dict[str, object]:
-    fields: dict[str, object] = orjson.loads(leaf.data)
-    if leaf.beside is not None:
-        try:
-            fields["detail"] = orjson.loads(leaf.beside)
-        except orjson.JSONDecodeError:
-            fields["detail"] = leaf.beside.decode()
-    return fields
+def _index(line: bytes) -> int:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise ValueError(_OTHER) from None
+    index = found.get("index") if isinstance(found, dict) else None
+    if not isinstance(index, int) or index < 0:
+        raise ValueError(_OTHER)
+    return index

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import Connection, LargeBinary, bindparam, insert, literal, select, update
 
@@ -17,13 +16,11 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.notes import KEY_BYTES, public_key_of
 from secretsvc.sealedlog.models import ONLY, audit_signer
-from secretsvc.secrets.rules.sealing import MAY_SEAL, admit, seal_own
+from secretsvc.secrets.rules.sealing import MAY_SEAL, admit, open_own, seal_own
 
 log = logging.getLogger(__name__)
 
 PURPOSE = "audit-signer/1"
-#: Of no environment.
-NOWHERE = UUID(int=0)
 
 
 def find_signer(connection: Connection) -> Any:
@@ -59,7 +56,7 @@ def private_key(ring: KeyRing, signer: Any) -> bytes:
 
     Raises `UnknownKid` where the ring lacks its master key, and `DecryptFailed` for a row that was changed.
     """
-    found = ring.within(NOWHERE, PURPOSE).open(signer.envelope, signer.kid, "", 0)
+    found = open_own(ring, PURPOSE, signer.envelope, signer.kid)
     if public_key_of(found) != signer.public_key:
         raise DecryptFailed(signer.kid)
     return found

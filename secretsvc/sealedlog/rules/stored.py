@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, exists, func, select
 
@@ -45,6 +46,15 @@ def sealed_from(connection: Connection, first: int, size: int) -> Iterator[Seale
         first += PAGE
 
 
+def waiting_leaves(connection: Connection) -> Iterator[tuple[UUID, Leaf]]:
+    """The records that wait to be sealed, the oldest first."""
+    after = UUID(int=0)
+    while rows := connection.execute(_WAITING, {"after": after}).all():
+        for row in rows:
+            yield row.id, leaf_of(row)
+        after = rows[-1].id
+
+
 def count_beyond(connection: Connection, size: int) -> int:
     """How many places there are that no head speaks of."""
     beyond = select(func.count()).select_from(audit_seal).where(audit_seal.c.position >= size)
@@ -59,6 +69,12 @@ def left_out(connection: Connection) -> Any:
     return connection.execute(select(audit_record.c.id).where(~is_sealed, ~waits).limit(1)).scalar()
 
 
+_WAITING = (
+    select(audit_record)
+    .where(audit_record.c.id.in_(select(audit_unsealed.c.record_id)), audit_record.c.id > bindparam("after"))
+    .order_by(audit_record.c.id)
+    .limit(PAGE)
+)
 _place = audit_seal.c.position
 _PAGE = (
     select(_place, audit_seal.c.leaf_hash, audit_record)

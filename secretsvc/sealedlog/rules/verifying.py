@@ -8,10 +8,13 @@ from hashlib import sha256
 import orjson
 from sqlalchemy import Connection
 
+from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
 from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
+from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.snapshots import find_snapshot
 from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
 
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
@@ -20,7 +23,7 @@ UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
 
 def verify_files(files: Files, verifier: Verifier, older: Sequence[Checkpoint]) -> Iterator[str]:
     """What is wrong with an export, the lowest index first; nothing where all is well."""
-    head = _head((files.read(CHECKPOINT) or b"").decode(errors="replace"), verifier)
+    head = _head(files.text(CHECKPOINT), verifier)
     if head is None:
         yield UNSIGNED
         return
@@ -49,11 +52,15 @@ def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
 
 
 def _has_detail(files: Files, index: int, entry: bytes) -> bool:
-    """True where the entry holds its detail itself."""
-    beside = files.read(detail_path(index))
-    detail = orjson.loads(entry).get("detail")
+    """True where the entry holds its detail itself, also where it is none of ours."""
+    try:
+        fields = orjson.loads(entry)
+    except orjson.JSONDecodeError:
+        return True
+    detail = fields.get("detail") if isinstance(fields, dict) else None
     if not isinstance(detail, dict) or [*detail] != ["sha256"]:
         return True
+    beside = files.read(detail_path(index))
     return beside is not None and sha256(beside).hexdigest() == detail["sha256"]
 
 
@@ -85,21 +92,31 @@ def _wrong_roots(files: Files, wanted: Sequence[Checkpoint], total: int) -> Iter
 
 
 def verify_database(
-    connection: Connection, verifier: Verifier, older: Sequence[Checkpoint], files: Files | None
+    connection: Connection,
+    verifier: Verifier,
+    older: Sequence[Checkpoint],
+    files: Files | None,
+    ring: KeyRing | None,
 ) -> Iterator[str]:
     """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
 
     Without an export, a record that was changed together with its hash is told by the checkpoints between
-    which it is.
+    which it is. The log is replayed, too: which rows of other tables it does not explain. Without a ring,
+    descriptions are not compared. The connection must read one state of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, verifier)
     if head is None:
         yield "nothing is sealed" if stored is None else UNSIGNED
         return
-    exported = None if files is None else _head((files.read(CHECKPOINT) or b"").decode(), verifier)
+    exported = None if files is None else _head(files.text(CHECKPOINT), verifier)
     if files is not None and exported is None:
         yield f"of the export {UNSIGNED}"
+    replay = None
+    try:
+        replay = Replay(find_snapshot(connection, verifier))
+    except ValueError as error:
+        yield str(error)
     wanted = [*older, head, *([exported] if exported is not None else [])]
     frontier, good = Frontier(), 0
     for place in sealed_from(connection, 0, head.size):
@@ -107,6 +124,7 @@ def verify_database(
         while frontier.size < place.position:
             frontier.append(b"")
         yield from _wrong_place(place, files if exported is not None else None, exported)
+        yield from () if replay is None else replay.meet(place)
         frontier.append(place.leaf_hash)
         for one in wanted:
             if one.size == frontier.size and one.root != frontier.root():
@@ -115,6 +133,7 @@ def verify_database(
                 good = one.size
     yield from _missing(frontier.size, max(one.size for one in wanted))
     yield from _beside_the_log(connection, head.size)
+    yield from () if replay is None else replay.compare(connection, ring)
 
 
 def _missing(first: int, end: int) -> Iterator[str]:

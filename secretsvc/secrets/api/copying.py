@@ -12,7 +12,7 @@ from secretsvc.web.precondition import refuse_precondition
 from secretsvc.web.request import ServiceRequest
 
 
-def compare_secrets(context: Secrets, request: ServiceRequest) -> object:
+def compare_secrets(context: Secrets, request: ServiceRequest) -> domain.Comparison:
     """`GET …/secrets:compare`."""
     return domain.compare_secrets(request.call, context.address, **request.query_values)
 
@@ -44,7 +44,6 @@ def includeme(config: ServiceConfigurator) -> None:
         summary="Compare with another environment or revision, without values",
         role=Role.READER,
         query=schemas.CompareQuery(),
-        response=domain.Comparison,
     )
     declare_writes(
         config,

@@ -10,12 +10,12 @@ from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 
 
-def list_revisions(context: Revisions, request: ServiceRequest) -> object:
+def list_revisions(context: Revisions, request: ServiceRequest) -> domain.Revisions:
     """`GET …/revisions`."""
     return domain.list_revisions(request.call, context.address, **request.query_values)
 
 
-def list_deleted(context: Secrets, request: ServiceRequest) -> object:
+def list_deleted(context: Secrets, request: ServiceRequest) -> domain.DeletedKeys:
     """`GET …/secrets:deleted`."""
     return domain.deleted_keys(request.call, context.address, **request.query_values)
 
@@ -29,7 +29,6 @@ def includeme(config: ServiceConfigurator) -> None:
         summary="List what was written to an environment",
         role=Role.READER,
         query=schemas.RevisionQuery(),
-        response=domain.Revisions,
     )
     config.add_api_view(
         list_deleted,
@@ -39,5 +38,4 @@ def includeme(config: ServiceConfigurator) -> None:
         summary="List the keys that were deleted",
         role=Role.READER,
         query=schemas.DeletedQuery(),
-        response=domain.DeletedKeys,
     )

@@ -94,7 +94,7 @@ def export_secrets(context: Secrets, request: ServiceRequest) -> object:
     return sent(request, format, file.content)
 
 
-def list_versions(context: Secret, request: ServiceRequest) -> object:
+def list_versions(context: Secret, request: ServiceRequest) -> reading.History:
     """`GET …/secrets/{key}/versions`."""
     return reading.secret_versions(request.call, context.address, context.__name__)
 
@@ -115,7 +115,9 @@ def rename_secret(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return writing.rename_secret(request.call, context.address, body["from"], body["to"], body.get("reason"))
+    return writing.rename_secret(
+        request.call, context.address, body["from"], body["to"], reason=body.get("reason")
+    )
 
 
 def rollback_secret(context: Secrets, request: ServiceRequest) -> object:
@@ -222,7 +224,6 @@ def _declare_reads_of_one(config: ServiceConfigurator) -> None:
         operation_id="listSecretVersions",
         summary="List the versions of a key",
         role=Role.READER,
-        response=reading.History,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
@@ -18,7 +19,7 @@ from secretsvc.secrets.rules.opening import Marks
 from secretsvc.secrets.rules.planning import REMOVED, Plan
 from secretsvc.secrets.rules.reads import record_copied
 from secretsvc.secrets.rules.transfer import OVERWRITE, bring, replacing, same_versions, undeleted_of
-from secretsvc.secrets.rules.writing import Written, write
+from secretsvc.secrets.rules.writing import WriteOptions, Written, write
 
 MERGE, REPLACE = "merge", "replace"
 REQUIRED = "Required."
@@ -73,9 +74,7 @@ def copy_secrets(
     mode: str = MERGE,
     existing: str = OVERWRITE,
     from_rev: int | None = None,
-    expected_rev: int | None = None,
-    reason: str | None = None,
-    dry_run: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """Writes values of another environment, or of an older revision of this one.
 
@@ -93,12 +92,10 @@ def copy_secrets(
         action="secret.copy",
         keys=work.look,
         whole=mode == REPLACE,
-        expected_rev=expected_rev,
-        reason=reason,
-        dry_run=dry_run,
+        **options,
     )
     is_replayed = call.once is not None and call.once.replayed
-    if written.changes and not dry_run and not is_replayed:
+    if written.changes and not options.get("dry_run") and not is_replayed:
         work.record_given(written)
     return written
 
@@ -179,10 +176,7 @@ def restore_secrets(
     call: Call,
     at: Address,
     to_rev: int,
-    *,
-    expected_rev: int | None = None,
-    reason: str | None = None,
-    dry_run: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """Makes the keys and values those of an older revision, by one new one (contract 5.5).
 
@@ -209,7 +203,5 @@ def restore_secrets(
         action="secret.restore",
         keys=look,
         whole=True,
-        expected_rev=expected_rev,
-        reason=reason,
-        dry_run=dry_run,
+        **options,
     )

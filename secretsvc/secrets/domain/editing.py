@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, select
@@ -30,7 +30,7 @@ from secretsvc.secrets.rules.rows import (
     list_item,
     versions_beside,
 )
-from secretsvc.secrets.rules.writing import Written, write
+from secretsvc.secrets.rules.writing import WriteOptions, Written, write
 from secretsvc.tables.identities import identity
 
 SYSTEM_NAME = "system"
@@ -82,10 +82,7 @@ def edit_secrets(
     call: Call,
     at: Address,
     edits: Edits,
-    *,
-    expected_rev: int | None = None,
-    reason: str | None = None,
-    dry_run: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """As `batch_secrets` merges, but what is as it was takes no version, and a description may change alone.
 
@@ -109,9 +106,7 @@ def edit_secrets(
         plan,
         action="secret.batch",
         keys={*edits.values, *edits.blank, *edits.descriptions, *edits.removals},
-        expected_rev=expected_rev,
-        reason=reason,
-        dry_run=dry_run,
+        **options,
     )
 
 
@@ -133,9 +128,7 @@ def rewrite(
     *,
     read: Reader = read_env,
     mode: str = REPLACE,
-    expected_rev: int | None = None,
-    reason: str | None = None,
-    dry_run: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """As `import_secrets`, but a value that stays as it is takes no new version."""
     assert_can(call, Role.WRITER, at)
@@ -154,9 +147,7 @@ def rewrite(
         action="secret.import",
         keys=given,
         whole=mode == REPLACE,
-        expected_rev=expected_rev,
-        reason=reason,
-        dry_run=dry_run,
+        **options,
     )
 
 

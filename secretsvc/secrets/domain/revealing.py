@@ -9,14 +9,14 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import lock_environment
 from secretsvc.secrets.rules.known import known_secrets
-from secretsvc.secrets.rules.reads import record_reveal
+from secretsvc.secrets.rules.reads import record_reveals
 from secretsvc.secrets.rules.rows import open_all
 
 
 def reveal_secrets(
     call: Call, at: Address, reason: str, keys: Collection[str] | None = None
 ) -> dict[str, str]:
-    """The values of those keys that are there and can be opened, or of all; one record for each.
+    """Those keys' values that are there and can be opened, or all; one statement writes a record for each.
 
     Raises `NotFound`, and `Unavailable` where too many values are under way (contract 8.1).
     """
@@ -27,6 +27,6 @@ def reveal_secrets(
     if keys is not None:
         values = {key: values[key] for key in sorted({*keys} & values.keys())}
     known = known_secrets(call, environment.id, values)
-    for key in values:
-        record_reveal(call, environment.project_id, environment.id, reason, key, known[key].version)
+    versions = {key: known[key].version for key in values}
+    record_reveals(call, environment.project_id, environment.id, reason, versions)
     return values

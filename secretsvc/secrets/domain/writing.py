@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 from sqlalchemy import bindparam, select
 
@@ -19,7 +20,7 @@ from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
 from secretsvc.secrets.rules.planning import Origin, Plan
 from secretsvc.secrets.rules.rows import SECRET_NOT_FOUND, VERSION_NOT_FOUND, Sealed, open_value
-from secretsvc.secrets.rules.writing import Planner, Written, write
+from secretsvc.secrets.rules.writing import Planner, WriteOptions, Written, write
 
 MERGE, REPLACE = "merge", "replace"
 
@@ -39,8 +40,7 @@ def batch_secrets(
     set: Mapping[str, str] | None = None,
     descriptions: Mapping[str, str | None] | None = None,
     delete: Collection[str] = (),
-    expected_rev: int | None = None,
-    reason: str | None = None,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """Sets and removes many secrets at once, or none (specification, "Secrets" 4)."""
     assert_can(call, Role.WRITER, at)
@@ -54,8 +54,7 @@ def batch_secrets(
         action="secret.batch",
         keys={*values, *delete},
         whole=mode == REPLACE,
-        expected_rev=expected_rev,
-        reason=reason,
+        **options,
     )
 
 
@@ -66,9 +65,7 @@ def import_secrets(
     read: Reader,
     content: str,
     mode: str,
-    dry_run: bool = False,
-    expected_rev: int | None = None,
-    reason: str | None = None,
+    **options: Unpack[WriteOptions],
 ) -> Imported:
     """Writes what a file holds; a dry run only tells what it would do (specification, "Secrets" 5)."""
     assert_can(call, Role.WRITER, at)
@@ -81,9 +78,7 @@ def import_secrets(
         action="secret.import",
         keys=values,
         whole=mode == REPLACE,
-        expected_rev=expected_rev,
-        reason=reason,
-        dry_run=dry_run,
+        **options,
     )
     return Imported(written.rev, written.changes, expandable(values))
 
@@ -93,9 +88,7 @@ def rename_secret(
     at: Address,
     source: str,
     target: str,
-    reason: str | None = None,
-    *,
-    expected_rev: int | None = None,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """Moves a value and its description to another key (specification, "Secrets" 6; contract 3.4).
 
@@ -121,8 +114,7 @@ def rename_secret(
         plan,
         action="secret.rename",
         keys=(source, target),
-        expected_rev=expected_rev,
-        reason=reason,
+        **options,
     )
 
 
@@ -131,9 +123,7 @@ def rollback_secret(
     at: Address,
     key: str,
     to_version: int,
-    reason: str | None = None,
-    *,
-    expected_rev: int | None = None,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """Writes the content of an older version as a new one (specification, "Secrets" 7; contract 3.3).
 
@@ -150,9 +140,7 @@ def rollback_secret(
         value, origin = _open_version(call, environment, known[key], to_version)
         return Plan({key: value}, descriptions=described, origins={key: origin})
 
-    return write(
-        call, at, plan, action="secret.rollback", keys=(key,), expected_rev=expected_rev, reason=reason
-    )
+    return write(call, at, plan, action="secret.rollback", keys=(key,), **options)
 
 
 def _planner(

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE
-from secretsvc.audit.rules.recording import record, record_keys
+from secretsvc.audit.rules.recording import Given, record, record_each, record_keys
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import new_id
 
@@ -21,6 +21,15 @@ def record_reveal(
     where = {"project_id": project_id, "environment_id": environment_id}
     detail = {"key": key, "version": version}
     record(call, REVEAL, **where, reason=reason, detail=detail, key=key, given=version)
+
+
+def record_reveals(
+    call: Call, project_id: UUID, environment_id: UUID, reason: str, versions: Mapping[str, int]
+) -> None:
+    """Values were read at once, by their keys: a record for each, in one statement."""
+    given = [Given(key, version) for key, version in versions.items()]
+    if given:
+        record_each(call, REVEAL, given, project_id, environment_id, reason)
 
 
 def record_export(

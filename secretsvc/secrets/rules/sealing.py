@@ -10,20 +10,23 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, exists, or_, select
+from sqlalchemy import Connection, bindparam, exists, insert, or_, select
 
 from secretsvc.audit.rules.recording import write as write_record
-from secretsvc.db.statements import insert_or_ignore
+from secretsvc.db.statements import insert_or_ignore, is_among
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Envelope, KeyRing, Standing, Verdict
-from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.secrets.models import master_key, secret_version
+from secretsvc.kernel.errors import DecryptFailed, ServerMisconfigured, UnknownKid
+from secretsvc.secrets.models import digest_key, master_key, secret_version
 
 log = logging.getLogger(__name__)
 
 #: How a key came into use, as its record says.
 FIRST, ROTATION, COMMAND = "first", "rotation", "command"
+
+#: The label of the keys of digests, and the purpose of the envelopes of those whose master key may go.
+DIGESTS, DIGEST_KEY = b"description", "digest-key/1"
 
 
 class Plain(NamedTuple):
@@ -62,6 +65,11 @@ def seal_own(ring: KeyRing, purpose: str, secret: bytes) -> Envelope:
     return ring.within(UUID(int=0), purpose).seal(secret, "", 0)
 
 
+def open_own(ring: KeyRing, purpose: str, envelope: bytes, kid: str) -> bytes:
+    """What `seal_own` sealed. Raises `UnknownKid` and `DecryptFailed`."""
+    return ring.within(UUID(int=0), purpose).open(envelope, kid, "", 0)
+
+
 def doubt(call: Call) -> None:
     """Has the next who seals ask the database again whether the active key may."""
     call.ring.keep(None)
@@ -89,6 +97,7 @@ def enter(call: Call, kid: str, place: int, way: str) -> bool:
     row = {"kid": kid, "place": place, "adopted_at": call.now, "retired_at": None}
     if not insert_or_ignore(call.connection, master_key, row):
         return False
+    _keep_digest_keys(call.connection, call.ring)
     detail = {"kid": kid, "by": way}
     write_record(
         call.connection,
@@ -100,6 +109,36 @@ def enter(call: Call, kid: str, place: int, way: str) -> bool:
         client_address=call.client_address,
     )
     return True
+
+
+def digest_key_of(connection: Connection, ring: KeyRing, kid: str) -> bytes:
+    """The key of digests that name a master key, which may be gone.
+
+    Raises `UnknownKid` where no key of the ring leads to it, and `DecryptFailed` for a row that was changed.
+    """
+    if kid in ring.kids:
+        return ring.subkey(DIGESTS, kid=kid)
+    held_by = is_among(digest_key.c.held_by, "kids", connection.dialect.name)
+    found = select(digest_key).where(digest_key.c.kid == kid, held_by).limit(1)
+    row = connection.execute(found, {"kids": [*ring.kids]}).first()
+    if row is None:
+        raise UnknownKid(kid, ring.kids)
+    return open_own(ring, f"{DIGEST_KEY}/{kid}", row.envelope, row.held_by)
+
+
+def _keep_digest_keys(connection: Connection, ring: KeyRing) -> None:
+    """Has the active key hold those that the ring's other keys lead to: records name them for ever."""
+    held = connection.execute(select(digest_key.c.kid, digest_key.c.held_by)).all()
+    kids = {*ring.kids, *(row.kid for row in held)} - {ring.active_kid}
+    for kid in sorted(kids - {row.kid for row in held if row.held_by == ring.active_kid}):
+        try:
+            found = digest_key_of(connection, ring, kid)
+        except (DecryptFailed, UnknownKid) as error:
+            log.error("digests under the master key %s can no longer be compared: %s", kid, error.code)
+            continue
+        envelope = seal_own(ring, f"{DIGEST_KEY}/{kid}", found).blob
+        row = {"kid": kid, "held_by": ring.active_kid, "envelope": envelope}
+        connection.execute(insert(digest_key), row)
 
 
 def admit(call: Call) -> None:

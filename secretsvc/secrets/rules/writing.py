@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 from uuid import UUID
 
 from secretsvc.audit.rules.recording import record, record_keys
@@ -18,6 +19,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.rules.applying import LostRace, apply
 from secretsvc.secrets.rules.bounds import check_growth
+from secretsvc.secrets.rules.describing import told
 from secretsvc.secrets.rules.idempotency import first_success, keep_success
 from secretsvc.secrets.rules.known import Known, known_secrets
 from secretsvc.secrets.rules.planning import (
@@ -66,6 +68,14 @@ class WrittenByHand(Written):
 
 
 Planner = Callable[[Environment, Mapping[str, Known]], Plan]
+
+
+class WriteOptions(TypedDict, total=False):
+    """What callers choose of any write, as `write` takes it."""
+
+    expected_rev: int | None
+    reason: str | None
+    dry_run: bool
 
 
 def write(
@@ -124,7 +134,7 @@ def _carry_out(
     record_id = new_id()
     record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
     written = _written(environment.rev + 1, changes, described, plan.unchanged)
-    _record(call, environment, action, reason, written, plan.detail, record_id)
+    _record(call, environment, action, reason, written, plan, record_id)
     return written
 
 
@@ -152,13 +162,14 @@ def _record(
     action: str,
     reason: str | None,
     written: Written,
-    more: Mapping[str, object],
+    plan: Plan,
     record_id: UUID,
 ) -> None:
-    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes, **more}
+    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes, **plan.detail}
     if written.described:
         detail["described"] = written.described
         record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
+    detail |= told(call, environment.id, plan, written.changes, written.described)
     record(
         call,
         action,

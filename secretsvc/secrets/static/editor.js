@@ -5,7 +5,10 @@ const staged = { mod: new Set(), add: new Set(), gone: new Set() };
 const status = document.getElementById("staged");
 const filter = document.getElementById("q");
 const newRows = document.getElementById("new");
-let telling;
+const kept = document.getElementById("kept");
+const PARTS = ["key", "value", "description"];
+const made = [];
+let telling, keeping;
 
 function mark(row, kind, is) {
   if (staged[kind].has(row) !== is) {
@@ -58,19 +61,48 @@ function showNewRows() {
   newRows.querySelectorAll(".spare").forEach((row) => row.classList.remove("spare"));
 }
 
-function addRow() {
+function fieldOf(name, part) {
+  return edits.elements[`new.${name}.${part}`];
+}
+
+// Rows that went through a review leave gaps: a name may be taken by any of those that came back.
+function freeName() {
+  let number = newRows.rows.length + 1;
+  while (fieldOf(`s${number}`, "key")) {
+    number += 1;
+  }
+  return `s${number}`;
+}
+
+function addRow(name = freeName()) {
   const number = newRows.rows.length + 1;
   const row = newRows.rows[newRows.rows.length - 1].cloneNode(true);
   row.classList.remove("add");
   for (const one of row.querySelectorAll("input, textarea, button")) {
-    one.name = one.name.replace(/^new\.[^.]+/, `new.s${number}`);
+    one.name = one.name.replace(/^new\.[^.]+/, `new.${name}`);
     one.setAttribute("aria-label", one.getAttribute("aria-label")?.replace(/\d+/, number) ?? "");
     one.removeAttribute("aria-invalid");
     one.removeAttribute("id");
-    one.value = one.matches("button") ? `s${number}` : "";
+    one.value = one.matches("button") ? name : "";
   }
   newRows.append(row);
+  made.push(name);
   return row;
+}
+
+// A browser that comes back fills in the fields of the page, not those that were added: one of the page keeps them.
+function keepRows() {
+  const rows = made.map((name) => [name, PARTS.map((part) => fieldOf(name, part).value)]);
+  kept.value = JSON.stringify(rows.filter(([, texts]) => texts.some(Boolean)));
+}
+
+function bringBackRows() {
+  for (const [name, texts] of JSON.parse(kept.value || "[]")) {
+    if (!fieldOf(name, "key")) {
+      addRow(name).hidden = false;
+      PARTS.forEach((part, at) => { fieldOf(name, part).value = texts[at]; });
+    }
+  }
 }
 
 function isMatch(row, text) {
@@ -129,6 +161,9 @@ function closeMenus(except) {
 }
 
 function begin() {
+  if (newRows) {
+    bringBackRows();
+  }
   for (const row of edits.querySelectorAll("tr.old, tr.new")) {
     markRow(row);
   }
@@ -154,8 +189,10 @@ edits.addEventListener("input", (event) => {
   if (row) {
     update(row);
   }
-  if (row && newRows && row.classList.contains("new")) {
+  if (row?.classList.contains("new")) {
     showNewRows();
+    clearTimeout(keeping);
+    keeping = setTimeout(keepRows, 400);
   }
   if (event.target.closest(".pick")) {
     picked();
@@ -178,5 +215,8 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => event.key === "Escape" && closeMenus());
 filter.addEventListener("input", filterRows);
 document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());
+if (newRows) {
+  window.addEventListener("beforeunload", keepRows);
+}
 window.addEventListener("pageshow", begin);
 begin();

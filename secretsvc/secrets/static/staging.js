@@ -1,30 +1,7 @@
-// What is typed is not lost by accident: a page with any of it is not left without a question, a form is sent
-// once, and not where it would be refused for its size.
+// A form is not sent where it would be refused for its size: what was typed stays.
 const form = document.querySelector("form[data-guard]");
-let leaving = false;
 
 document.documentElement.classList.add("scripted");
-
-// A field of one line has lost the line breaks of what it was given.
-function onOneLine(text) {
-  return text.replace(/[\r\n]/g, "");
-}
-
-function isTouched(one) {
-  if (one.type === "checkbox" || one.type === "radio") {
-    return one.checked !== one.defaultChecked && !one.name.startsWith("pick.");
-  }
-  if (one.classList.contains("open") || one.type === "hidden" || one.form !== form) {
-    return false;
-  }
-  const same = one.matches("textarea") ? (text) => text : onOneLine;
-  return same(one.value) !== same(one.defaultValue);
-}
-
-function isDirty() {
-  // What was typed before a refusal is drawn as if it had always been there.
-  return "typed" in form.dataset || [...form.querySelectorAll("input, textarea")].some(isTouched);
-}
 
 function warn(text) {
   document.getElementById("refused")?.remove();
@@ -58,24 +35,11 @@ function isTooLarge() {
   return true;
 }
 
-if (form) {
-  form.addEventListener("submit", (event) => {
-    if (leaving || isTooLarge()) {
-      event.preventDefault();
-      return;
-    }
-    leaving = true;
-  });
-  window.addEventListener("pageshow", () => { leaving = false; });
-  // The page's policy has kept it from being sent: the session has ended.
-  document.addEventListener("securitypolicyviolation", () => { leaving = false; });
-  document.getElementById("discard")?.addEventListener("click", () => { leaving = true; });
-  window.addEventListener("beforeunload", (event) => {
-    if (!leaving && isDirty()) {
-      event.preventDefault();
-    }
-  });
-}
+form?.addEventListener("submit", (event) => {
+  if (isTooLarge()) {
+    event.preventDefault();
+  }
+});
 
 // What was done is told once.
 if (/[?&](saved|done)=/.test(location.search)) {

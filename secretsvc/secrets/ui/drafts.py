@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from secretsvc.kernel.authorization import Address
 from secretsvc.projects.resources import Environment
@@ -15,7 +15,7 @@ from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import exports
 from secretsvc.secrets.rules.exporting import write_env
 from secretsvc.secrets.rules.importing import read_env
-from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.rules.writing import WriteOptions, Written
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui.editor import editor
 from secretsvc.secrets.ui.edits import carried_edits, check_rows, drop_shown, name_fields, read_edits
@@ -23,14 +23,6 @@ from secretsvc.secrets.ui.secret import secret
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
-
-
-class Options(TypedDict, total=False):
-    """How a draft is written, as the use cases take it."""
-
-    dry_run: bool
-    expected_rev: int | None
-    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,7 @@ def load_text(context: Environment, request: ServiceRequest) -> object:
     return {"content": content, "rev": exported.rev, "loaded": True, "limit": limit, "shown": "shown"}
 
 
-def write_edits(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
+def write_edits(request: ServiceRequest, at: Address, form: Form, **options: Unpack[WriteOptions]) -> Written:
     """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
     check_rows(form, request.call.settings.env_max_secrets)
     drop_shown(request.call, form)
@@ -90,7 +82,9 @@ def values_of_edits(_request: ServiceRequest, form: Form) -> Mapping[str, str]:
     return {**dict.fromkeys(edits.blank, ""), **edits.values}
 
 
-def write_import(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
+def write_import(
+    request: ServiceRequest, at: Address, form: Form, **options: Unpack[WriteOptions]
+) -> Written:
     """A file's text."""
     return editing_domain.rewrite(request.call, at, **_import(request, form), **options)
 
@@ -110,7 +104,7 @@ def _import(request: ServiceRequest, form: Form) -> Values:
     return {name: read[name] for name in ("read", "mode", "content")}
 
 
-def write_text(request: ServiceRequest, at: Address, form: Form, **options: Unpack[Options]) -> Written:
+def write_text(request: ServiceRequest, at: Address, form: Form, **options: Unpack[WriteOptions]) -> Written:
     """The environment's own text."""
     return editing_domain.rewrite(request.call, at, unix_lines(form["content"]), **options)
 

@@ -12,6 +12,8 @@ from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, chang
 from secretsvc.secrets.ui.doubts import doubts
 from secretsvc.web.parts import joined
 
+#: Of the environments without a new key so many are named: 500 keys may be missing in 50.
+NAMED = 3
 #: What one's own change is called beside theirs.
 YOURS = {
     ADDED: "new",
@@ -51,7 +53,7 @@ def review_rows(
     rows = change_rows(planned)
     if tells_unchanged:
         rows = in_order([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)])
-    notes = {key: f"Also missing in {joined(names)}" for key, names in missing.items()}
+    notes = {key: f"Also missing in {joined(names[:NAMED], len(names))}" for key, names in missing.items()}
     return [replace(_told(row, values, described), note=notes.get(row.key, row.note)) for row in rows]
 
 

@@ -145,7 +145,7 @@ def rename(context: Secret, request: ServiceRequest) -> object:
     body = form.read(schemas.RenameBody(), "to", "reason", **{"from": context.__name__})
     source, target, reason = body["from"], body["to"], body.get("reason")
     written = writing.rename_secret(
-        request.call, context.address, source, target, reason, expected_rev=revision_of(form)
+        request.call, context.address, source, target, reason=reason, expected_rev=revision_of(form)
     )
     version = next(one.version for one in written.changes if one.key == target)
     return _to(f"{environment_of(context).path(PAGES)}/secrets/{target}", renamed=version)

@@ -14,24 +14,24 @@ document.addEventListener("securitypolicyviolation", (event) => {
 });
 
 // A form is sent once: the second click of two would do it again, or show a refusal in place of what was done.
+// Whoever has stopped the browser may send it again after a while.
+const SENT_MS = 10_000;
 let sent = new WeakSet();
 
-document.addEventListener("submit", (event) => {
+// All others who listen have said by now whether it is to be sent.
+window.addEventListener("submit", (event) => {
   const form = event.target;
   // What a download answers leaves the page as it is.
-  if (form.method !== "post" || "again" in form.dataset) {
+  if (event.defaultPrevented || form.method !== "post" || "again" in form.dataset) {
     return;
   }
   if (sent.has(form)) {
     event.preventDefault();
     return;
   }
-  // Whoever else listens may keep it from being sent.
-  setTimeout(() => {
-    if (!event.defaultPrevented) {
-      sent.add(form);
-    }
-  });
+  const known = sent;
+  known.add(form);
+  setTimeout(() => known.delete(form), SENT_MS);
 });
 
 function forget() {

@@ -1,0 +1,99 @@
+"""Requests a core: the CPU time that a request takes of the process that answers it, and of PostgreSQL.
+
+Four clients keep one process busy. CPU time is counted by the kernel, so that it matters less what else the
+machine does, and not what the clients take; requests a core are a second by the time of one request.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import psutil
+import psycopg
+from bench import ENGINES, databases, options_of
+from operations import OPERATIONS, Operation
+from processes import Deployment
+from wire import Client, at_once, deployment_over
+
+CLIENTS = 4
+NAMES = ("read one", "list 500", "export 500", "export, 304", "write one")
+#: Every request of an identity writes when it was last seen, as where it comes less often than that is kept.
+SELDOM = {"LAST_SEEN_RESOLUTION": "1"}
+
+
+class Taken(NamedTuple):
+    """What was counted while some requests were answered: seconds of CPU time, bytes of PostgreSQL's log."""
+
+    process: float
+    server: float
+    log: int
+
+
+def seconds_of(processes: list[psutil.Process]) -> float:
+    """CPU time, also of children that have ended."""
+    return float(sum(sum(one.cpu_times()[:4]) for one in processes))
+
+
+def taken(deployed: Deployment) -> Taken:
+    """What was taken until now."""
+    process = seconds_of([psutil.Process(one.pid) for one in deployed.processes])
+    if not deployed.url.startswith("postgresql"):
+        return Taken(process, 0, 0)
+    statement = "SELECT pg_backend_pid(), pg_current_wal_lsn() - '0/0'::pg_lsn"
+    with psycopg.connect(deployed.url.replace("+psycopg", "")) as connection:
+        found: Any = connection.execute(statement).fetchone()
+        postmaster = psutil.Process(found[0]).parent()
+        if postmaster is None:
+            raise SystemExit("the server has ended")
+        return Taken(process, seconds_of([postmaster, *postmaster.children()]), int(found[1]))
+
+
+def asked(deployed: Deployment, operation: Operation, seconds: float) -> tuple[int, float]:
+    """How many requests were answered, and in which time."""
+    answered = [0] * CLIENTS
+    deadline = time.monotonic() + seconds
+
+    def work(number: int, client: Client) -> None:
+        request = client.request(operation.method, operation.ours, operation.body)
+        if operation.tag:
+            request = request.replace(b"\r\n", f"\r\nIf-None-Match: {operation.tag}\r\n".encode(), 1)
+        while time.monotonic() < deadline:
+            if client.send(request) != operation.status:
+                raise SystemExit("a request failed")
+            answered[number] += 1
+
+    took = at_once(deployed, CLIENTS, work)
+    return sum(answered), took
+
+
+def measure(engine: str, options: Namespace) -> Iterator[tuple[str, int, float, Taken]]:
+    """Each operation with its answers, the seconds that they took, and what was taken meanwhile."""
+    chosen = [one for one in OPERATIONS if one.name in NAMES]
+    for settings, suffix in (({}, ""), (SELDOM, ", last seen")):
+        with databases(engine) as made, deployment_over(made, 1, **settings) as deployed:
+            for one in chosen if not settings else [each for each in chosen if each.tag]:
+                asked(deployed, one, 1)
+                before = taken(deployed)
+                count, took = asked(deployed, one, options.seconds)
+                spent = (now - then for now, then in zip(taken(deployed), before, strict=True))
+                yield one.name + suffix, count, took, Taken._make(spent)
+
+
+def main() -> None:
+    parser = options_of(__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each operation")
+    options = parser.parse_args()
+    heads = ("answers/s", "process, us", "server, us", "a core, /s", "log, bytes")
+    print(f"{'engine':<11}{'cores':<24}" + "".join(f"{head:>14}" for head in heads), flush=True)
+    for engine in options.engine or ENGINES:
+        for name, count, took, spent in measure(engine, options):
+            process, server = (seconds / count * 1e6 for seconds in (spent.process, spent.server))
+            figures = (count / took, process, server, 1e6 / process, spent.log / count)
+            print(f"{engine:<11}{name:<24}" + "".join(f"{figure:>14.0f}" for figure in figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()

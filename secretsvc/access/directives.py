@@ -1,0 +1,29 @@
+"""The directive by which a package above this one tells what an identity did, on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyramid.config import Configurator
+
+from secretsvc.identity.rules import Identity
+from secretsvc.web.declaring import declare
+from secretsvc.web.request import ServiceRequest
+
+#: What an identity did that the caller may audit, the newest first, as the macro `feed` draws it.
+Finder = Callable[[ServiceRequest, Identity], Sequence[object]]
+
+
+def set_activity(config: Configurator, find: Finder) -> None:
+    """Directive: how the page of an identity finds what that did lately."""
+
+    def register() -> None:
+        config.registry.find_activity = find
+
+    declare(config, "activity", "identity", register)
+
+
+def includeme(config: Configurator) -> None:
+    """Registers the directive."""
+    config.registry.find_activity = None
+    config.add_directive("set_activity", set_activity)

@@ -1,0 +1,35 @@
+"""The newest records as sentences, on the pages of other things."""
+
+from __future__ import annotations
+
+from secretsvc.auditlog.domain import recent_audit
+from secretsvc.auditlog.rules.selection import AuditFilter
+from secretsvc.auditlog.ui.sentences import Teller, Told
+from secretsvc.identity.rules import Identity
+from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.moments import DAY
+from secretsvc.web.request import ServiceRequest
+
+#: How many records stand on the page of an identity, and how old they are at most, milliseconds.
+SHOWN, LATELY = 5, 30 * DAY
+
+
+def recent(request: ServiceRequest, asked: AuditFilter) -> list[Told]:
+    """What a filter finds, the newest first."""
+    found = recent_audit(request.call, asked)
+    teller = Teller(request.registry.audit_actions, found.names)
+    return [teller.tell(record) for record in found.items]
+
+
+def activity_of(request: ServiceRequest, who: Identity) -> list[Told]:
+    """What an identity did lately where the caller may audit it.
+
+    For admins of single projects the log has no index by actor: without an end it might all be read.
+    """
+    since = request.call.now - LATELY
+    return recent(request, AuditFilter(actor=who.subject, identity_id=who.id, since=since, limit=SHOWN))
+
+
+def includeme(config: ServiceConfigurator) -> None:
+    """Declares what the pages of identities show."""
+    config.set_activity(activity_of)

@@ -1,0 +1,161 @@
+"""What the tables hold, and whether it is what the log explains; each row that differs is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, Select, select
+
+from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import DecryptFailed, UnknownKid
+from secretsvc.sealedlog.rules.replaying import Environment, Grant, Identity, Secret, State
+from secretsvc.secrets.models import secret
+from secretsvc.secrets.rules.describing import digest_of
+from secretsvc.secrets.rules.sealing import digest_key_of
+from secretsvc.tables.grants import grant, group, group_member
+from secretsvc.tables.identities import identity
+from secretsvc.tables.projects import environment, project
+
+#: Rows that are read at once.
+PAGE = 1000
+NOT_TOLD = "{}: the log does not tell of it"
+MISSING = "{}: it is missing, and the log does not tell why"
+OTHER = "{}: the log has another {}"
+
+
+class Named(NamedTuple):
+    """What counts of a group or a project."""
+
+    slug: str
+
+
+class StoredSecret(NamedTuple):
+    """A row of a secret."""
+
+    environment_id: UUID
+    key: str
+    version: int
+    deleted: bool
+    description: str | None
+
+
+def read_state(connection: Connection, ring: KeyRing) -> State:
+    """What the tables hold, with descriptions digested under the active key."""
+    state, kid = State(), ring.active_kid
+    key = digest_key_of(connection, ring, kid)
+    state.identities = dict(_rows(connection, Identity, identity))
+    state.groups = {one: row.slug for one, row in _rows(connection, Named, group)}
+    for group_id, identity_id in _members(connection):
+        state.members.setdefault(group_id, set()).add(identity_id)
+    state.projects = {one: row.slug for one, row in _rows(connection, Named, project)}
+    state.environments = dict(_rows(connection, Environment, environment))
+    state.grants = dict(_rows(connection, Grant, grant))
+    for row in _secrets(connection):
+        digest = digest_of(key, row.environment_id, row.key, row.description)
+        found = Secret(row.version, row.deleted, None if digest is None else kid, digest)
+        state.secrets.setdefault(str(row.environment_id), {})[row.key] = found
+    return state
+
+
+def unexplained(connection: Connection, ring: KeyRing | None, state: State) -> Iterator[str]:
+    """Each row that is not as the state has it, and each that is not there; the state is used up.
+
+    Without a ring, of a description only whether there is one.
+    """
+    groups = {one: Named(slug) for one, slug in state.groups.items()}
+    projects = {one: Named(slug) for one, slug in state.projects.items()}
+    members = {(one, member) for one, held in state.members.items() for member in held if one in groups}
+    yield from _differing("identity", state.identities, _rows(connection, Identity, identity))
+    yield from _differing("group", groups, _rows(connection, Named, group))
+    stored = {*_members(connection)}
+    for one, member in sorted(stored - members):
+        yield NOT_TOLD.format(f"member {member} of group {one}")
+    for one, member in sorted(members - stored):
+        yield MISSING.format(f"member {member} of group {one}")
+    yield from _differing("project", projects, _rows(connection, Named, project))
+    yield from _differing("environment", state.environments, _rows(connection, Environment, environment))
+    yield from _differing("grant", state.grants, _rows(connection, Grant, grant))
+    yield from _secrets_differing(connection, _Digests(connection, ring), state)
+
+
+def _differing(thing: str, told: dict[str, Any], rows: Iterator[tuple[str, Any]]) -> Iterator[str]:
+    for one, row in rows:
+        wanted = told.pop(one, None)
+        if wanted is None:
+            yield NOT_TOLD.format(f"{thing} {one}")
+        elif wanted != row:
+            other = [name for name in row._fields if getattr(row, name) != getattr(wanted, name)]
+            yield OTHER.format(f"{thing} {one}", ", ".join(other))
+    for one in told:
+        yield MISSING.format(f"{thing} {one}")
+
+
+class _Digests:
+    """Compares descriptions with digests, whichever master keys those name."""
+
+    def __init__(self, connection: Connection, ring: KeyRing | None) -> None:
+        self._connection, self._ring = connection, ring
+        self._keys: dict[str, bytes | None] = {}
+
+    def problem(self, row: StoredSecret, told: Secret) -> str | None:
+        """None where the description is the one that is told of."""
+        thing = f"key {row.key} of environment {row.environment_id}"
+        if row.description is None or told.kid is None or self._ring is None:
+            same = (row.description is None) == (told.digest is None)
+            return None if same else OTHER.format(thing, "description")
+        if told.kid not in self._keys:
+            self._keys[told.kid] = self._key(self._ring, told.kid)
+        key = self._keys[told.kid]
+        if key is None:
+            return f"{thing}: without the master key {told.kid} its description cannot be compared"
+        same = digest_of(key, row.environment_id, row.key, row.description) == told.digest
+        return None if same else OTHER.format(thing, "description")
+
+    def _key(self, ring: KeyRing, kid: str) -> bytes | None:
+        try:
+            return digest_key_of(self._connection, ring, kid)
+        except (DecryptFailed, UnknownKid):
+            return None
+
+
+def _secrets_differing(connection: Connection, digests: _Digests, state: State) -> Iterator[str]:
+    for row in _secrets(connection):
+        thing = f"key {row.key} of environment {row.environment_id}"
+        told = state.secrets.get(str(row.environment_id), {}).pop(row.key, None)
+        if told is None:
+            yield NOT_TOLD.format(thing)
+            continue
+        other = [name for name in ("version", "deleted") if getattr(row, name) != getattr(told, name)]
+        if other:
+            yield OTHER.format(thing, ", ".join(other))
+        problem = digests.problem(row, told)
+        if problem is not None:
+            yield problem
+    for environment_id, held in state.secrets.items():
+        for key in held:
+            yield MISSING.format(f"key {key} of environment {environment_id}")
+
+
+def _rows(connection: Connection, kind: Any, table: Any) -> Iterator[tuple[str, Any]]:
+    """The id of each row, and what counts of it."""
+    columns = [table.c[name] for name in kind._fields]
+    for one, *values in _all(connection, select(table.c.id, *columns).order_by(table.c.id)):
+        yield str(one), kind(*(str(value) if isinstance(value, UUID) else value for value in values))
+
+
+def _members(connection: Connection) -> Iterator[tuple[str, str]]:
+    for row in _all(connection, select(group_member.c.group_id, group_member.c.identity_id)):
+        yield str(row.group_id), str(row.identity_id)
+
+
+def _secrets(connection: Connection) -> Iterator[StoredSecret]:
+    columns = [secret.c[name] for name in StoredSecret._fields]
+    for row in _all(connection, select(*columns).order_by(secret.c.id)):
+        yield StoredSecret(*row)
+
+
+def _all(connection: Connection, statement: Select[Any]) -> Iterator[Any]:
+    """Its rows, a page at a time."""
+    yield from connection.execute(statement, execution_options={"yield_per": PAGE})

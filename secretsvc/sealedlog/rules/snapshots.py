@@ -1,0 +1,99 @@
+"""A state of the tables under the log's signature, from which a replay goes on (issue 25.3)."""
+
+from __future__ import annotations
+
+import base64
+from hashlib import sha256
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Engine, exists, select
+
+from secretsvc.audit.models import audit_record
+from secretsvc.audit.rules.recording import write
+from secretsvc.db.engine import snapshot, write_transaction
+from secretsvc.db.statements import insert_or_ignore
+from secretsvc.kernel.actors import SYSTEM
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.notes import Verifier, sign
+from secretsvc.sealedlog.models import ONLY, audit_snapshot, audit_unsealed
+from secretsvc.sealedlog.rules.comparing import read_state
+from secretsvc.sealedlog.rules.replaying import VERSION, State
+from secretsvc.sealedlog.rules.sealing import Sealing
+from secretsvc.sealedlog.rules.signing import find_signer, private_key
+from secretsvc.sealedlog.rules.stored import head_of
+
+ADOPTED = "audit.adopt"
+#: With more records that wait, a state is not adopted: it would have to name each.
+MOST_WAITING = 10_000
+
+
+class Snapshot(NamedTuple):
+    """The state that the first `size` records of the log lead to, and the digest of its JSON."""
+
+    size: int
+    state: State
+    digest: str
+
+
+def sign_state(origin: str, key: bytes, size: int, content: bytes) -> str:
+    """A note (C2SP signed-note) that says which state the first `size` records of the log lead to.
+
+    `content` is its JSON.
+    """
+    return sign(origin, key, _said(origin, size, content))
+
+
+def open_state(note: str, verifier: Verifier, content: bytes) -> Snapshot:
+    """What the key has signed. Raises ValueError for everything else."""
+    body = verifier.has_signed(note)
+    size = (body or "\n").split("\n")[1]
+    if body is None or not size.isdecimal() or body != _said(verifier.name, int(size), content):
+        raise ValueError("the state that a replay begins with is not signed by this key")
+    return Snapshot(int(size), State.from_json(content), sha256(content).hexdigest())
+
+
+def adopt_state(engine: Engine, sealing: Sealing, request_id: str) -> bool:
+    """Takes what the tables hold for what a replay begins with, once in the life of a log; whether it did.
+
+    It is read in one state of the database, with the number of sealed records and the ids of those that wait:
+    of each change the record is in there too, or neither is. To be called when nothing waits, or little.
+    Raises as `private_key`.
+    """
+    with snapshot(engine) as connection:
+        head, signer = head_of(connection), find_signer(connection)
+        if head is None or signer is None or _has_begun(connection):
+            return False
+        key = private_key(sealing.ring, signer)
+        ids = select(audit_unsealed.c.record_id).limit(MOST_WAITING + 1)
+        waiting = connection.execute(ids).scalars().all()
+        if len(waiting) > MOST_WAITING:
+            return False
+        state = read_state(connection, sealing.ring)
+        state.applied = {str(one) for one in waiting}
+    content, now = state.to_json(), now_ms()
+    note = sign_state(sealing.origin, key, head.size, content)
+    detail = {"size": head.size, "sha256": sha256(content).hexdigest()}
+    with write_transaction(engine) as connection:
+        row = {"id": ONLY, "note": note, "content": content, "created_at": now}
+        if _has_begun(connection) or not insert_or_ignore(connection, audit_snapshot, row):
+            return False
+        write(connection, SYSTEM, now, request_id, ADOPTED, detail=detail)
+    return True
+
+
+def find_snapshot(connection: Connection, verifier: Verifier) -> Snapshot | None:
+    """What a replay begins with, None where that is the first record. Raises ValueError as `open_state`."""
+    row = connection.execute(select(audit_snapshot)).first()
+    return None if row is None else open_state(row.note, verifier, row.content)
+
+
+def _has_begun(connection: Connection) -> bool:
+    """Whether a state was adopted. The log tells of it, too: whoever takes it away gains no other."""
+    adopted = exists(select(audit_record.c.id).where(audit_record.c.action == ADOPTED))
+    found: bool = connection.execute(select(exists(select(audit_snapshot.c.id)) | adopted)).scalar_one()
+    return found
+
+
+def _said(origin: str, size: int, content: bytes) -> str:
+    # No origin holds a space: it never passes for a checkpoint.
+    return f"{origin} state/{VERSION}\n{size}\n{base64.b64encode(sha256(content).digest()).decode()}\n"

@@ -1,0 +1,69 @@
+"""Each page for operators says what is seen when something goes wrong, and which test makes it so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from laws.test_documents import NAMED, missing_from
+from laws.test_log_lines import HEAD, quoted_in, texts, unknown
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
+#: What a column may be called that quotes what is seen: a line of the log, or what a command says.
+TELLS = (HEAD, " says")
+QUOTED = re.compile(r"`([^`]+)`")
+
+
+def rows_of(page: str) -> list[dict[str, str]]:
+    """The rows of the tables that tell what went wrong, by the heads of their columns."""
+    found, heads = [], None
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("|"):
+            heads = None
+        elif heads is None:
+            heads = cells
+        elif not line.startswith("| ---") and any(tells in head for head in heads for tells in TELLS):
+            found.append(dict(zip(heads, cells, strict=True)))
+    return found
+
+
+def unproven(row: dict[str, str], tests: dict[str, str]) -> list[str]:
+    """What a row quotes that no test which it names has; `tests` are the texts of files by their names."""
+    column = next(head for head in row if any(tells in head for tells in TELLS))
+    quoted = QUOTED.findall(row[column]) or QUOTED.findall(next(iter(row.values())))
+    named = "".join(tests[file] for file, _ in NAMED.findall(row.get("Test", "")))
+    return [text for text in quoted if max(text.split("…"), key=len).strip() not in named] or (
+        [] if quoted else [str(row)]
+    )
+
+
+def files() -> dict[str, str]:
+    return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in ROOT.glob("tests/**/test_*.py")}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_each_row_of_what_goes_wrong_names_a_test_that_has_its_line(page: Path) -> None:
+    text = page.read_text("utf-8")
+    rows = rows_of(text)
+    assert rows, "a page without what is seen when something goes wrong"
+    assert missing_from(text) == []
+    tests = files()
+    assert [wrong for row in rows for wrong in unproven(row, tests)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_line_of_the_log_that_a_page_quotes_is_one_that_the_code_writes(page: Path) -> None:
+    assert unknown(quoted_in(page.read_text("utf-8")), texts()) == []
+
+
+def test_the_law_of_what_goes_wrong_bites() -> None:
+    page = f"| Seen | {HEAD} | Test |\n| --- | --- | --- |\n| `x` | `gone for … s` | `tests/a.py::test_a` |\n"
+    page += "| `y` | none | `tests/a.py::test_a` |\n| z | `gone for … s` | by hand |\n\n"
+    page += "| Seen | Do |\n| a | b |\n"
+    first, second, third = rows_of(page)
+    tests = {"tests/a.py": 'assert "gone for 3 s" and y'}
+    assert [unproven(row, tests) for row in (first, second, third)] == [[], [], ["gone for … s"]]
+    assert unproven(first, {"tests/a.py": ""}) == ["gone for … s"]

@@ -1,0 +1,22 @@
+"""Names and numbers as pages say them."""
+
+from __future__ import annotations
+
+import pytest
+
+from secretsvc.web.parts import joined
+
+
+@pytest.mark.parametrize(
+    ("names", "total", "text"),
+    [
+        (["a"], None, "a"),
+        (["a", "b"], None, "a and b"),
+        (["a", "b", "c"], None, "a, b and c"),
+        (["a", "b", "c"], 3, "a, b and c"),
+        (["a", "b"], 14, "a, b and 12 more"),
+        (["a"], 2001, "a and 2,000 more"),
+    ],
+)
+def test_names_are_joined_and_those_left_out_are_counted(names, total, text):
+    assert joined(names, total) == text

@@ -1,0 +1,176 @@
+"""What records lead to: a state that any order of what belongs together gives, and that can be signed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint
+from secretsvc.sealedlog.rules.replaying import Environment, Grant, Identity, Secret, State
+from secretsvc.sealedlog.rules.snapshots import open_state, sign_state
+
+KEY = bytes(range(32))
+VERIFIER = Verifier("secretsvc", public_key_of(KEY))
+
+
+def record(action, detail, project_id=None, environment_id=None, **more):
+    actor = {"identity_id": "ada", "kind": "user", "subject": "ada@example.com"}
+    scope = {"project_id": project_id, "environment_id": environment_id}
+    return {"action": action, "outcome": "success", "actor": actor, "detail": detail, **scope, **more}
+
+
+def write(rev, *changes, digests=None):
+    made = [{"key": key, "kind": kind, "version": version} for key, kind, version in changes]
+    detail = {"rev": rev, "changes": made}
+    if digests is not None:
+        detail["descriptions"] = {"kid": "0123", "digests": digests}
+    return record("secret.batch", detail, "shop", "prod")
+
+
+def granted(grant_id, **terms):
+    detail = {"grant_id": grant_id, "identity_id": "ada", "group_id": None, "scope_type": "environment"}
+    return {**detail, **terms}
+
+
+HISTORY = [
+    record("identity.create", {"identity_id": "ada"}),
+    record("identity.create", {"identity_id": "bot", "kind": "service", "subject": "bot"}),
+    record("identity.update", {"identity_id": "bot", "fields": ["disabled"], "disabled": True}),
+    record("grant.bootstrap", {"grant_id": "g0", "identity_id": "ada", "subject": "ada@example.com"}),
+    record("group.create", {"group_id": "crew", "slug": "crew"}),
+    record("group.member.add", {"group_id": "crew", "identity_id": "bot"}),
+    record("project.create", {"slug": "shop"}, "shop"),
+    record("environment.create", {"slug": "prod"}, "shop", "prod"),
+    record("environment.update", {"fields": ["protected"], "protected": True}, "shop", "prod"),
+    record("grant.create", granted("g1", role="reader", expires_at=5), "shop", "prod"),
+    record("grant.update", granted("g1", after={"role": "writer", "expires_at": None}), "shop", "prod"),
+    write(1, ("A", "added", 1), ("B", "added", 1), digests={"A": "aa"}),
+    write(2, ("A", "changed", 2), ("B", "removed", 2)),
+    write(3, digests={"A": "ab"}),
+]
+
+
+def replayed(records):
+    state = State()
+    for one in records:
+        state.apply(one)
+    return state
+
+
+def test_each_record_changes_what_it_tells_of():
+    state = replayed(HISTORY)
+    assert state.identities == {
+        "ada": Identity("user", "ada@example.com", False),
+        "bot": Identity("service", "bot", True),
+    }
+    assert (state.groups, state.members, state.projects) == (
+        {"crew": "crew"},
+        {"crew": {"bot"}},
+        {"shop": "shop"},
+    )
+    assert state.environments == {"prod": Environment("shop", "prod", True, 3)}
+    assert state.grants == {
+        "g0": Grant("ada", None, "global", None, None, "admin", None),
+        "g1": Grant("ada", None, "environment", "shop", "prod", "writer", None),
+    }
+    assert state.secrets == {"prod": {"A": Secret(2, False, "0123", "ab"), "B": Secret(2, True)}}
+
+
+def test_who_comes_back_has_no_description_of_before_and_who_is_removed_keeps_it():
+    state = replayed([*HISTORY, write(4, ("A", "removed", 3))])
+    assert state.secrets["prod"]["A"] == Secret(3, True, "0123", "ab")
+    state.apply(write(5, ("A", "added", 4)))
+    assert state.secrets["prod"]["A"] == Secret(4, False)
+    state.apply(write(6, digests={"A": None}))
+    assert state.secrets["prod"]["A"] == Secret(4, False)
+
+
+GONE = {
+    "project": record("project.delete", {"slug": "shop"}, "shop"),
+    "environment": record("environment.delete", {"slug": "prod"}, "shop", "prod"),
+}
+
+
+@pytest.mark.parametrize("what", GONE)
+def test_what_is_deleted_takes_along_all_that_hangs_below_it(what):
+    state = replayed([*HISTORY, GONE[what]])
+    assert (state.environments, state.secrets, [*state.grants]) == ({}, {}, ["g0"])
+    state.apply(record("group.delete", {"group_id": "crew", "slug": "crew"}))
+    assert (state.groups, state.members) == ({}, {})
+
+
+@given(st.permutations(range(2, 9)))
+def test_revisions_may_come_in_any_order(order):
+    writes = {
+        rev: write(rev, ("A", ("removed", "added")[rev % 2], rev), digests={"A": "aa"} if rev % 2 else None)
+        for rev in range(2, 9)
+    }
+    begun = [*HISTORY[6:8], write(1, ("A", "added", 1))]
+    mixed = replayed([*begun, *(writes[rev] for rev in order)])
+    assert mixed.to_json() == replayed([*begun, *writes.values()]).to_json()
+    assert (mixed.waiting, mixed.environments["prod"].rev) == ({}, 8)
+
+
+def test_a_removal_that_comes_before_what_it_removes_is_remembered():
+    pairs = [
+        (HISTORY[9], record("grant.delete", granted("g1", role="reader", expires_at=5), "shop", "prod")),
+        (HISTORY[4], record("group.delete", {"group_id": "crew", "slug": "crew"})),
+        (HISTORY[6], GONE["project"]),
+        (HISTORY[7], GONE["environment"]),
+    ]
+    for made, removed in pairs:
+        assert replayed([removed, made]).to_json() == State().to_json()
+
+
+def test_a_record_that_the_state_has_already_is_met_once_more_and_changes_nothing():
+    state = replayed(HISTORY)
+    state.applied = {"0001"}
+    state.apply(record("group.create", {"group_id": "more", "slug": "more"}, id="0001"))
+    assert ("more" in state.groups, state.applied) == (False, set())
+
+
+def test_refusals_reads_and_what_plugins_record_change_nothing():
+    state = replayed(HISTORY)
+    before = state.to_json()
+    state.apply({**GONE["project"], "outcome": "denied"})
+    state.apply(record("secret.reveal", {"key": "A", "version": 1}, "shop", "prod"))
+    state.apply(record("acme.made", None))
+    assert state.to_json() == before
+
+
+@pytest.mark.parametrize("action", ["grant.create", "identity.update", "group.member.add", "grant.bootstrap"])
+@pytest.mark.parametrize("detail", [None, {}, [], "text"], ids=str)
+def test_a_record_that_lacks_what_it_should_tell_is_told_apart(action, detail):
+    with pytest.raises(ValueError, match="lacks what a replay needs"):
+        State().apply(record(action, detail))
+
+
+def test_a_state_goes_to_json_and_back_as_it_is():
+    state = replayed([*HISTORY, write(6, ("A", "changed", 9)), GONE["project"] | {"project_id": "other"}])
+    state.applied = {"0001"}
+    again = State.from_json(state.to_json())
+    assert vars(again) == vars(state)
+    assert again.to_json() == state.to_json()
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"v":2}', b'{"v":1}', b'{"v":1,"identities":3}'])
+def test_what_is_no_state_is_refused(content):
+    with pytest.raises(ValueError, match=r"not a state|another version|unexpected|empty"):
+        State.from_json(content)
+
+
+def test_a_signed_state_is_read_back_and_nothing_else_passes_for_it():
+    content = replayed(HISTORY).to_json()
+    note = sign_state("secretsvc", KEY, 14, content)
+    size, state, _ = open_state(note, VERIFIER, content)
+    assert (size, state.to_json()) == (14, content)
+    for wrong in (note.replace("\n14\n", "\n15\n"), "", "\n\n", note[:-2]):
+        with pytest.raises(ValueError, match="not signed"):
+            open_state(wrong, VERIFIER, content)
+    with pytest.raises(ValueError, match="not signed"):
+        open_state(note, VERIFIER, State().to_json())
+    with pytest.raises(ValueError, match="not signed"):
+        open_state(note, Verifier("other", VERIFIER.public_key), content)
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        read_checkpoint(note, VERIFIER)
