@@ -31,7 +31,7 @@ SWAPPED = (
 MISDECLARED = (
     ("keyring/api.py", "summary=", "sumary="),
     ("keyring/ui.py", "redraw=", "redrawn="),
-    ("access/api.py", "context=Grants", "context=Access"),
+    ("secrets/api/secrets.py", "context=Secrets", "context=Secret"),
 )
 
 
