@@ -28,11 +28,14 @@ MOST_WAITING = 10_000
 
 
 class Snapshot(NamedTuple):
-    """The state that the first `size` records of the log lead to, and the digest of its JSON."""
+    """The state that the first `size` records of the log lead to, and the digest of its JSON.
+
+    The digest is None where no record is to come that tells of it.
+    """
 
     size: int
     state: State
-    digest: str
+    digest: str | None
 
 
 def sign_state(origin: str, key: bytes, size: int, content: bytes) -> str:

@@ -14,10 +14,12 @@ from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
-from secretsvc.sealedlog.rules.snapshots import find_snapshot
+from secretsvc.sealedlog.rules.keeping import beginning
+from secretsvc.sealedlog.rules.pruning import Pruning, newest_pruning
 from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
 
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
+PRUNED_OTHERWISE = "index 0 to {}: what is pruned is not what the record of the pruning tells of"
 UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
 
 
@@ -101,8 +103,11 @@ def verify_database(
     """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
 
     Without an export, a record that was changed together with its hash is told by the checkpoints between
-    which it is. The log is replayed, too: which rows of other tables it does not explain. Without a ring,
-    descriptions are not compared. The connection must read one state of the database.
+    which it is. What is pruned is explained by the newest pruning's record, whose digest must be that of the
+    hashes that stayed; the export that has the records themselves is verified by `verify_files`. The log is
+    replayed, too: which rows of other tables it does not explain; after a pruning that takes the export, for
+    the state that it has. Without a ring, descriptions are not compared. The connection must read one state
+    of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, verifier)
@@ -112,12 +117,14 @@ def verify_database(
     exported = None if files is None else _head(files.text(CHECKPOINT), verifier)
     if files is not None and exported is None:
         yield f"of the export {UNSIGNED}"
+    pruning = _pruning(connection)
     replay = None
     try:
-        replay = Replay(find_snapshot(connection, verifier))
+        can, begin = beginning(connection, verifier, files, pruning.size)
+        replay = Replay(begin) if can else None
     except ValueError as error:
         yield str(error)
-    tree = _Tree([*older, head, *([exported] if exported is not None else [])])
+    tree = _Tree([*older, head, *([exported] if exported is not None else [])], pruning)
     for place in sealed_from(connection, 0, head.size):
         yield from tree.meet(place)
         if files is not None and exported is not None:
@@ -131,8 +138,9 @@ def verify_database(
 class _Tree:
     """Meets the places of the log one after the other, and holds their tree against checkpoints."""
 
-    def __init__(self, checkpoints: Sequence[Checkpoint]) -> None:
+    def __init__(self, checkpoints: Sequence[Checkpoint], pruning: Pruning) -> None:
         self._checkpoints = checkpoints
+        self._pruning = pruning
         self._frontier = Frontier()
         self._good = 0
 
@@ -141,11 +149,14 @@ class _Tree:
         yield from _missing(self._frontier.size, place.position)
         while self._frontier.size < place.position:
             self._frontier.append(b"")
-        if place.leaf is None:
+        if place.leaf is None and place.position >= self._pruning.size:
             yield f"index {place.position}: the record is missing"
-        elif leaf_hash(place.leaf.data) != place.leaf_hash:
+        elif place.leaf is not None and leaf_hash(place.leaf.data) != place.leaf_hash:
             yield f"index {place.position}: the record is not the one that was sealed"
         self._frontier.append(place.leaf_hash)
+        pruned = self._frontier.size == self._pruning.size
+        if pruned and self._frontier.root().hex() != self._pruning.digest:
+            yield PRUNED_OTHERWISE.format(self._pruning.size - 1)
         for one in self._checkpoints:
             if one.size == self._frontier.size and one.root != self._frontier.root():
                 yield CHANGED.format(self._good, one.size - 1)
@@ -160,6 +171,15 @@ class _Tree:
 def _missing(first: int, end: int) -> Iterator[str]:
     if first < end:
         yield f"index {first}: it is missing, and all up to {end - 1}, which a checkpoint has"
+
+
+def _pruning(connection: Connection) -> Pruning:
+    """What explains that records are missing: the newest record of a pruning that is in the log itself."""
+    try:
+        found = newest_pruning(connection)
+    except ValueError:
+        found = None
+    return found[0] if found is not None and found[1] is not None else Pruning(0, 0, 0, "")
 
 
 def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import FromClause, Select, bindparam, func, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
@@ -121,10 +121,11 @@ def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> Delet
     return DeletedKeys(environment.rev, items, items[-1].key if len(rows) > limit else None)
 
 
-def _deleted(dialect_name: str) -> Select[Any]:
+def select_deleted(dialect_name: str) -> tuple[Select[Any], FromClause]:
+    """The deleted keys of an environment from after one, sorted; and their tombstones, which it joins."""
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     deleted_at = func.coalesce(version.c.created_at, secret.c.updated_at)
-    return (
+    found = (
         select(secret.c.key, secret.c.version, deleted_at.label("deleted_at"), version.c.created_by)
         .outerjoin_from(secret, version, is_current)
         .where(
@@ -135,6 +136,7 @@ def _deleted(dialect_name: str) -> Select[Any]:
         .order_by(secret.c.key)
         .limit(bindparam("limit"))
     )
+    return found, version
 
 
 _REVISIONS = (
@@ -146,4 +148,4 @@ _REVISIONS = (
     .order_by(revision.c.rev.desc())
     .limit(bindparam("limit"))
 )
-DELETED = {name: _deleted(name) for name in DIALECTS}
+DELETED = {name: select_deleted(name)[0] for name in DIALECTS}
