@@ -140,10 +140,7 @@ def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
 
 
 def write_lines(engine: Engine, out: BinaryIO, first: int | None) -> int | None:
-    """Writes a line for each sealed record from an index on; the index of the next.
-
-    None, and errors, as `lines_from`.
-    """
+    """Writes a line for each sealed record from an index on, None for the oldest; the index of the next."""
     with snapshot(engine) as connection:
         for index, line in lines_from(connection, first):
             out.write(line)

@@ -59,7 +59,7 @@ def rename_everywhere(
 
     def rename(here: Address, name: str, rev: int) -> None:
         try:
-            rename_secret(call, here, source, target, reason, expected_rev=rev)
+            rename_secret(call, here, source, target, expected_rev=rev, reason=reason)
         except Conflict:
             raise Conflict(f"{name} has {target} already.") from None
 
