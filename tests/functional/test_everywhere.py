@@ -7,6 +7,9 @@ from pages import Browser, form_of, submit, words
 from statements import recorded
 from vault import Vault
 
+from secretsvc.secrets.rules import writing
+from secretsvc.secrets.rules.applying import LostRace, apply
+
 PROJECT = "/projects/shop"
 WANDA = "wanda@example.com"
 BOTH = ("rename", "delete")
@@ -131,24 +134,34 @@ def test_a_reader_has_no_such_entry_and_a_stranger_no_such_page(browser, service
 
 @pytest.mark.engine_neutral
 @pytest.mark.parametrize("did", BOTH)
-@pytest.mark.parametrize(
-    ("query", "status"), [("", 303), ("?key=no+key", 422), ("?key=%00", 422), ("?key=ABSENT", 404)]
-)
-def test_a_key_that_nobody_can_have_is_refused(browser, did, query, status):
-    browser.open(f"{PROJECT}/{did}-everywhere{query}", status)
+def test_a_key_or_a_revision_that_nobody_can_have_is_refused(browser, did):
+    for query, status in {"": 303, "?key=no+key": 422, "?key=%00": 422, "?key=ABSENT": 404}.items():
+        browser.open(f"{PROJECT}/{did}-everywhere{query}", status)
     token = form_of(opened(browser, did), f"/{did}-everywhere")["csrf"].value
     for rev in ("x", "-1", "9" * 30):
         fields = {"csrf": token, "key": "DB_URL", "to": "B", "rev.prod": rev, "rev.dev": "1"}
         browser.post(f"{PROJECT}/{did}-everywhere", fields, status=422)
 
 
-@pytest.mark.parametrize("count", [1, 60])
-def test_the_page_takes_three_statements_however_much_there_is(make_service, vault, count):
+def test_the_page_takes_three_statements_however_much_there_is(make_service, vault):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
-    vault.batch(set={f"KEY_{number}": "x" for number in range(count)})
+    vault.batch(set={f"KEY_{number}": "x" for number in range(60)})
     browser = Browser(service)
     browser.open(PROJECT)
     with recorded(service.engine) as statements:
         browser.open(f"{PROJECT}/rename-everywhere?key=KEY_0")
     # Authentication, the environments that have the key, and the sidebar's project.
     assert len(statements) == 3
+
+
+def test_a_race_lost_in_one_environment_leaves_all_as_they_were(browser, vault, dev, monkeypatch):
+    tries = iter([apply, lost, apply])
+    monkeypatch.setattr(writing, "apply", lambda *given: next(tries)(*given))
+    page = carried_out(browser, "rename", to="NEW", status=409)
+    assert "A write got in between: nothing was written." in words(page)
+    assert "DB_URL" in dev.listed()
+    assert "DB_URL" in vault.listed()
+
+
+def lost(*_):
+    raise LostRace

@@ -15,12 +15,12 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.rules import Environment, find_environment
-from secretsvc.secrets.domain.history import select_deleted
 from secretsvc.secrets.domain.timeline import SYSTEM_NAME
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.rules.changes import changes_of_revisions
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
 from secretsvc.secrets.rules.revisions import REVISION_NOT_FOUND
+from secretsvc.secrets.rules.tombstones import select_deleted
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 

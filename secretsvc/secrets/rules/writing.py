@@ -166,8 +166,9 @@ def _record(
     also: Mapping[str, object],
     record_id: UUID,
 ) -> None:
-    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes, **also}
+    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes}
     if written.described:
+        # Before all else: migration 0004 looks for it there.
         detail["described"] = written.described
         record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
     record(
@@ -176,7 +177,7 @@ def _record(
         project_id=environment.project_id,
         environment_id=environment.id,
         reason=reason,
-        detail=detail,
+        detail={**detail, **also},
         record_id=record_id,
     )
 
