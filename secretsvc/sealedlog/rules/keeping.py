@@ -40,7 +40,7 @@ def beginning(
     """Whether the log can be replayed without its first `pruned` records, and what such a replay begins with.
 
     It cannot without the export that has the state which they led to. Raises ValueError for one that is not
-    signed, or missing in an export.
+    signed, of fewer or more records, or missing in an export.
     """
     begin = find_snapshot(connection, verifier)
     if (0 if begin is None else begin.size) >= pruned:
@@ -49,6 +49,8 @@ def beginning(
         return False, None
     json, note = _paths(pruned)
     kept = open_state(files.text(note), verifier, files.read(json) or b"")
+    if kept.size != pruned:
+        raise ValueError("the state that a replay begins with is of another time")
     # The record of what was adopted is yet to come, or is pruned.
     is_to_come = select(exists(select(audit_record.c.id).where(audit_record.c.action == ADOPTED)))
     adopted = begin.digest if begin is not None and connection.execute(is_to_come).scalar_one() else None
