@@ -233,6 +233,16 @@ def test_after_a_pruning_what_was_adopted_is_not_adopted_again(exported, filled,
     assert str(service.identity_id("root@example.com")) in found
 
 
+def test_a_replay_holds_while_the_record_of_what_was_adopted_is_about_to_go(
+    exported, filled, service, folder, monkeypatch
+):
+    prune_more(service, folder, exported)
+    monkeypatch.setattr(pruning, "_remove", lambda engine, found: prune_some(engine, found, 1))
+    prune_more(service, folder)
+    assert len(service.audit("audit.adopt")) == 1
+    assert problems(service, folder) == []
+
+
 def prune_more(service, folder, begun=None):
     """Finishes a pruning, or prunes all that is there; how many records are gone then."""
     registry, files = service.app.registry, Files(folder)
