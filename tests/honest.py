@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
-from service import Client
+from service import Client, Service
+from shapes import log
 from vault import Vault
+
+from secretsvc.db.engine import snapshot
+from secretsvc.kernel.notes import Verifier
+from secretsvc.sealedlog.models import audit_signer
+from secretsvc.sealedlog.rules.verifying import verify_database
 
 
 class Writer:
@@ -76,3 +86,56 @@ class Writer:
         self._is_protected = not self._is_protected
         body = {"protected": self._is_protected}
         self._admin.patch(f"/projects/{self._project}/environments/prod", body)
+
+
+@contextmanager
+def writing(service: Service, count: int) -> Iterator[list[int]]:
+    """So many writers, and the sealer beside them; how many changes they have made."""
+    end, made, failed = threading.Event(), [0] * count, []
+
+    def until_the_end(act: Callable[[], object]) -> None:
+        try:
+            while not end.is_set():
+                act()
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    def write(number: int, steps: Iterator[None]) -> None:
+        next(steps)
+        made[number] += 1
+
+    def seal() -> None:
+        if not service.app.registry.audit_sealer.step():
+            end.wait(0.01)
+
+    writers = [iter(Writer(service.user(), f"writer-{number}")) for number in range(count)]
+    acts = [seal, *(lambda n=n, steps=steps: write(n, steps) for n, steps in enumerate(writers))]
+    threads = [threading.Thread(target=until_the_end, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    try:
+        yield made
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+
+
+def fill(service: Service, changes: int, reads: int) -> None:
+    """So many changes by a writer, and so many reads by others, sealed."""
+    for _ in islice(Writer(service.user(), "first"), changes):
+        pass
+    said = json.dumps({"key": "K1", "version": 1})
+    log(service, reads, action="secret.reveal", reason="reveal", detail=said)
+    while service.app.registry.audit_sealer.step():
+        pass
+
+
+def verified(service: Service) -> list[str]:
+    """What a verification says, in one state of the database."""
+    [signer] = service.rows(audit_signer)
+    with snapshot(service.engine) as connection:
+        verifier = Verifier("secretsvc", signer["public_key"])
+        return [*verify_database(connection, verifier, [], None, service.app.registry.load_ring())]
