@@ -39,9 +39,9 @@ SECONDS, LEAST = 3, 100
 COLUMNS = tuple(one.name for one in audit_record.c if one.name != "client_address")
 
 
-def fill(service: Service, count: int) -> None:
+def fill(service: Service, count: int, step_ms: int = STEP_MS) -> None:
     """Projects, their environments, and as many records as asked for, the last project having none."""
-    load(service, _records(count, make_projects(service)))
+    load(service, _records(count, make_projects(service), step_ms))
 
 
 def load(service: Service, rows: Iterator[tuple[Any, ...]]) -> None:
@@ -97,17 +97,17 @@ def make_projects(service: Service) -> list[tuple[str, list[str]]]:
     return [(project_id.hex, [one.hex for one in ids]) for project_id, ids in scopes]
 
 
-def _records(count: int, scopes: list[tuple[str, list[str]]]) -> Iterator[tuple[Any, ...]]:
-    """In the order of time, one a second, up to now; one in fifty is a denial."""
+def _records(count: int, scopes: list[tuple[str, list[str]]], step_ms: int) -> Iterator[tuple[Any, ...]]:
+    """In the order of time, one each step, up to now; one in fifty is a denial."""
     generator = random.Random(7)
     weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(PROJECTS - 1)))
     chosen = generator.choices(scopes[:-1], cum_weights=weights, k=count)
-    first = int(time.time() * 1000) - count * STEP_MS
+    first = int(time.time() * 1000) - count * step_ms
     detail = json.dumps({"rev": 12, "changes": [{"key": "API_KEY", "kind": "changed", "version": 4}]})
     actors = [(new_id().hex, f"user-{number}@example.com") for number in range(300)]
     robot = new_id().hex, ROBOT
     for number, (project_id, environments) in enumerate(chosen):
-        at = first + number * STEP_MS
+        at = first + number * step_ms
         made = f"{at:012x}7{number % 4096:03x}8{generator.getrandbits(60):015x}"
         identity_id, subject = actors[min(int(generator.expovariate(0.02)), 299)]
         denied, inside = generator.random() < 0.02, generator.random() < 0.8
