@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
 import stat
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -99,7 +99,8 @@ def test_who_takes_the_name_meanwhile_keeps_it(back_up, service, tmp_path, monke
 @LITE
 def test_a_backup_that_fails_leaves_no_file(back_up, service, tmp_path, database_url, monkeypatch):
     damaged = tmp_path / "damaged.sqlite"
-    shutil.copy(database_url.removeprefix("sqlite:///"), damaged)
+    # By another process: to close the file here would drop the locks that SQLite has on it here.
+    subprocess.run(["cp", database_url.removeprefix("sqlite:///"), damaged], check=True)
     with damaged.open("r+b") as file:
         file.seek(3 * 4096)
         file.write(b"\xff" * 4096)
