@@ -19,6 +19,7 @@ from secretsvc.deployment.backup import back_up
 from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
 from secretsvc.deployment.first import write_first_files
+from secretsvc.deployment.pruning import prune
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import generate_master_key
@@ -236,4 +237,5 @@ def explain_token(ini: str) -> None:
     sys.exit(0 if found.good else 1)
 
 
+audit.add_command(prune)
 main.add_command(audit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -32,8 +33,8 @@ def paths(answer: Any) -> set[str]:
     return {issue["path"] for issue in answer.json["issues"]}
 
 
-def log(service: Service, count: int = 1, **columns: Any) -> list[UUID]:
-    """Adds rows to the audit log; the ids, oldest first."""
+def log(service: Service, count: int = 1, ids: Iterable[UUID] | None = None, **columns: Any) -> list[UUID]:
+    """Adds rows to the audit log, with new ids unless some are given; the ids, oldest first."""
     usual = {
         "created_at": 1,
         "action": "test.made",
@@ -47,6 +48,6 @@ def log(service: Service, count: int = 1, **columns: Any) -> list[UUID]:
         "reason": None,
         "detail": None,
     }
-    rows = [usual | columns | {"id": new_id()} for _ in range(count)]
+    rows = [usual | columns | {"id": one} for one in ids or (new_id() for _ in range(count))]
     service.execute(audit_record.insert(), rows)
     return [row["id"] for row in rows]

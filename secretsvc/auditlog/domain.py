@@ -25,13 +25,15 @@ from secretsvc.kernel.authorization import GLOBAL, Address, Role, decide, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Cursor, KindText, Subject, Time, Word, among, text
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
-from secretsvc.sealedlog.rules.reading import START, positions_of, sealed_log
+from secretsvc.sealedlog.rules.reading import START, SealedLog, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
 
 #: How many records one file has at most, and how many characters their details.
 EXPORTED, DETAILS = 10_000, 16 << 20
 #: Records read at a time for it.
 CHUNK = 500
+#: Positions of the sealed log that a page looks at, at most.
+WINDOW = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +115,39 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
 def read_sealed(call: Call, asked: AuditFilter) -> AuditPage:
     """As `read_audit`, of sealed records by their index, from the cursor on (contract 7.4).
 
-    The next cursor is behind the last record, or, where there are no more, behind all that are sealed: what
-    is found nowhere is looked for once. Raises `ValidationFailed` for what is no cursor, too.
+    A page looks at `WINDOW` places at most, so that it may end before its limit, or be empty, before the end
+    of the log. The next cursor is behind the last record, or, where there are no more, behind those places:
+    what is found nowhere is looked for once. Raises `ValidationFailed` for what is no cursor, or is one into
+    what was pruned.
     """
     assert_admin_somewhere(call)
     reach, log = _reach(call, asked), sealed_log(call.connection, call.ring)
-    start = asked.cursor or START
-    if log is None and start == START:
+    if log is None and asked.cursor in (None, START):
         return AuditPage([], str(START))
-    try:
-        first = -1 if log is None else log.cursors.position(start)
-    except ValueError:
-        first = -1
+    first = -1 if log is None else _first(log, asked.cursor)
     if log is None or not 0 <= first <= log.size:
         raise ValidationFailed.at("cursor", "Must be a cursor of this order.")
-    rows = take_sealed(call, reach, asked, first, log.size)
-    following = rows[-1]["position"] + 1 if len(rows) == asked.limit else log.size
+    if first < log.pruned:
+        raise ValidationFailed(
+            hint="What follows is in the operator's export. Without a cursor, begin at what is left.",
+            issues=(Issue("cursor", "It leads into what was pruned."),),
+        )
+    end = min(log.size, first + WINDOW)
+    rows = take_sealed(call, reach, asked, first, end)
+    following = rows[-1]["position"] + 1 if len(rows) == asked.limit else end
     shown = _sees_places(call)
     items = [replace(_record(row), index=row["position"] if shown else None) for row in rows]
     return AuditPage(items, str(log.cursors.cursor(following)))
+
+
+def _first(log: SealedLog, cursor: UUID | None) -> int:
+    """The place where a page begins: of no cursor, the first that is not pruned; -1 of what is no cursor."""
+    if cursor is None:
+        return log.pruned
+    try:
+        return log.cursors.position(cursor)
+    except ValueError:
+        return -1
 
 
 def _sees_places(call: Call) -> bool:
@@ -181,7 +197,7 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
         # Whoever came from one side can go back to it.
         older=rows[-1]["id"] if rows and (more or forward) else None,
         newer=rows[0]["id"] if rows and (more if forward else asked.cursor is not None) else None,
-        names=_names(call, items),
+        names=_names(call, items, with_seal=_sees_places(call)),
         activity=count_activity(call, reach, asked),
     )
 
@@ -194,13 +210,13 @@ def recent_audit(call: Call, asked: AuditFilter) -> AuditExcerpt:
     return AuditExcerpt(items, _names(call, items))
 
 
-def _names(call: Call, items: list[AuditRecord]) -> Names:
+def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> Names:
     scopes = {one for item in items for one in (item.project_id, item.environment_id) if one is not None}
     holders = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
     for item in items:
         named = item.detail if isinstance(item.detail, dict) else {}
         holders |= {*filter(None, (id_in(named.get(name)) for name in ("identity_id", "group_id")))}
-    return look_up(call, scopes, holders)
+    return look_up(call, scopes, holders, with_seal=with_seal)
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:

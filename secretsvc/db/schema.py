@@ -12,10 +12,12 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, sel
 from secretsvc.kernel.release import VERSION
 
 #: The newest migration. Whoever adds one puts its number here; a process over an older schema is not ready.
-REVISION = "0013"
+REVISION = "0014"
 
 #: The tables that only grow.
 APPEND_ONLY = ("audit_key", "audit_record", "audit_seal", "audit_snapshot", "digest_key")
+#: How far the log was exported and pruned, one row each.
+RETENTION = ("audit_export", "audit_pruned")
 #: The triggers that promises rest on, each with its table; a restored copy may lack them.
 _ON_BOTH = {
     ("environment_departs", "environment"),
@@ -25,19 +27,20 @@ _ON_BOTH = {
     ("audit_head_no_delete", "audit_head"),
     ("audit_signer_no_change", "audit_signer"),
     ("audit_signer_no_delete", "audit_signer"),
+    *((f"{table}_{what}", table) for table in RETENTION for what in ("holds", "no_return", "no_delete")),
 }
 TRIGGERS = {
     "sqlite": {
         *_ON_BOTH,
         *((f"{table}_no_{what}", table) for table in APPEND_ONLY for what in ("update", "delete", "replace")),
-        *((f"{table}_no_replace", table) for table in ("audit_head", "audit_signer")),
+        *((f"{table}_no_replace", table) for table in ("audit_head", "audit_signer", *RETENTION)),
     },
     "postgresql": {
         *_ON_BOTH,
         *((f"{table}_no_change", table) for table in APPEND_ONLY),
         *(
             (f"{table}_no_truncate", table)
-            for table in (*APPEND_ONLY, "audit_unsealed", "audit_head", "audit_signer")
+            for table in (*APPEND_ONLY, *RETENTION, "audit_unsealed", "audit_head", "audit_signer")
         ),
     },
 }

@@ -12,14 +12,16 @@ from typing import BinaryIO
 import click
 from sqlalchemy import Connection, Engine
 
-from secretsvc.db.engine import snapshot
+from secretsvc.db.engine import snapshot, write_transaction
 from secretsvc.deployment.running import INI, failing_plainly, registry_of
+from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, read_verifier
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.lines import last_index, lines_from
+from secretsvc.sealedlog.rules.pruning import note_export, pruned_of
 from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
@@ -29,6 +31,8 @@ from secretsvc.web.request import ServiceRegistry
 
 #: Of a step that seals a backlog, behind which nobody waits for long.
 STEP = Bound(1000, 60.0)
+NOTHING_SEALED = "nothing is sealed yet: that needs a master key that is adopted"
+NOT_REPLAYED = "Records are pruned: to replay the log against the tables, name the export that has them."
 #: How often `tail --follow` asks.
 FOLLOW_SECONDS = 1.0
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -54,15 +58,8 @@ def export(ini: str, directory: Path) -> None:
     Example:
       secretsvc-server audit export production.ini /srv/audit
     """
-    with failing_plainly(), _problems_are_plain():
-        registry = registry_of(ini)
-        sealing = Sealing(registry.load_ring(), registry.service_settings.audit_origin)
-        engine = registry.database.engine
-        _seal_all(engine, sealing)
-        if adopt_state(engine, sealing, new_request_id()):
-            _seal_all(engine, sealing)
-        with snapshot(engine) as connection:
-            size = export_log(connection, _own_key(connection, registry), Files(directory))
+    with failing_plainly(), problems_are_plain():
+        size = export_to(registry_of(ini), Files(directory)).size
     click.echo(f"{size} entries are in {directory}.")
 
 
@@ -88,15 +85,17 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
     if directory is None and ini is None:
         raise click.UsageError("Name a folder, or a database by --ini.")
     files = None if directory is None else Files(directory)
-    with failing_plainly(), _problems_are_plain(), ExitStack() as stack:
+    with failing_plainly(), problems_are_plain(), ExitStack() as stack:
         found: list[tuple[str, Iterator[str]]] = []
         if ini is not None:
             registry = registry_of(str(ini))
             connection = stack.enter_context(snapshot(registry.database.engine))
-            verifier = read_verifier(key) if key else _own_key(connection, registry)
+            verifier = read_verifier(key) if key else own_key(connection, registry)
             checkpoints = [_checkpoint(path, verifier) for path in older]
             ring = _ring(registry)
             found.append(("database", verify_database(connection, verifier, checkpoints, files, ring)))
+            if files is None and pruned_of(connection).position:
+                click.echo(NOT_REPLAYED, err=True)
         elif files is not None:
             verifier = read_verifier(key or files.text(KEY).strip())
             checkpoints = [_checkpoint(path, verifier) for path in older]
@@ -113,19 +112,20 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
 @audit.command()
 @INI
 @click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="Append to this file instead.")
-@click.option("--from", "first", default=0, show_default=True, type=click.IntRange(0), help="First index.")
+@click.option("--from", "first", type=click.IntRange(0), help="First index; by default the oldest there is.")
 @click.option("--follow", is_flag=True, help="Go on at the end, until interrupted.")
-def tail(ini: str, to: Path | None, first: int, follow: bool) -> None:
+def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
     """Print sealed records by their index, one JSON object a line.
 
     With --to it goes on behind the last whole line of the file, and nothing is left out or twice in there,
-    however often it is killed. A reader of standard output goes on by --from, the last index and one.
+    however often it is killed. A reader of standard output goes on by --from, the last index and one. It
+    fails where it would go on with what is pruned.
 
     \b
     Example:
       secretsvc-server audit tail production.ini --follow --to /var/log/secretsvc/audit.jsonl
     """
-    with failing_plainly(), _problems_are_plain(), ExitStack() as stack:
+    with failing_plainly(), problems_are_plain(), ExitStack() as stack:
         engine = registry_of(ini).database.engine
         out: BinaryIO = sys.stdout.buffer
         if to is not None:
@@ -133,18 +133,44 @@ def tail(ini: str, to: Path | None, first: int, follow: bool) -> None:
             last = last_index(out)
             first = first if last is None else last + 1
         while True:
-            with snapshot(engine) as connection:
-                for index, line in lines_from(connection, first):
-                    out.write(line)
-                    first = index + 1
-            out.flush()
+            first = write_lines(engine, out, first)
             if not follow:
                 return
             time.sleep(FOLLOW_SECONDS)
 
 
+def write_lines(engine: Engine, out: BinaryIO, first: int | None) -> int | None:
+    """Writes a line for each sealed record from an index on, None for the oldest; the index of the next."""
+    with snapshot(engine) as connection:
+        for index, line in lines_from(connection, first):
+            out.write(line)
+            first = index + 1
+    out.flush()
+    return first
+
+
+def export_to(registry: ServiceRegistry, files: Files) -> Checkpoint:
+    """Seals what waits, brings an export up to date, and tells the database how much it has.
+
+    Raises as `export_log`.
+    """
+    sealing = Sealing(registry.load_ring(), registry.service_settings.audit_origin)
+    engine = registry.database.engine
+    _seal_all(engine, sealing)
+    if adopt_state(engine, sealing, new_request_id()):
+        _seal_all(engine, sealing)
+    with snapshot(engine) as connection:
+        done = export_log(connection, own_key(connection, registry), files)
+    if done is None:
+        raise ValueError(NOTHING_SEALED)
+    with write_transaction(engine) as connection:
+        note_export(connection, done, now_ms())
+    return done
+
+
 @contextmanager
-def _problems_are_plain() -> Iterator[None]:
+def problems_are_plain() -> Iterator[None]:
+    """What is wrong with a log, an export or a key is one line."""
     try:
         yield
     except ValueError as error:
@@ -174,10 +200,11 @@ def _ring(registry: ServiceRegistry) -> KeyRing | None:
         return None
 
 
-def _own_key(connection: Connection, registry: ServiceRegistry) -> Verifier:
+def own_key(connection: Connection, registry: ServiceRegistry) -> Verifier:
+    """The verifier key as the database has it. Raises ValueError before there is one."""
     signer = find_signer(connection)
     if signer is None:
-        raise ValueError("nothing is sealed yet: that needs a master key that is adopted")
+        raise ValueError(NOTHING_SEALED)
     return Verifier(registry.service_settings.audit_origin, signer.public_key)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
+from sqlalchemy import bindparam, select
+
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
 from secretsvc.exposure.rules.meetings import (
     OlderStates,
@@ -17,10 +19,13 @@ from secretsvc.exposure.rules.meetings import (
     versions_in,
 )
 from secretsvc.exposure.rules.places import Key, Place, keys_of, places_met_in
-from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Ordinal, SecretKey, Slug, Time, text
+from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, SLUG_LENGTH
+from secretsvc.sealedlog.models import audit_pruned
+from secretsvc.tables.identities import identity
 
 #: A page looks at no more than this, whatever it finds: it may end before its limit.
 PLACES, KEYS, VERSIONS = 20, 500, 1000
@@ -28,8 +33,6 @@ PLACES, KEYS, VERSIONS = 20, 500, 1000
 END = "~"
 #: Two slugs, a key and a number up to 2^53.
 CURSOR_LENGTH = 2 * SLUG_LENGTH + SECRET_KEY_LENGTH + 16 + 3
-#: The log is whole: nothing is ever pruned yet (contract 7.5), so that it is so for ever.
-COMPLETE_SINCE = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def exposure_of(
     statements and may end before `limit`. Raises `NotFound`.
     """
     assert_admin_somewhere(call)
-    found = find_identity(call, identity_id)
+    found, complete_since = _found(call, identity_id)
     chosen = _choose(call, identity_id, Position(*cursor) if cursor else Position("", "", "", 0))
     items = _exposed(call, identity_id, chosen)
     end = chosen.end
@@ -90,7 +93,17 @@ def exposure_of(
         items = items[:limit]
         last = items[-1]
         end = Position(last.project, last.environment, last.key, last.version)
-    return Exposure(found, COMPLETE_SINCE, items, "/".join(map(str, end)) if end else None)
+    return Exposure(found, complete_since, items, "/".join(map(str, end)) if end else None)
+
+
+def _found(call: Call, identity_id: UUID) -> tuple[Identity, int | None]:
+    """The identity, and since when the log is whole; one statement."""
+    row = call.connection.execute(_BY_ID, {"identity_id": identity_id}).mappings().first()
+    if row is None:
+        raise NotFound(IDENTITY_NOT_FOUND)
+    fields = dict(row)
+    complete_since = fields.pop("complete_since")
+    return Identity(**fields), complete_since
 
 
 def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
@@ -146,3 +159,7 @@ def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> list[Exposed]:
 
 def _seen_at(older: OlderStates, versions: Collection[Version]) -> int | None:
     return latest(time for one in versions for time in (one.seen_at, older.gave_at(one)))
+
+
+_SINCE = select(audit_pruned.c.complete_since).scalar_subquery()
+_BY_ID = select(identity, _SINCE.label("complete_since")).where(identity.c.id == bindparam("identity_id"))

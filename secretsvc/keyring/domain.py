@@ -25,7 +25,8 @@ from secretsvc.keyring.rules import (
     retire_unused,
     take_page,
 )
-from secretsvc.sealedlog.rules.signing import move_signer, signer_kid
+from secretsvc.sealedlog.rules.signing import move_signer
+from secretsvc.sealedlog.rules.state import LogState, log_state
 from secretsvc.secrets.rules.rows import open_value, problem_with
 from secretsvc.secrets.rules.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
 
@@ -49,13 +50,13 @@ class KeyRingReport:
 
     active_kid: Kid
     keys: list[Key]
-    #: The key that the envelope of the log's signing key names, which is not counted (contract 7.2).
-    signer_kid: str | None
+    #: The envelope of its signing key names a key, too, and is not counted (contract 7.2).
+    log: LogState
 
     @property
     def safe_to_remove_old_key(self) -> bool:
         """True exactly when no envelope names a key that is not the active one."""
-        return self.remaining == 0 and self.signer_kid in (None, self.active_kid)
+        return self.remaining == 0 and self.log.signer_kid in (None, self.active_kid)
 
     @property
     def remaining(self) -> int:
@@ -143,7 +144,7 @@ def key_ring(call: Call) -> KeyRingReport:
     ring, rows = call.ring, count_by_kid(call)
     kids = [*ring.kids, *sorted(rows.keys() - {*ring.kids})]
     keys = [Key(kid, kid == ring.active_kid, kid in ring.kids, rows.get(kid, 0)) for kid in kids]
-    return KeyRingReport(ring.active_kid, keys, signer_kid(call.connection))
+    return KeyRingReport(ring.active_kid, keys, log_state(call.connection))
 
 
 def limits_in_force(call: Call) -> Limits:

@@ -12,6 +12,8 @@ from secretsvc.web.parts import database
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES
 
+#: A record that waits longer to be sealed is worth a look: nobody seals, or with the wrong key.
+LATE_MS = 60_000
 #: How many rows a page of rekeying may move; the first is the usual one.
 PAGE_SIZES = (500, 100, 1000)
 
@@ -19,9 +21,10 @@ PAGE_SIZES = (500, 100, 1000)
 def operations(_context: Admin, request: ServiceRequest) -> object:
     """The rotation, the key ring with its envelopes, the limits and how far they are used."""
     request.form.label("limit", "Envelopes at a time")
-    limits = domain.limits_in_force(request.call)
+    limits, ring = domain.limits_in_force(request.call), domain.key_ring(request.call)
     return {
-        "ring": domain.key_ring(request.call),
+        "ring": ring,
+        "late": ring.log.lag(request.call.now) > LATE_MS,
         "adoptions": domain.adoptions(request.call),
         "fullest": domain.fullest_environment(request.call),
         "size": size,

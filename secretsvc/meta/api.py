@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import orjson
+from pyramid.renderers import render
 
 from secretsvc.kernel.described import text
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import VERSION
 from secretsvc.meta.glossary import GLOSSARY
-from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, PAGE
+from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, INTEGRITY, SCRIPT, listed
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.openapi import document
-from secretsvc.web.request import ServiceRequest
+from secretsvc.web.request import ServiceRegistry, ServiceRequest
 from secretsvc.web.schema import Document
 from secretsvc.web.tree import Root
-from secretsvc.web.views import PUBLIC
+from secretsvc.web.views import PUBLIC, api_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ class Health:
     version: Annotated[str, text(0, 64)]
 
 
+@api_view(
+    name="health",
+    operation_id="health",
+    summary="Tell that the service listens and its key ring works",
+    role=PUBLIC,
+)
 def health(_context: Root, request: ServiceRequest) -> Health:
     """`GET /health`: 200 once the key ring proved that it opens what it seals, and nothing more.
 
@@ -40,51 +47,45 @@ def health(_context: Root, request: ServiceRequest) -> Health:
     return Health("secretsvc", "ok", VERSION)
 
 
+@api_view(
+    name="openapi.json",
+    operation_id="openapi",
+    summary="Describe the API of the running service",
+    role=PUBLIC,
+    response=Document(),
+)
 def openapi(_context: Root, request: ServiceRequest) -> object:
-    """`GET /openapi.json`: made at the first request of the process, from its own configuration."""
-    registry = request.registry
-    if getattr(registry, "openapi", None) is None:
-        registry.openapi = orjson.dumps(document(registry, VERSION, GLOSSARY))
+    """`GET /openapi.json`: what the service says of its API."""
     request.response.content_type, request.response.charset = "application/json", "utf-8"
-    request.response.body = registry.openapi
+    request.response.body = description(request.registry)
     return request.response
 
 
+@api_view(
+    name="docs",
+    operation_id="docs",
+    summary="Show the API's description as a page",
+    role=PUBLIC,
+    response=Document(),
+    media=("text/html",),
+)
 def docs(_context: Root, request: ServiceRequest) -> object:
-    """`GET /docs`: a viewer of that document."""
+    """`GET /docs`: a viewer of that document, and the list of its operations where no script runs."""
     response = request.response
     response.content_type, response.charset = "text/html", "utf-8"
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-    response.text = PAGE
+    values = {"script": SCRIPT, "integrity": INTEGRITY, "tags": listed(description(request.registry))}
+    response.text = render("secretsvc.meta:templates/viewer.pt", values, request=request)
     return response
+
+
+def description(registry: ServiceRegistry) -> bytes:
+    """The document, made at the first request of the process from its own configuration."""
+    if getattr(registry, "openapi", None) is None:
+        registry.openapi = orjson.dumps(document(registry, VERSION, GLOSSARY))
+    return registry.openapi
 
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
-    config.add_api_view(
-        health,
-        context=Root,
-        name="health",
-        operation_id="health",
-        summary="Tell that the service listens and its key ring works",
-        role=PUBLIC,
-    )
-    config.add_api_view(
-        openapi,
-        context=Root,
-        name="openapi.json",
-        operation_id="openapi",
-        summary="Describe the API of the running service",
-        role=PUBLIC,
-        response=Document(),
-    )
-    config.add_api_view(
-        docs,
-        context=Root,
-        name="docs",
-        operation_id="docs",
-        summary="Show the API's description as a page",
-        role=PUBLIC,
-        response=Document(),
-        media=("text/html",),
-    )
+    config.add_api_views(__name__)

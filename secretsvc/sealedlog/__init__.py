@@ -11,3 +11,4 @@ def includeme(config: Configurator) -> None:
     )
     config.include(".worker")
     config.include(".api")
+    config.add_audit_action("audit.prune", sentence="pruned {count} records of the audit log", icon="trash-2")

@@ -62,6 +62,29 @@ class AuditSigner(Base):
     created_at: Mapped[int] = mapped_column(Millis)
 
 
+class AuditExport(Base):
+    """How much of the log was last exported whole, and the hash of that. Less it never becomes."""
+
+    __tablename__ = "audit_export"
+    __table_args__ = (CheckConstraint("id = 1", name="single"),)
+
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    size: Mapped[int] = mapped_column(BigInteger)
+    root: Mapped[bytes] = mapped_column(LargeBinary)
+    exported_at: Mapped[int] = mapped_column(Millis)
+
+
+class AuditPruned(Base):
+    """How far the log is pruned: records below `position` are gone, all from before `complete_since`."""
+
+    __tablename__ = "audit_pruned"
+    __table_args__ = (CheckConstraint("id = 1", name="single"),)
+
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    position: Mapped[int] = mapped_column(BigInteger)
+    complete_since: Mapped[int] = mapped_column(Millis)
+
+
 class AuditSnapshot(Base):
     """What the tables held when the log was first exported: `content` is a state as JSON, `note` signs it."""
 
@@ -78,4 +101,6 @@ audit_seal = table_of(AuditSeal)
 audit_unsealed = table_of(AuditUnsealed)
 audit_head = table_of(AuditHead)
 audit_signer = table_of(AuditSigner)
+audit_export = table_of(AuditExport)
+audit_pruned = table_of(AuditPruned)
 audit_snapshot = table_of(AuditSnapshot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 from urllib.parse import urlencode
 
@@ -88,10 +88,11 @@ class Shell:
         return self.context.address.environment if self.context is not None else None
 
     def navigation(self, section: str) -> list[Link]:
-        """The entries of a section that the caller may follow."""
+        """The entries of a section that the caller may follow; on a public page, those that anybody may."""
+        links = [link for link in self.request.registry.navigation if link.section == section]
         if not self._admitted:
-            return []
-        links = (link for link in self.request.registry.navigation if link.section == section)
+            # The page of an error tells of nothing.
+            return [link for link in links if self.context is not None and link.role == ANY_IDENTITY]
         return [link for link in links if self._holds(link.role, GLOBAL)]
 
     def is_current(self, link: Link) -> bool:
@@ -246,11 +247,7 @@ def add_done(config: Configurator, word: str, text: Told) -> None:
     A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
     it returns None for details that no form of ours leads on with.
     """
-
-    def register() -> None:
-        config.registry.done[word] = text
-
-    declare(config, "done", word, register)
+    declare(config, "done", word, partial(config.registry.done.__setitem__, word, text))
 
 
 def includeme(config: Configurator) -> None:

@@ -8,7 +8,7 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pages import Browser, form_of
+from pages import Browser, form_of, words
 from service import arrange
 from shapes import log
 from statements import recorded
@@ -533,3 +533,14 @@ def includeme(config):
         "painted A red in Shop / Prod",
     ]
     assert page.html.select(".log li")[2].select("use")[0]["href"].endswith("#wand-sparkles")
+
+
+def test_a_global_admin_is_told_how_far_the_log_is_sealed(vault, service):
+    vault.set(A="x")
+    service.grant(ADA, "admin", "shop")
+    assert "sealed" not in words(Browser(service).open("/audit"))
+    while service.app.registry.audit_sealer.step():
+        pass
+    told = f"{len(service.audit())} records sealed, last just now"
+    assert told in words(Browser(service).open("/audit?action=test.none"))
+    assert "sealed" not in words(Browser(service, ADA).open("/audit"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from databases import ROOT
 from plugins import SOURCE, alembic_config, install
-from rotation import Forks, Operator, fill
+from rotation import Operator, fill
 from service import MASTER_KEY, arrange
 from sqlalchemy import inspect, text
 from waiting import PATIENCE, eventually
@@ -25,12 +25,6 @@ from secretsvc.db.schema import REVISION
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
 UNDER_WAY = "another migration of this database is under way: waiting for its end"
 BELOW = f"{int(REVISION) - 2:04}"
-
-
-@pytest.fixture(scope="module")
-def forks():
-    with Forks() as forks:
-        yield forks
 
 
 @pytest.fixture
@@ -83,7 +77,7 @@ def test_the_way_down_says_what_is_lost_and_is_not_gone_without_the_flag(run, se
     assert [line.split(" loses ")[0] for line in done.stdout.splitlines()] == [
         f"Undoing {int(REVISION) - step:04}" for step in (0, 1)
     ]
-    assert "the order in which audit records were sealed" in done.stdout
+    assert "the signed state that replays of the log begin with" in done.stdout
     assert "nothing was changed" in done.stderr
     assert revision(database_url) == [REVISION]
 

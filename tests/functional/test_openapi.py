@@ -311,12 +311,71 @@ def test_the_viewer_loads_one_script_by_exact_version_and_hash(service):
 def test_the_viewer_has_a_content_security_policy_of_its_own(service):
     policy = service.nobody().get("/docs").headers["Content-Security-Policy"].split("; ")
     assert {"connect-src 'self'", "form-action 'none'", "base-uri 'none'"} <= set(policy)
+    assert {"style-src 'self' 'unsafe-inline'", "font-src 'self'", "frame-ancestors 'none'"} <= set(policy)
     assert "default-src 'none'" in policy
     (scripts,) = (directive for directive in policy if directive.startswith("script-src"))
     assert scripts.removeprefix("script-src ") in service.nobody().get("/docs").text
+
+
+def test_the_viewer_lists_every_operation_for_those_without_the_script(service):
+    listed = re.findall(r"<code[^>]*>([A-Z]+ [^<]+)</code>", service.nobody().get("/docs").text)
+    paths = service.nobody().get("/openapi.json").json["paths"]
+    assert sorted(listed) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
+
+
+def test_the_frame_of_the_viewer_leads_back_and_says_nothing_of_who_looks_at_it(service, admin):
+    page = service.nobody().get("/docs")
+    assert admin.get("/docs").body == page.body
+    paths = [link["href"] for link in page.html.select(".side a")]
+    assert paths == ["/", "/", "/projects"]
+    assert not page.html.select("form:not([method=dialog])")
 
 
 def test_the_public_routes_take_no_parameters(service):
     for path in ("/openapi.json", "/docs", "/health"):
         assert service.nobody().get(f"{path}?a=1", 422).json["issues"][0]["path"] == "a"
         assert service.nobody().request("POST", path, {}, status=401)
+
+
+MARKED = """
+from secretsvc.kernel.described import Items
+from secretsvc.meta.api import health
+from secretsvc.projects.resources import Environment
+from secretsvc.web.views import api_view
+
+
+@api_view("colours", operation_id="listColours", summary="List colours", role="reader")
+def colours(context: Environment, request: object) -> Items[str]:
+    return Items(["red"])
+
+
+def includeme(config):
+    config.add_api_views(__name__){again}
+"""
+
+
+@pytest.fixture
+def marked(make_service, tmp_path, monkeypatch):
+    """Makes a service with a plugin that marks an operation, and declares what it marked."""
+
+    def make(again=""):
+        (tmp_path / "acme_marked.py").write_text(MARKED.format(again=again))
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "acme_marked", raising=False)
+        return make_service(**{"PYRAMID.INCLUDES": "acme_marked"})
+
+    return make
+
+
+def test_a_marked_view_is_an_operation_on_what_it_takes_with_what_it_returns(marked):
+    found = marked().nobody().get("/openapi.json").json
+    operation = found["paths"]["/projects/{project}/environments/{env}/colours"]["get"]
+    assert (operation["operationId"], operation["tags"]) == ("listColours", ["acme_marked"])
+    content = operation["responses"]["200"]["content"]["application/json"]
+    name = content["schema"]["$ref"].rpartition("/")[2]
+    assert found["components"]["schemas"][name]["properties"]["items"]["items"] == {"type": "string"}
+
+
+def test_a_marked_view_is_named_where_there_are_two_of_it(marked):
+    with pytest.raises(ConfigurationError, match=r"two of operation listColours: .*acme_marked\.py:"):
+        marked("; config.add_api_views(__name__)")

@@ -8,8 +8,14 @@ import pytest
 from pages import Browser, submit
 from rotation import NEW_KEY, NEXT_KEY, fill, rotated
 from service import MASTER_KEY, arrange
+from shapes import log
 from statements import recorded
 from vault import Vault
+
+from secretsvc.db.engine import write_transaction
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.notes import Checkpoint
+from secretsvc.sealedlog.rules.pruning import note_export
 
 ADA = "ada@example.com"
 
@@ -162,3 +168,29 @@ def test_the_page_takes_five_statements(make_service):
     with recorded(service.engine) as statements:
         browser.open("/admin/keyring")
     assert len(statements) == 5
+
+
+def test_the_state_of_the_sealed_log_is_told_with_its_checkpoint_and_its_export(service, admin):
+    def state():
+        page = Browser(service).open("/admin/keyring")
+        lines = page.html.find("section", {"aria-labelledby": "health"}).find_all("li")
+        return page, [" ".join(line.text.split()) for line in lines]
+
+    page, lines = state()
+    assert "Audit logNothing is sealed yet" in lines[3]
+    assert "There was none" in lines[4]
+    fill(admin)
+    while service.app.registry.audit_sealer.step():
+        pass
+    count = len(service.audit())
+    page, lines = state()
+    assert f"Audit log{count} records sealed, last just now" in lines[3]
+    assert "waits" not in lines[3]
+    link = page.html.find("a", href="/api/v1/audit/checkpoint")
+    assert (link.text, link["download"]) == ("Download the checkpoint", "checkpoint")
+    log(service, 1, created_at=now_ms() - 7_200_000)
+    with write_transaction(service.engine) as connection:
+        note_export(connection, Checkpoint("secretsvc", count - 1, bytes(32)), now_ms() - 7_200_000)
+    _, lines = state()
+    assert "The oldest that waits is of 2 h ago" in lines[3]
+    assert lines[4] == f"Export of the audit log{count - 1} records, last 2 h ago"

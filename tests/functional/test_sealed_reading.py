@@ -6,6 +6,7 @@ import pytest
 from shapes import log
 from statements import recorded
 
+from secretsvc.auditlog import domain
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.notes import read_checkpoint, read_verifier
 
@@ -162,3 +163,22 @@ def test_a_page_of_the_sealed_log_takes_two_statements_beside_its_reach(root, se
     with recorded(service.engine) as statements:
         root.get(OLDEST)
     assert len([one for one in statements if "audit_" in one]) == 2
+
+
+def test_a_page_looks_at_a_window_of_the_log_and_nothing_is_skipped_from_one_to_the_next(
+    root, service, seal, monkeypatch
+):
+    made = []
+    for _ in range(4):
+        log(service, 4)
+        made += [str(one) for one in log(service, 1, action="test.rare")]
+    seal()
+    monkeypatch.setattr(domain, "WINDOW", 3)
+    found, cursor = [], ""
+    for _ in range(len(service.audit()) // 3 + 2):
+        page = root.get(f"{OLDEST}&action=test.rare&limit=2{cursor}").json
+        found += ids(page["items"])
+        cursor = f"&cursor={page['next_cursor']}"
+    assert found == made
+    everything, _ = tail(root, limit=1)
+    assert ids(everything) == [str(row["id"]) for row in service.audit()]

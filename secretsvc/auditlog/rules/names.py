@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Text, cast, literal, null, select, union_all
 
+from secretsvc.db.base import Id
 from secretsvc.kernel.call import Call
+from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
-PROJECT, ENVIRONMENT, IDENTITY, GROUP = range(4)
+PROJECT, ENVIRONMENT, IDENTITY, GROUP, SEAL = range(5)
 _NOTHING: ColumnElement[Any] = cast(null(), Text)
 
 
@@ -50,17 +52,30 @@ class HolderName:
 
 
 @dataclass(frozen=True, slots=True)
+class SealedUpTo:
+    """How many records are sealed and when the last was; records from before `complete_since` are pruned."""
+
+    size: int
+    sealed_at: int
+    complete_since: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Names:
-    """What still exists of the things that were looked up, by id."""
+    """What still exists of the things that were looked up, by id; and the state of the log, if asked for."""
 
     places: dict[UUID, PlaceName]
     holders: dict[UUID, HolderName]
+    sealed: SealedUpTo | None = None
 
 
-def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID]) -> Names:
-    """The names of projects and environments, and of identities and groups, in one statement."""
+def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID], *, with_seal: bool = False) -> Names:
+    """The names of projects and environments, and of identities and groups, in one statement.
+
+    With `with_seal` it tells how far the log is sealed, too.
+    """
     scope_ids, holder_ids = {*scopes}, {*holders}
-    found = union_all(
+    parts = [
         _row(PROJECT, project.c, project.c.slug, project.c.name).where(project.c.id.in_(scope_ids)),
         _row(
             ENVIRONMENT, environment.c, project.c.slug, project.c.name, environment.c.slug, environment.c.name
@@ -71,15 +86,17 @@ def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID]) -> Name
             identity.c.id.in_(holder_ids)
         ),
         _row(GROUP, group.c, group.c.slug, group.c.name).where(group.c.id.in_(holder_ids)),
-    )
-    names = Names({}, {})
-    for kind, key, *columns in call.connection.execute(found):
-        if kind in (PROJECT, ENVIRONMENT):
+    ]
+    names, sealed = Names({}, {}), None
+    for kind, key, *columns in call.connection.execute(union_all(*parts, *([_SEAL] if with_seal else []))):
+        if kind == SEAL:
+            sealed = SealedUpTo(int(columns[0]), int(columns[1]), columns[2] and int(columns[2]))
+        elif kind in (PROJECT, ENVIRONMENT):
             names.places[key] = PlaceName(*columns)
         else:
             under = "identities" if kind == IDENTITY else "groups"
             names.holders[key] = HolderName(f"/{under}/{key}", columns[1] or columns[0], columns[0])
-    return names
+    return replace(names, sealed=sealed)
 
 
 def id_in(value: object) -> UUID | None:
@@ -100,3 +117,14 @@ def _row(
 ) -> Select[Any]:
     names = zip(("one", "two", "three", "four"), (one, two, three, four), strict=True)
     return select(literal(kind).label("kind"), of.id, *(column.label(name) for name, column in names))
+
+
+_SINCE = select(cast(audit_pruned.c.complete_since, Text)).scalar_subquery()
+_SEAL = select(
+    literal(SEAL).label("kind"),
+    cast(null(), Id).label("id"),
+    cast(audit_head.c.size, Text),
+    cast(audit_head.c.sealed_at, Text),
+    _SINCE,
+    _NOTHING,
+)

@@ -27,6 +27,11 @@ class Replay:
         self._state = State() if begin is None else begin.state
         self._adopted = None if begin is None else begin.digest
 
+    @property
+    def state(self) -> State:
+        """What the records that were met lead to."""
+        return self._state
+
     def meet(self, place: Sealed) -> Iterator[str]:
         """Applies a record that is there; what is wrong with it."""
         if place.leaf is not None and place.position >= self._first:

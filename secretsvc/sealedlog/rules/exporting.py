@@ -7,28 +7,33 @@ from itertools import islice
 from sqlalchemy import Connection
 
 from secretsvc.kernel.merkle import leaf_hash, root_of
-from secretsvc.kernel.notes import Verifier, read_checkpoint
+from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
 from secretsvc.kernel.tiles import WIDTH, Tile, bundled, tiles_of
 from secretsvc.sealedlog.rules.files import CHECKPOINT, KEY, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.pruning import pruned_of
 from secretsvc.sealedlog.rules.stored import Sealed, head_of, sealed_from
 
 
-def export_log(connection: Connection, verifier: Verifier, files: Files) -> int:
-    """Brings an export up to the newest checkpoint, and says how many entries it has.
+def export_log(connection: Connection, verifier: Verifier, files: Files) -> Checkpoint | None:
+    """Brings an export up to the newest checkpoint, which it returns; None where nothing is sealed.
 
-    Raises ValueError where the database does not hold what was sealed, or the folder another log: then the
-    checkpoint in the folder stays what it was.
+    What was pruned must be in the export already. Raises ValueError where it is not, where the database does
+    not hold what was sealed, or the folder another log: then the checkpoint in the folder stays what it was.
     """
     head = head_of(connection)
     if head is None:
-        return 0
+        return None
     checkpoint = read_checkpoint(head.checkpoint, verifier)
     done = _exported(files, verifier)
     if done > checkpoint.size:
         raise ValueError(f"the export has {done} entries, the database {checkpoint.size}")
-    rows = sealed_from(connection, done // WIDTH * WIDTH, checkpoint.size)
+    pruned = pruned_of(connection).position
+    if done < pruned:
+        raise ValueError(f"index {done} to {pruned - 1} are pruned: go on with an export that has them")
+    kept, rows = _kept(files, done), sealed_from(connection, done, checkpoint.size)
     for tile in tiles_of(checkpoint.size, done):
-        _write_entries(files, tile, [*islice(rows, tile.width)])
+        _write_entries(files, tile, kept, [*islice(rows, tile.width - len(kept))])
+        kept = []
     level = 1
     while checkpoint.size >> LEVELS * level:
         _write_level(files, level, checkpoint.size, done)
@@ -37,7 +42,16 @@ def export_log(connection: Connection, verifier: Verifier, files: Files) -> int:
         raise ValueError("the tree is not that of the checkpoint: the log was changed, or the export was")
     files.write(KEY, f"{verifier.text}\n".encode())
     files.write(CHECKPOINT, head.checkpoint.encode())
-    return checkpoint.size
+    return checkpoint
+
+
+def _kept(files: Files, done: int) -> list[bytes]:
+    """The entries of the bundle that is not full yet: their records may be pruned."""
+    tile = Tile(done // WIDTH, done % WIDTH)
+    entries = [*files.entries(tile)] if tile.width else []
+    if len(entries) != tile.width:
+        raise ValueError(f"{tile.path(None)} is missing or too short")
+    return entries
 
 
 def _exported(files: Files, verifier: Verifier) -> int:
@@ -46,19 +60,20 @@ def _exported(files: Files, verifier: Verifier) -> int:
     return read_checkpoint(found, verifier).size if found else 0
 
 
-def _write_entries(files: Files, tile: Tile, places: list[Sealed]) -> None:
-    entries: list[bytes] = []
-    for index, place in enumerate(places, tile.number * WIDTH):
+def _write_entries(files: Files, tile: Tile, kept: list[bytes], places: list[Sealed]) -> None:
+    entries, hashes = [*kept], [leaf_hash(one) for one in kept]
+    for index, place in enumerate(places, tile.number * WIDTH + len(kept)):
         leaf = place.leaf
         if place.position != index or leaf is None or leaf_hash(leaf.data) != place.leaf_hash:
             raise ValueError(f"index {index}: the record is not the one that was sealed")
         if leaf.beside is not None:
             files.write(detail_path(index), leaf.beside)
         entries.append(leaf.data)
+        hashes.append(place.leaf_hash)
     if len(entries) != tile.width:
         raise ValueError(f"index {tile.number * WIDTH + len(entries)}: the record is missing")
     files.write(tile.path(None), bundled(entries))
-    files.write(tile.path(0), b"".join(place.leaf_hash for place in places))
+    files.write(tile.path(0), b"".join(hashes))
 
 
 def _write_level(files: Files, level: int, size: int, done: int) -> None:

@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import Connection
 
 from secretsvc.sealedlog.rules.leaves import fields_of
+from secretsvc.sealedlog.rules.pruning import pruned_of
 from secretsvc.sealedlog.rules.stored import head_of, sealed_from
 
 _BLOCK = 65_536
@@ -19,9 +20,16 @@ _BEGIN = b'{"index":'
 _OTHER = "the file holds other lines than a tail of the log writes; it is left as it is"
 
 
-def lines_from(connection: Connection, first: int) -> Iterator[tuple[int, bytes]]:
-    """An index and its line for each place from `first` on; of a lost record there is no more than that."""
-    head = head_of(connection)
+def lines_from(connection: Connection, first: int | None) -> Iterator[tuple[int, bytes]]:
+    """An index and its line for each place from `first` on; of a lost record there is no more than that.
+
+    None is the first that is not pruned. Raises ValueError for one that is.
+    """
+    head, pruned = head_of(connection), pruned_of(connection).position
+    if first is None:
+        first = pruned
+    if first < pruned:
+        raise ValueError(f"index {first} to {pruned - 1} are pruned: they are in the export")
     for place in sealed_from(connection, first, 0 if head is None else head.size):
         found = {} if place.leaf is None else fields_of(place.leaf)
         yield place.position, orjson.dumps({"index": place.position, **found}) + b"\n"
@@ -54,6 +62,6 @@ def _index(line: bytes) -> int:
     except orjson.JSONDecodeError:
         raise ValueError(_OTHER) from None
     index = found.get("index") if isinstance(found, dict) else None
-    if not isinstance(index, int) or index < 0:
+    if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise ValueError(_OTHER)
     return index

@@ -11,11 +11,11 @@ from uuid import UUID
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
-from sqlalchemy import Connection, select, true
+from sqlalchemy import Connection, func, select, true
 
 from secretsvc.db.statements import is_among
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer
+from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer
 from secretsvc.sealedlog.rules.signing import private_key
 
 #: Of a cursor, beside the position: bytes that make each another, and zeros by which it is known.
@@ -69,16 +69,19 @@ class Cursors:
 
 
 class SealedLog(NamedTuple):
-    """How many records are sealed, and the cursors into them."""
+    """How many records are sealed, how many of these are pruned, and the cursors into them."""
 
     size: int
+    pruned: int
     cursors: Cursors
 
 
 def sealed_log(connection: Connection, ring: KeyRing) -> SealedLog | None:
     """None before anything is sealed. Raises as `private_key`."""
     found = connection.execute(
-        select(audit_signer, audit_head.c.size).join_from(audit_signer, audit_head, true())
+        select(audit_signer, audit_head.c.size, func.coalesce(audit_pruned.c.position, 0).label("pruned"))
+        .join_from(audit_signer, audit_head, true())
+        .outerjoin(audit_pruned, true())
     )
     row = found.first()
-    return None if row is None else SealedLog(row.size, Cursors(private_key(ring, row)))
+    return None if row is None else SealedLog(row.size, row.pruned, Cursors(private_key(ring, row)))

@@ -14,10 +14,12 @@ from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
-from secretsvc.sealedlog.rules.snapshots import find_snapshot
+from secretsvc.sealedlog.rules.keeping import beginning
+from secretsvc.sealedlog.rules.pruning import Pruning, newest_pruning
 from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
 
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
+PRUNED_OTHERWISE = "index 0 to {}: what is pruned is not what the record of the pruning tells of"
 UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
 
 
@@ -101,8 +103,11 @@ def verify_database(
     """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
 
     Without an export, a record that was changed together with its hash is told by the checkpoints between
-    which it is. The log is replayed, too: which rows of other tables it does not explain. Without a ring,
-    descriptions are not compared. The connection must read one state of the database.
+    which it is. What is pruned is explained by the newest pruning's record, whose digest must be that of the
+    hashes that stayed; the export that has the records themselves is verified by `verify_files`. The log is
+    replayed, too: which rows of other tables it does not explain; after a pruning that takes the export, for
+    the state that it has. Without a ring, descriptions are not compared. The connection must read one state
+    of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, verifier)
@@ -112,28 +117,55 @@ def verify_database(
     exported = None if files is None else _head(files.text(CHECKPOINT), verifier)
     if files is not None and exported is None:
         yield f"of the export {UNSIGNED}"
+    pruning = _pruning(connection)
     replay = None
     try:
-        replay = Replay(find_snapshot(connection, verifier))
+        can, begin = beginning(connection, verifier, files, pruning.size)
+        replay = Replay(begin) if can else None
     except ValueError as error:
         yield str(error)
-    wanted = [*older, head, *([exported] if exported is not None else [])]
-    frontier, good = Frontier(), 0
+    tree = _Tree([*older, head, *([exported] if exported is not None else [])], pruning)
     for place in sealed_from(connection, 0, head.size):
-        yield from _missing(frontier.size, place.position)
-        while frontier.size < place.position:
-            frontier.append(b"")
-        yield from _wrong_place(place, files if exported is not None else None, exported)
+        yield from tree.meet(place)
+        if files is not None and exported is not None:
+            yield from _not_as_exported(place, files, exported)
         yield from () if replay is None else replay.meet(place)
-        frontier.append(place.leaf_hash)
-        for one in wanted:
-            if one.size == frontier.size and one.root != frontier.root():
-                yield CHANGED.format(good, one.size - 1)
-            elif one.size == frontier.size:
-                good = one.size
-    yield from _missing(frontier.size, max(one.size for one in wanted))
+    yield from tree.end()
     yield from _beside_the_log(connection, head.size)
     yield from () if replay is None else replay.compare(connection, ring)
+
+
+class _Tree:
+    """Meets the places of the log one after the other, and holds their tree against checkpoints."""
+
+    def __init__(self, checkpoints: Sequence[Checkpoint], pruning: Pruning) -> None:
+        self._checkpoints = checkpoints
+        self._pruning = pruning
+        self._frontier = Frontier()
+        self._good = 0
+
+    def meet(self, place: Sealed) -> Iterator[str]:
+        """What is wrong with a place, and with what lies before it."""
+        yield from _missing(self._frontier.size, place.position)
+        while self._frontier.size < place.position:
+            self._frontier.append(b"")
+        if place.leaf is None and place.position >= self._pruning.size:
+            yield f"index {place.position}: the record is missing"
+        elif place.leaf is not None and leaf_hash(place.leaf.data) != place.leaf_hash:
+            yield f"index {place.position}: the record is not the one that was sealed"
+        self._frontier.append(place.leaf_hash)
+        pruned = self._frontier.size == self._pruning.size
+        if pruned and self._frontier.root().hex() != self._pruning.digest:
+            yield PRUNED_OTHERWISE.format(self._pruning.size - 1)
+        for one in self._checkpoints:
+            if one.size == self._frontier.size and one.root != self._frontier.root():
+                yield CHANGED.format(self._good, one.size - 1)
+            elif one.size == self._frontier.size:
+                self._good = one.size
+
+    def end(self) -> Iterator[str]:
+        """What a checkpoint has beyond the last place that was met."""
+        yield from _missing(self._frontier.size, max(one.size for one in self._checkpoints))
 
 
 def _missing(first: int, end: int) -> Iterator[str]:
@@ -141,12 +173,17 @@ def _missing(first: int, end: int) -> Iterator[str]:
         yield f"index {first}: it is missing, and all up to {end - 1}, which a checkpoint has"
 
 
-def _wrong_place(place: Sealed, files: Files | None, exported: Checkpoint | None) -> Iterator[str]:
-    if place.leaf is None:
-        yield f"index {place.position}: the record is missing"
-    elif leaf_hash(place.leaf.data) != place.leaf_hash:
-        yield f"index {place.position}: the record is not the one that was sealed"
-    if files is not None and exported is not None and place.position < exported.size:
+def _pruning(connection: Connection) -> Pruning:
+    """What explains that records are missing: the newest record of a pruning that is in the log itself."""
+    try:
+        found = newest_pruning(connection)
+    except ValueError:
+        found = None
+    return found[0] if found is not None and found[1] is not None else Pruning(0, 0, 0, "")
+
+
+def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:
+    if place.position < exported.size:
         number, at = divmod(place.position, WIDTH)
         tile = Tile(number, min(WIDTH, exported.size - number * WIDTH))
         if [place.leaf_hash] != files.hashes(0, tile)[at : at + 1]:

@@ -1,0 +1,141 @@
+"""`secretsvc-server audit prune`: records that were exported leave the database (contract 7.5)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from sqlalchemy import Engine
+
+from secretsvc.audit.rules.recording import record
+from secretsvc.db.engine import read_transaction, snapshot
+from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain
+from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
+from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.notes import read_checkpoint
+from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
+from secretsvc.sealedlog.rules.keeping import keep_state
+from secretsvc.sealedlog.rules.pruning import (
+    MOST,
+    PRUNE,
+    Pruning,
+    end_of,
+    newest_pruning,
+    prune_some,
+    pruned_of,
+)
+from secretsvc.sealedlog.rules.signing import find_signer, private_key
+from secretsvc.sealedlog.rules.snapshots import find_snapshot
+from secretsvc.sealedlog.rules.verifying import verify_files
+from secretsvc.web.request import ServiceRegistry
+
+#: A batch takes about so long, and the next begins after as long again: a write waits for one at most.
+BATCH_SECONDS = 0.03
+FEWEST = 10
+#: How often, and for how long, a record of a pruning is waited for until it is sealed.
+SEALING_SECONDS, SEALING_TIMES = 0.5, 120
+DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"])
+
+
+@click.command()
+@INI
+@click.option("--before", metavar="DATE", required=True, type=DATE, help="Older records go; in UTC.")
+@click.option(
+    "--export", "directory", metavar="DIR", required=True, type=FOLDER, help="It is brought up to date."
+)
+def prune(ini: str, before: datetime, directory: Path) -> None:
+    """Remove records from before DATE that are sealed, after they are in the export in DIR.
+
+    The log is exported into DIR and the export verified first. Then the pruning is recorded, and records go
+    in small batches, from the oldest on up to the first that is not from before DATE. Hashes and indexes
+    stay. A run that was interrupted is taken up by the next. It needs a role that owns the tables.
+
+    \b
+    Example:
+      secretsvc-server audit prune production.ini --before 2026-01-01 --export /srv/audit
+    """
+    until = round(before.replace(tzinfo=UTC).timestamp() * 1000)
+    if until > now_ms():
+        raise click.BadParameter("it is still to come.", param_hint="--before")
+    with failing_plainly(), problems_are_plain():
+        registry, files = registry_of(ini), Files(directory)
+        size = _export_whole(registry, files)
+        begun = _unfinished(registry)
+        if begun is not None:
+            _finish(registry, files, begun)
+        pruning = _record(registry, files, until, size)
+        if pruning is None:
+            click.echo("Nothing is left to prune.")
+            return
+        _await_seal(registry, files)
+        _finish(registry, files, pruning)
+    click.echo(f"{pruning.count} records are pruned. The first index that is left is {pruning.size}.")
+
+
+def _export_whole(registry: ServiceRegistry, files: Files) -> int:
+    """Brings the export up to date and verifies it, all of it; how many entries it has."""
+    done = export_to(registry, files)
+    with snapshot(registry.database.engine) as connection:
+        verifier = own_key(connection, registry)
+    for problem in verify_files(files, verifier, [done]):
+        raise ValueError(f"nothing was pruned, because the export is damaged: {problem}")
+    return done.size
+
+
+def _unfinished(registry: ServiceRegistry) -> Pruning | None:
+    """The pruning that is recorded and sealed, and was interrupted."""
+    with snapshot(registry.database.engine) as connection:
+        found = newest_pruning(connection)
+        if found is None or found[1] is None or found[0].size <= pruned_of(connection).position:
+            return None
+        return found[0]
+
+
+def _record(registry: ServiceRegistry, files: Files, before: int, size: int) -> Pruning | None:
+    """Writes what is about to be done into the log; None where there is nothing to do."""
+    with snapshot(registry.database.engine) as connection:
+        first, end = pruned_of(connection).position, end_of(connection, before, size)
+    if end <= first:
+        return None
+    pruning = Pruning(before, end - first, end, files.root(end, size).hex())
+    with system_call(registry, writes=True) as call:
+        record(call, PRUNE, detail=asdict(pruning))
+    return pruning
+
+
+def _await_seal(registry: ServiceRegistry, files: Files) -> None:
+    """Has the newest record of a pruning sealed and exported, so that nothing is ever missing without it."""
+    for _ in range(SEALING_TIMES):
+        export_to(registry, files)
+        with read_transaction(registry.database.engine) as connection:
+            found = newest_pruning(connection)
+        if found is not None and found[1] is not None:
+            return
+        time.sleep(SEALING_SECONDS)
+    raise ValueError("nothing was pruned, because the record of the pruning was not sealed in time")
+
+
+def _finish(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
+    """Keeps the state that the records lead to in the export, and removes them."""
+    engine, origin = registry.database.engine, registry.service_settings.audit_origin
+    with snapshot(engine) as connection:
+        key = private_key(registry.load_ring(), find_signer(connection))
+        verifier = own_key(connection, registry)
+        begin = find_snapshot(connection, verifier)
+    total = read_checkpoint(files.text(CHECKPOINT), verifier).size
+    keep_state(files, origin, key, begin, pruning.size, total)
+    _remove(engine, pruning)
+
+
+def _remove(engine: Engine, pruning: Pruning) -> None:
+    """In batches, as large as the time for one allows; whoever waits to write comes in between."""
+    most, end = MOST // 4, 0
+    while end < pruning.size:
+        began = time.perf_counter()
+        end = prune_some(engine, pruning, most)
+        spent = time.perf_counter() - began
+        most = max(FEWEST, min(MOST, 2 * most, int(most * BATCH_SECONDS / spent)))
+        time.sleep(spent)

@@ -1,0 +1,84 @@
+"""The state that pruned records led to, signed and kept in the export, for replays to go on from (7.5)."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, exists, select
+
+from secretsvc.audit.models import audit_record
+from secretsvc.kernel.notes import Verifier
+from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
+from secretsvc.sealedlog.models import audit_seal
+from secretsvc.sealedlog.rules.explaining import Replay
+from secretsvc.sealedlog.rules.files import Files, detail_path
+from secretsvc.sealedlog.rules.leaves import Leaf
+from secretsvc.sealedlog.rules.replaying import State
+from secretsvc.sealedlog.rules.snapshots import ADOPTED, Snapshot, find_snapshot, open_state, sign_state
+from secretsvc.sealedlog.rules.stored import Sealed
+
+#: Of a leaf whose detail is, perhaps, beside it.
+_BY_DIGEST = b'"detail":{"sha256":'
+
+
+def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, size: int, total: int) -> None:
+    """Writes the state that the first `size` records lead to into an export of `total` entries.
+
+    `begin` is what a replay begins with; where that is of more records, it is written instead. Raises
+    ValueError for an export that cannot be replayed.
+    """
+    if begin is not None and begin.size >= size:
+        size, state = begin.size, begin.state
+    else:
+        state = _replayed(files, begin, size, total)
+    content = state.to_json()
+    json, note = _paths(size)
+    files.write(json, content)
+    files.write(note, sign_state(origin, key, size, content).encode())
+
+
+def beginning(
+    connection: Connection, verifier: Verifier, files: Files | None, pruned: int
+) -> tuple[bool, Snapshot | None]:
+    """Whether the log can be replayed without its first `pruned` records, and what such a replay begins with.
+
+    It cannot without the export that has the state which they led to. Raises ValueError for one that is not
+    signed, of fewer or more records, or missing in an export.
+    """
+    begin = find_snapshot(connection, verifier)
+    if (0 if begin is None else begin.size) >= pruned:
+        return True, begin
+    if files is None:
+        return False, None
+    json, note = _paths(pruned)
+    kept = open_state(files.text(note), verifier, files.read(json) or b"")
+    if kept.size != pruned:
+        raise ValueError("the state that a replay begins with is of another time")
+    # The record of what was adopted is yet to come, or is pruned, or about to be.
+    adopted = begin.digest if begin is not None and _is_told(connection, pruned) else None
+    return True, kept._replace(digest=adopted)
+
+
+def _is_told(connection: Connection, first: int) -> bool:
+    """Whether the records from that index on, or those that wait, tell of what was adopted."""
+    before = select(audit_seal.c.position).where(
+        audit_seal.c.record_id == audit_record.c.id, audit_seal.c.position < first
+    )
+    told = select(audit_record.c.id).where(audit_record.c.action == ADOPTED, ~exists(before))
+    found: bool = connection.execute(select(exists(told))).scalar_one()
+    return found
+
+
+def _replayed(files: Files, begin: Snapshot | None, size: int, total: int) -> State:
+    replay, first = Replay(begin), 0 if begin is None else begin.size
+    for tile in tiles_of(size, first):
+        whole = Tile(tile.number, min(WIDTH, total - tile.number * WIDTH))
+        for index, entry in enumerate(files.entries(whole), tile.number * WIDTH):
+            if not first <= index < size:
+                continue
+            beside = files.read(detail_path(index)) if _BY_DIGEST in entry else None
+            for problem in replay.meet(Sealed(index, b"", Leaf(entry, beside))):
+                raise ValueError(f"the export cannot be replayed: {problem}")
+    return replay.state
+
+
+def _paths(size: int) -> tuple[str, str]:
+    return f"state/{size}.json", f"state/{size}.note"

@@ -1,0 +1,153 @@
+"""Retention: what was exported is noted, and the oldest records go, as far as the database lets them (7.5).
+
+The places of records and the hashes of their leaves stay, so that checkpoints and proofs hold as before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import orjson
+from sqlalchemy import Connection, Engine, bindparam, delete, func, insert, select, text, update
+
+from secretsvc.audit.models import audit_key, audit_record
+from secretsvc.db.engine import write_transaction
+from secretsvc.kernel.notes import Checkpoint
+from secretsvc.sealedlog.models import ONLY, audit_export, audit_pruned, audit_seal
+
+PRUNE = "audit.prune"
+ANOTHER_FORM = "the newest record of a pruning has another form"
+#: Rows that one transaction removes at most; the database allows no more.
+MOST = 1000
+#: So many positions are looked at together where the end of a pruning is sought.
+_STRETCH = 10_000
+
+
+class Pruned(NamedTuple):
+    """Records below `position` are gone; the log is whole since a time, in milliseconds, None for ever."""
+
+    position: int
+    complete_since: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """What a record of a pruning says: the first `size` records of the log are gone, or are about to go.
+
+    `count` of them by this one, all from before `before`, in milliseconds. `digest` is the hash of the tree
+    of these `size`, in hex digits: that of the export that has them.
+    """
+
+    before: int
+    count: int
+    size: int
+    digest: str
+
+
+def pruned_of(connection: Connection) -> Pruned:
+    """How far the log is pruned."""
+    found = connection.execute(select(audit_pruned.c.position, audit_pruned.c.complete_since)).first()
+    return Pruned(0, None) if found is None else Pruned(*found)
+
+
+def newest_pruning(connection: Connection) -> tuple[Pruning, int | None] | None:
+    """The newest pruning that is recorded, and the index of its record once that is sealed.
+
+    Raises ValueError for a record that is none.
+    """
+    newest = (
+        select(audit_record.c.detail, audit_seal.c.position)
+        .join_from(audit_record, audit_seal, audit_seal.c.record_id == audit_record.c.id, isouter=True)
+        .where(audit_record.c.action == PRUNE)
+        .order_by(audit_record.c.id.desc())
+        .limit(1)
+    )
+    found = connection.execute(newest).first()
+    if found is None:
+        return None
+    try:
+        pruning = Pruning(**orjson.loads(found.detail))
+    except (TypeError, orjson.JSONDecodeError):
+        raise ValueError(ANOTHER_FORM) from None
+    numbers = (pruning.before, pruning.count, pruning.size)
+    if not all(isinstance(one, int) for one in numbers) or not isinstance(pruning.digest, str):
+        raise ValueError(ANOTHER_FORM)
+    return pruning, found.position
+
+
+def note_export(connection: Connection, checkpoint: Checkpoint, now: int) -> None:
+    """Tells the database what was exported, unless it knows of more; `now` is in milliseconds."""
+    known = connection.execute(select(audit_export.c.size)).scalar()
+    row = {"size": checkpoint.size, "root": checkpoint.root, "exported_at": now}
+    if known is None:
+        connection.execute(insert(audit_export), {"id": ONLY, **row})
+    elif known <= checkpoint.size:
+        connection.execute(update(audit_export).values(row))
+
+
+def end_of(connection: Connection, before: int, size: int) -> int:
+    """The first index from the pruned part on whose record is not from before that time; `size` at most."""
+    first = pruned_of(connection).position
+    while first < size:
+        end = min(first + _STRETCH, size)
+        found = connection.execute(_LATER, {"first": first, "end": end, "before": before}).scalar()
+        if found is not None:
+            return int(found)
+        first = end
+    return size
+
+
+def prune_some(engine: Engine, pruning: Pruning, most: int) -> int:
+    """Removes the next records of a pruning, at most so many rows, in one transaction; where it ended.
+
+    Raises `sqlalchemy.exc.DBAPIError` for what is not exported, not older, or not this role's to remove.
+    """
+    with write_transaction(engine) as connection:
+        return _prune(connection, pruning, most)
+
+
+def _prune(connection: Connection, pruning: Pruning, most: int) -> int:
+    """On PostgreSQL by the function that alone may; on SQLite the triggers have the same rule."""
+    asked = {"up_to": pruning.size, "before": pruning.before, "most": min(most, MOST)}
+    if connection.dialect.name == "postgresql":
+        ending: int = connection.execute(_BY_THE_OWNER, asked).scalar_one()
+        return ending
+    at = pruned_of(connection)
+    first, since = at.position, max(pruning.before, at.complete_since or 0)
+    if at.complete_since is None:
+        connection.execute(insert(audit_pruned), {"id": ONLY, "position": 0, "complete_since": since})
+    last = connection.execute(_LAST, {"first": first, **asked}).scalar()
+    if last is None:
+        return first
+    end = int(last) + 1
+    connection.execute(update(audit_pruned).values(position=end, complete_since=since))
+    for statement in (_DELETE_KEYS, _DELETE_RECORDS):
+        connection.execute(statement, {"first": first, "end": end})
+    return end
+
+
+_place = audit_seal.c.position
+_LATER = (
+    select(func.min(_place))
+    .join_from(audit_seal, audit_record, audit_record.c.id == audit_seal.c.record_id)
+    .where(_place >= bindparam("first"), _place < bindparam("end"))
+    .where(audit_record.c.created_at >= bindparam("before"))
+)
+_BY_THE_OWNER = text(
+    "SELECT audit_prune(CAST(:up_to AS bigint), CAST(:before AS bigint), CAST(:most AS integer))"
+)
+# As the function of migration 0014 has it.
+_LAST = text(
+    """
+    SELECT max(position) FROM (
+        SELECT position, position - :first AS others,
+        sum(1 + (SELECT count(*) FROM audit_key WHERE record_id = audit_seal.record_id))
+        OVER (ORDER BY position) AS total
+        FROM audit_seal WHERE position >= :first AND position < min(:up_to, :first + :most)
+    ) WHERE total <= :most OR others = 0
+    """
+)
+_GONE = select(audit_seal.c.record_id).where(_place >= bindparam("first"), _place < bindparam("end"))
+_DELETE_KEYS = delete(audit_key).where(audit_key.c.record_id.in_(_GONE))
+_DELETE_RECORDS = delete(audit_record).where(audit_record.c.id.in_(_GONE))
