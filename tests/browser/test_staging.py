@@ -14,6 +14,7 @@ from vault import Vault
 from waiting import PATIENCE
 
 SECRET = f"{PROD}/secrets/API_KEY"
+IS_DRAWN = "(row) => row.firstElementChild.checkVisibility({ contentVisibilityAuto: true })"
 
 
 def value_of(page: Page, key: str = "API_KEY") -> Locator:
@@ -70,7 +71,7 @@ def test_staged_edits_are_counted_in_words_and_marked(page: Page) -> None:
     stage(page)
     told = page.locator("#staged")
     expect(told).to_have_text("1 new, 1 changed, 1 deleted: nothing is written yet.")
-    expect(page.locator(".dock.when-staged")).to_be_visible()
+    expect(page.locator(".dock.when-staged .tally")).to_have_text(["+1 new", "~1 changed", "−1 deleted"])
     expect(page.locator("tr.mod .flag.mod")).to_be_visible()
     expect(page.locator("tr.gone .flag.del")).to_be_visible()
     delete(page, "API_KEY")
@@ -387,6 +388,12 @@ def test_a_key_typed_into_one_of_500_rows_is_no_matter_of_the_others(
         for key in "AB":
             assert drawn_anew(browser, page, key) < 200
     expect(page.locator("#staged")).to_have_text("1 new, 1 changed: nothing is written yet.")
+    # What is out of sight is neither laid out nor painted, until it is scrolled to.
+    far = page.locator("tr.old").last
+    assert not far.evaluate(IS_DRAWN)
+    far.scroll_into_view_if_needed()
+    expect(far.locator("a.key")).to_be_in_viewport()
+    assert far.evaluate(IS_DRAWN)
 
 
 def test_a_row_of_many_gets_its_menu_in_place(page: Page, visitor: Visitor, vault: Vault) -> None:

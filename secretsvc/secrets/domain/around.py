@@ -47,6 +47,14 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacking:
+    """An environment of the project without a key."""
+
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class LatelyRead:
     """Who was given the value in the last week, how, how often, and when last, in epoch milliseconds."""
 
@@ -81,20 +89,19 @@ def elsewhere(call: Call, at: Address, history: KeyHistory) -> list[Elsewhere]:
     return found
 
 
-def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list[str]]:
+def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list[Lacking]]:
     """In which of the project's other environments that the caller reads each key is missing; one statement.
 
-    They go by their names, the oldest first. Keys that are nowhere missing are left out.
+    They are sorted, the oldest first. Keys that are nowhere missing are left out.
     """
     assert_can(call, Role.READER, at)
     statement = _PRESENT.where(environment_in_sight(call))
     parameters = {"slug": at.project, "environment_slug": at.environment, "keys": sorted(keys)}
-    # Two environments may have one name.
-    there: dict[tuple[str, str], set[str]] = {}
+    there: dict[Lacking, set[str]] = {}
     for slug, name, key in call.connection.execute(statement, parameters) if keys else ():
-        there.setdefault((slug, name), set()).add(key)
-    missing = {key: [name for (_, name), present in there.items() if key not in present] for key in keys}
-    return {key: names for key, names in missing.items() if names}
+        there.setdefault(Lacking(slug, name), set()).add(key)
+    missing = {key: [place for place, present in there.items() if key not in present] for key in keys}
+    return {key: places for key, places in missing.items() if places}
 
 
 def _compared(own: str, value: str) -> str:

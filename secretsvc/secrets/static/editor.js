@@ -28,23 +28,34 @@ function markRow(row) {
   mark(row, "gone", Boolean(row.querySelector(".rm:checked")));
 }
 
-function tally() {
-  const changed = [...staged.mod].filter((row) => !staged.gone.has(row)).length;
+function tally(changed) {
   const words = [[staged.add.size, "new"], [changed, "changed"], [staged.gone.size, "deleted"]];
   const parts = words.filter(([number]) => number > 0).map((part) => part.join(" "));
   return parts.length ? `${parts.join(", ")}: nothing is written yet.` : "";
 }
 
-// Said once somebody pauses.
-function tellSoon() {
+// What stays is not written again: the browser would lay the page out for it.
+function count(name, text) {
+  const place = edits.querySelector(`.${name}`);
+  if (place && place.textContent !== text) {
+    place.textContent = text;
+  }
+}
+
+// The bar at once, words once somebody pauses.
+function tellStaged() {
+  const changed = [...staged.mod].filter((row) => !staged.gone.has(row)).length;
+  count("n-add", `+${staged.add.size}`);
+  count("n-mod", `~${changed}`);
+  count("n-del", `−${staged.gone.size}`);
+  edits.classList.toggle("staged", Object.values(staged).some((rows) => rows.size > 0));
   clearTimeout(telling);
-  telling = setTimeout(() => { status.textContent = tally(); }, 400);
+  telling = setTimeout(() => { status.textContent = tally(changed); }, 400);
 }
 
 function update(row) {
   markRow(row);
-  edits.classList.toggle("staged", Object.values(staged).some((rows) => rows.size > 0));
-  tellSoon();
+  tellStaged();
 }
 
 function isBlank(row) {
@@ -167,16 +178,17 @@ function begin() {
   for (const row of edits.querySelectorAll("tr.old, tr.new")) {
     markRow(row);
   }
-  edits.classList.toggle("staged", Object.values(staged).some((rows) => rows.size > 0));
   picked();
   if (newRows) {
     showNewRows();
   }
-  tellSoon();
+  tellStaged();
 }
 
 function picked() {
-  edits.classList.toggle("picked", edits.querySelector(".pick input:checked") !== null);
+  const { length } = edits.querySelectorAll(".pick input:checked");
+  count("n-picked", String(length));
+  edits.classList.toggle("picked", length > 0);
 }
 
 for (const row of document.getElementById("old").querySelectorAll("tr[hidden]")) {

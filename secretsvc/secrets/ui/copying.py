@@ -16,6 +16,7 @@ from secretsvc.secrets.rules.planning import CHANGED
 from secretsvc.secrets.rules.transfer import SKIP
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import history as schemas
+from secretsvc.secrets.ui.adding import chosen, lead_on
 from secretsvc.secrets.ui.changes import change_rows, tally
 from secretsvc.secrets.ui.matrix import matrix
 from secretsvc.secrets.ui.selecting import SELECT_ONE, compare_path, ticked
@@ -79,8 +80,9 @@ def apply(context: Environment, request: ServiceRequest) -> object:
         expected_rev=asked.rev,
         reason=asked.reason,
     )
-    if not written.changes:
-        return see_other(context.path(PAGES), "unchanged")
+    onwards = lead_on(context, request.form)
+    if onwards or not written.changes:
+        return onwards or see_other(context.path(PAGES), "unchanged")
     count, source = len(written.changes), asked.source.environment
     return see_other(context.path(PAGES), "copied", count, source, written.rev)
 
@@ -144,6 +146,7 @@ def _reviewed(
         "replaces": sum(row.kind == CHANGED for row in rows),
         "skips": asked.existing == SKIP,
         "by": _told(theirs.values()) if late is not None else "",
+        "also": chosen(request.form),
         "back": compare_path(project.path(PAGES), taken, **places),
     }
 

@@ -16,6 +16,7 @@ from secretsvc.secrets.rules.importing import read_env, read_json
 from secretsvc.secrets.rules.planning import ADDED, REMOVED
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
+from secretsvc.secrets.ui.adding import chosen, lead_on, offers
 from secretsvc.secrets.ui.changes import tally
 from secretsvc.secrets.ui.drafts import (
     EDIT,
@@ -89,7 +90,7 @@ def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
     planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
     if not (planned.changes or planned.described):
         return see_other(context.path(PAGES), "unchanged")
-    return _reviewed(draft, request, planned) | {"rows": _rows(draft, context, request, planned, asked, old)}
+    return _reviewed(draft, request, planned) | _rows(draft, context, request, planned, asked, old)
 
 
 def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str) -> dict[str, str]:
@@ -110,7 +111,7 @@ def _rows(
     planned: Written,
     asked: str,
     old: dict[str, str],
-) -> object:
+) -> dict[str, object]:
     form = request.form
     values = draft.values(request, form)
     described = changed_descriptions(form) | {
@@ -121,16 +122,22 @@ def _rows(
     added = [change.key for change in planned.changes if change.kind == ADDED]
     missing = around.missing_in(request.call, context.address, added)
     rows = review_rows(planned, values, described, missing, tells_unchanged=draft.by_key)
-    return with_values(rows, lambda key: asked in (EVERY, key), old, values) if asked else rows
+    if asked:
+        rows = with_values(rows, lambda key: asked in (EVERY, key), old, values)
+    offered = offers(context, request, missing)
+    return {"rows": rows, "offers": offered, "lacking": sorted(missing) if offered else []}
 
 
 def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
-    """Writes a reviewed draft, or nothing where the environment has moved on."""
+    """Writes a reviewed draft, or nothing where the environment has moved on.
+
+    Where new keys are to be added elsewhere, too, it leads on to the review of that.
+    """
     form = request.form
     read = form.read(schemas.ApplyForm(), "rev", "reason")
     expected, reason = read["rev"], read.get("reason")
     written = draft.write(request, context.address, form, expected_rev=expected, reason=reason)
-    return _after(context, written)
+    return (lead_on(context, form) if written.changes else None) or _after(context, written)
 
 
 def _after(context: Node, written: Written) -> object:
@@ -216,6 +223,7 @@ def _reviewed(draft: Draft, request: ServiceRequest, planned: Written) -> dict[s
         "total": changes,
         "carried_fields": carried,
         "tally": tally,
+        "also": chosen(request.form),
     }
 
 

@@ -19,7 +19,7 @@ from secretsvc.secrets.ui.selecting import ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
-from secretsvc.web.tree import PAGES
+from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import VISIBLE
 
 #: So many keys have their menus in the page; where there are more, a link draws the one of its row.
@@ -151,7 +151,7 @@ def dock_of(found: KeyMatrix, targets: Sequence[Environment]) -> Dock:
     return Dock(sources, targets, source, target)
 
 
-def may_write(context: Project, request: ServiceRequest, slug: str) -> bool:
+def may_write(context: Node, request: ServiceRequest, slug: str) -> bool:
     """Whether the caller may write to an environment of the project."""
     held = decide(request.call.snapshot, Address(context.address.project, slug))
     return held is not None and held.implies(Role.WRITER)

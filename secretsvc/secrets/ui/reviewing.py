@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from secretsvc.secrets.domain.around import Lacking
 from secretsvc.secrets.domain.editing import Authored
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.rules.writing import Written
@@ -42,19 +43,23 @@ def review_rows(
     planned: Written,
     values: Mapping[str, str],
     described: Mapping[str, str | None],
-    missing: Mapping[str, Sequence[str]],
+    missing: Mapping[str, Sequence[Lacking]],
     *,
     tells_unchanged: bool,
 ) -> list[ChangeRow]:
     """What a dry run would do, with what is doubtful about the new values and without any of them.
 
-    `missing` names the other environments without a new key.
+    `missing` has the other environments without a new key.
     """
     rows = change_rows(planned)
     if tells_unchanged:
         rows = in_order([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)])
-    notes = {key: f"Also missing in {joined(names[:NAMED], len(names))}" for key, names in missing.items()}
+    notes = {key: _missing(places) for key, places in missing.items()}
     return [replace(_told(row, values, described), note=notes.get(row.key, row.note)) for row in rows]
+
+
+def _missing(places: Sequence[Lacking]) -> str:
+    return f"Also missing in {joined([one.name for one in places[:NAMED]], len(places))}"
 
 
 def _told(row: ChangeRow, values: Mapping[str, str], described: Mapping[str, str | None]) -> ChangeRow:
