@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent.parent / ".pytest_cache" / "templates"
 TEMPLATES.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
-from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_server
+from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, memory_folder, postgresql_server
 from ini_loader import find_once
 from service import Client, Furniture, Maker, Service, applications, arrange
 from tokens import TestIssuer
@@ -93,8 +93,9 @@ def issuer(tmp_path_factory: pytest.TempPathFactory) -> TestIssuer:
 
 
 @pytest.fixture(scope="session")
-def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabases:
-    return SqliteDatabases(tmp_path_factory.mktemp("sqlite"))
+def sqlite_databases() -> Iterator[SqliteDatabases]:
+    with memory_folder() as folder:
+        yield SqliteDatabases(folder)
 
 
 @pytest.fixture(scope="session")

@@ -110,6 +110,14 @@ class SqliteDatabases:
             path.unlink()
 
 
+@contextmanager
+def memory_folder() -> Iterator[Path]:
+    """A folder in which a commit waits for no disk, where there is room for one; it is removed."""
+    made = tempfile.TemporaryDirectory(prefix="secretsvc-sqlite-", dir=_memory(), ignore_cleanup_errors=True)
+    with made as folder:
+        yield Path(folder)
+
+
 def _unsafely(url: str) -> sqlite3.Connection:
     """A connection that does not wait for the disk."""
     connection = sqlite3.connect(f"file:{url.removeprefix('sqlite:///')}?mode=rw", timeout=2, uri=True)

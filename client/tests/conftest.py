@@ -104,10 +104,11 @@ def issuer(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="session")
-def databases(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    from databases import SqliteDatabases
+def databases() -> Iterator[Any]:
+    from databases import SqliteDatabases, memory_folder
 
-    return SqliteDatabases(tmp_path_factory.mktemp("sqlite"))
+    with memory_folder() as folder:
+        yield SqliteDatabases(folder)
 
 
 @pytest.fixture
