@@ -6,19 +6,25 @@ import json
 from pathlib import Path
 
 import pytest
+from alembic.config import Config
+from databases import ROOT
 from pages import Browser
 from rotation import NEW_KEY, rotated
+from service import Service, arrange
 from shapes import log
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from vault import Vault
 
-from secretsvc.db.engine import snapshot, write_transaction
+from alembic import command
+from secretsvc.commands import system_call
+from secretsvc.db.engine import make_engine, snapshot, write_transaction
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.errors import ServerMisconfigured, UnknownKid
 from secretsvc.kernel.notes import read_checkpoint, read_verifier, sign
 from secretsvc.kernel.succession import read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
-from secretsvc.sealedlog.rules import sealing
+from secretsvc.sealedlog.rules import sealing, signing
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.replacing import replace_key
 from secretsvc.sealedlog.rules.sealing import Sealing, seal_some
@@ -181,7 +187,23 @@ def test_no_step_signs_with_a_key_that_is_replaced_meanwhile(sealed, monkeypatch
     assert problems(sealed) == problems(sealed, replaced.old.text) == []
 
 
-def test_a_rotation_moves_the_new_key_and_never_puts_the_old_one_back(sealed, monkeypatch):
+def test_a_rotation_that_has_read_the_old_key_does_not_put_it_over_the_new_one(sealed, monkeypatch):
+    if sealed.engine.name == "sqlite":
+        pytest.skip("one writer at a time")
+    now, admit = rotated(sealed), signing.admit
+
+    def late(call):
+        replace(sealed)
+        admit(call)
+
+    monkeypatch.setattr(signing, "admit", late)
+    with system_call(now.app.registry, writes=True) as call:
+        signing.move_signer(call)
+    seal(sealed)
+    assert problems(sealed) == []
+
+
+def test_a_rotation_moves_the_new_key(sealed):
     replace(sealed)
     key = key_of(sealed)
     now = rotated(sealed)
@@ -319,6 +341,37 @@ def test_the_database_refuses_another_key_without_a_note_and_the_end_of_a_note(s
         with pytest.raises(DBAPIError):
             sealed.execute(text(statement), *([values] if values else []))
         assert [sealed.rows(table) for table in tables] == before, statement
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_who_serves_may_not_replace_the_key_and_who_migrates_may(two_roles, issuer):
+    owner_url, service_url = two_roles
+    service, owner = Service(service_url, issuer), make_engine(owner_url)
+    Vault(arrange(service, "shop", "prod")).set(A="x")
+    seal(service)
+    with pytest.raises(DBAPIError, match="only whoever migrates replaces the signing key"):
+        replace(service)
+    replaced = replace_key(owner, with_ring(service), "made-by-a-test")
+    seal(service)
+    assert key_of(service) == replaced.new.text
+    assert problems(service, replaced.old.text) == []
+    owner.dispose()
+    service.close()
+
+
+def test_a_downgrade_forgets_the_notes_and_an_upgrade_has_them_of_the_log(sealed, database_url):
+    keys = [replace(sealed).old.text for _ in range(2)]
+    former = sealed.rows(audit_former_signer)
+    config = Config(ROOT / "production.ini")
+    config.attributes["url"] = database_url
+    command.downgrade(config, "0014")
+    with pytest.raises(DBAPIError):
+        sealed.execute("UPDATE audit_signer SET public_key = envelope")
+    command.upgrade(config, "head")
+    assert sealed.rows(audit_former_signer) == former
+    replace(sealed)
+    seal(sealed)
+    assert [problems(sealed, key) for key in (*keys, None)] == [[], [], []]
 
 
 def test_the_page_of_operations_tells_which_key_signs_and_since_when(sealed):

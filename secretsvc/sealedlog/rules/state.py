@@ -16,10 +16,10 @@ from secretsvc.sealedlog.models import audit_export, audit_head, audit_pruned, a
 class LogState:
     """Times in epoch milliseconds; None is what never happened, or, of what waits, that nothing does.
 
-    `signer_kid` is the master key that the envelope of the signing key is under, `public_key` that which
-    verifies what it signs, and has since `signs_since`; `size` how many records are
-    sealed, `waiting_since` when the oldest of the others was made, `exported` how many the last export had.
-    Since `complete_since` no record is missing: older ones are pruned.
+    `signer_kid` is the master key that the envelope of the signing key is under, `public_key` what verifies
+    the heads that it has signed since `signs_since`. `size` is how many records are sealed, `waiting_since`
+    when the oldest of the others was made, `exported` how many the last export had. Since `complete_since`
+    no record is missing: older ones are pruned.
     """
 
     signer_kid: str | None
