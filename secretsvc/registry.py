@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
 from chameleon.config import CACHE_DIRECTORY
 from pyramid.config import Configurator
@@ -34,11 +34,7 @@ KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
 def add_key_provider(config: Configurator, name: str, provider: KeyProvider) -> None:
     """Directive: a source of master keys, chosen by `KEY_PROVIDER`. Two of one name conflict."""
     provider = config.maybe_dotted(provider)
-    providers = config.registry.key_providers
-
-    def register() -> None:
-        providers[name] = provider
-
+    register = partial(config.registry.key_providers.__setitem__, name, provider)
     declare(config, "key provider", name, register)
 
 

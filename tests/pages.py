@@ -2,15 +2,72 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from bs4 import BeautifulSoup
+from bs4.element import Tag
 from service import ADMIN, HEADER, Service
-from webtest import TestApp, TestResponse
+from webtest import TestApp, TestRequest, TestResponse
+from webtest.forms import Form
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+CONTROLS = ("input", "select", "textarea", "button")
+
+
+class _Controls:
+    """Those of one form, where WebTest looks for them."""
+
+    def __init__(self, found: list[Tag]) -> None:
+        self._found = found
+
+    def find_all(self, _: Any) -> list[Tag]:
+        return self._found
+
+
+class _PageForm(Form):
+    """A form of a page that is parsed already."""
+
+    def __init__(self, page: TestResponse, element: Tag, controls: list[Tag]) -> None:
+        self.response, self.html = page, _Controls(controls)
+        self.action, self.method = element.get("action", ""), element.get("method", "GET")
+        self.enctype = element.get("enctype", "application/x-www-form-urlencoded")
+        # With an id WebTest would look through the whole page for what names it.
+        self.id = None
+        self._parse_fields()
+        self.id = element.get("id")
+
+
+class _Page(TestResponse):
+    """An answer whose forms are made of the page: WebTest writes each of them out and parses it again."""
+
+    def _parse_forms(self) -> None:
+        self._forms_indexed = forms = {}
+        belonging: dict[Any, list[tuple[int, Tag]]] = defaultdict(list)
+        for place in enumerate(self.html.find_all(CONTROLS)):
+            around, named = place[1].find_parent("form"), place[1].get("form")
+            if around is not None:
+                belonging[id(around)].append(place)
+            if named is not None and (around is None or around.get("id") != named):
+                belonging[named].append(place)
+        for number, element in enumerate(self.html.find_all("form")):
+            places = belonging[id(element)] + (belonging[element["id"]] if element.has_attr("id") else [])
+            controls = [control for _, control in sorted(places, key=lambda place: place[0])]
+            forms[number] = form = _PageForm(self, element, controls)
+            if form.id:
+                forms[form.id] = form
+
+
+class _Request(TestRequest):
+    ResponseClass = _Page
 
 
 class Browser(TestApp):
     """A browser of one person: it follows links and submits forms, and runs nothing."""
+
+    RequestClass = _Request
 
     def __init__(self, service: Service, subject: str = ADMIN) -> None:
         variable = "HTTP_" + HEADER.upper().replace("-", "_")
@@ -20,6 +77,38 @@ class Browser(TestApp):
     def open(self, path: str, status: int = 200, **options: Any) -> TestResponse:
         """The page at a path."""
         return self.get(path, status=status, **options)
+
+
+class _SweptPage(_Page):
+    """An answer to a `Sweeper`, which has seen the forms that are left out."""
+
+    def _parse_forms(self) -> None:
+        super()._parse_forms()
+        found = {id(form): form for form in self._forms_indexed.values()}.values()
+        self._forms_indexed = dict(enumerate(form for form in found if self.test_app.is_new(form)))
+
+
+class _SweptRequest(TestRequest):
+    ResponseClass = _SweptPage
+
+
+class Sweeper(Browser):
+    """Meets a form that stands on many pages, as the search does, on the first whose forms are looked at."""
+
+    RequestClass = _SweptRequest
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(service)
+        self._seen: set[Any] = set()
+
+    def is_new(self, form: Form) -> bool:
+        """Whether none with these fields was sent to such an address before; from now on it was."""
+        url = urlsplit(form.action)
+        asked = frozenset(name for name, _ in parse_qsl(url.query))
+        shape = form.method.lower(), _UUID.sub("id", url.path), asked, frozenset(form.fields)
+        known = shape in self._seen
+        self._seen.add(shape)
+        return not known
 
 
 def form_token(page: str) -> str:

@@ -29,12 +29,16 @@ def blocks(page: str, heading: str, language: str = "bash") -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", section(page, heading), re.DOTALL)
 
 
-def pasted(script: str, folder: Path, environment: dict[str, str]) -> str:
-    """What a shell says that is given a script, in a folder with our command on its path. It must succeed."""
+def pasted(script: str, folder: Path, environment: dict[str, str], programs: Path | None = None) -> str:
+    """What a shell says that is given a script, in a folder. It must succeed.
+
+    Our command is that of the package under test, unless `programs` is a folder that has another.
+    """
+    path = f"{programs or _programs(folder)}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", f"set -e\n{script}"],
         cwd=folder,
-        env={**os.environ, **environment, "PATH": f"{_programs(folder)}:{os.environ['PATH']}"},
+        env={**os.environ, **environment, "PATH": path},
         capture_output=True,
         text=True,
         check=False,
@@ -44,14 +48,14 @@ def pasted(script: str, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
-def reached(script: str, url: str) -> str:
+def reached(script: str, url: str, programs: Path = NEWEST) -> str:
     """A script whose programs of PostgreSQL, and their database, are those of the tests."""
     parts = make_url(url)
     told = parts.get_dialect()().create_connect_args(parts)[1]
     place = " ".join(f"{name}={told[name]}" for name in sorted(told) if told[name])
     script = re.sub(r"--username=\w+ ", "", script)
     script = re.sub(r'--dbname="[^"]*"', f'--dbname="{place}"', script)
-    return re.sub("(?m)^pg_", f"{NEWEST}/pg_", script)
+    return re.sub("(?m)^pg_", f"{programs}/pg_", script)
 
 
 def _without_comments(page: str) -> str:

@@ -75,6 +75,7 @@ class Client:
 #: Settings by which a process counts nothing, or by the ids of identities, which are no other test's:
 #: applications under such settings are lent too.
 _HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION", "SERVICE_TOKENS"}
+_HARMLESS |= {"BODY_MAX_BYTES", "ENV_MAX_SECRETS", "PLAINTEXT_MAX_BYTES", "SECRET_MAX_BYTES"}
 #: Under other keys too, if they are keys: of them a process remembers nothing but a verdict.
 _KEYS = {"MASTER_KEY", "MASTER_KEY_OLD"}
 _VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
@@ -90,11 +91,14 @@ class Applications:
         self._idle: dict[tuple[tuple[str, str], ...], list[Any]] = {}
 
     def lend(self, settings: dict[str, str]) -> Any:
-        idle = self._idle.get(self._kind(settings))
+        idle, url = self._idle.get(self._kind(settings)), settings["sqlalchemy.url"]
         if not idle:
             return secretsvc.main({}, **settings)
-        app = idle.pop()
-        registry, url = app.registry, settings["sqlalchemy.url"]
+        # Whoever has this database open has its statements compiled.
+        open_there = [app for app in idle if app.registry.settings["sqlalchemy.url"] == url]
+        app = open_there[-1] if open_there else idle[-1]
+        idle.remove(app)
+        registry = app.registry
         # What each process counts, it counts from its start.
         registry.refusals.__init__()
         registry.tracebacks.__init__()
@@ -120,7 +124,10 @@ class Applications:
 
     @staticmethod
     def _kind(settings: dict[str, str]) -> tuple[tuple[str, str], ...]:
-        return tuple(sorted(pair for pair in settings.items() if pair[0] != "sqlalchemy.url"))
+        # Tests go from engine to engine: what was compiled for one is of no use on the other.
+        engine = settings["sqlalchemy.url"].partition(":")[0]
+        others = [pair for pair in settings.items() if pair[0] != "sqlalchemy.url"]
+        return ("engine", engine), *sorted(others)
 
 
 def _let_go(app: Any) -> None:

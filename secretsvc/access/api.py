@@ -15,14 +15,30 @@ from secretsvc.kernel.described import Items
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery, Values
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
 
 
+@api_view(
+    operation_id="listGrants",
+    summary="List the grants at scopes that the caller administers",
+    role=ADMIN_SOMEWHERE,
+    query=ListQuery(),
+)
 def list_grants(_context: Grants, request: ServiceRequest) -> Page[granting.Grant]:
     """`GET /grants`."""
     return domain.list_grants(request.call, Window(**request.query_values))
 
 
+@api_view(
+    method="POST",
+    operation_id="createGrant",
+    errors=(409,),
+    links={"updateGrant": {"id": "id"}, "deleteGrant": {"id": "id"}},
+    summary="Grant a role to an identity; the caller must be an admin at the scope",
+    role=ANY_IDENTITY,
+    body=schemas.create_grant_body(),
+    status=201,
+)
 def create_grant(context: Grants, request: ServiceRequest) -> granting.Grant:
     """`POST /grants`."""
     body = request.body_values
@@ -30,21 +46,48 @@ def create_grant(context: Grants, request: ServiceRequest) -> granting.Grant:
     return created_at(request, context, granted.id, granted)
 
 
+@api_view(
+    method="PATCH",
+    operation_id="updateGrant",
+    errors=(409,),
+    summary="Change a grant's role or expiry; the caller must be an admin at its scope",
+    role=ADMIN_SOMEWHERE,
+    body=schemas.UpdateGrantBody(),
+)
 def update_grant(context: Grant, request: ServiceRequest) -> granting.Grant:
     """`PATCH /grants/{id}`."""
     return domain.update_grant(request.call, context.id, request.body_values)
 
 
+@api_view(
+    method="DELETE",
+    operation_id="deleteGrant",
+    errors=(409,),
+    summary="Remove a grant; the caller must be an admin at its scope",
+    role=ADMIN_SOMEWHERE,
+)
 def delete_grant(context: Grant, request: ServiceRequest) -> None:
     """`DELETE /grants/{id}`."""
     domain.delete_grant(request.call, context.id)
 
 
+@api_view(
+    name="effective-permissions",
+    operation_id="getEffectivePermissions",
+    summary="Explain what an identity may do, and by which grants",
+    role=ADMIN_SOMEWHERE,
+)
 def effective_permissions(context: Identity, request: ServiceRequest) -> permissions.EffectivePermissions:
     """`GET /identities/{id}/effective-permissions`."""
     return permissions.effective_permissions(request.call, context.id)
 
 
+@api_view(
+    name="unknown-identities",
+    operation_id="listUnknownIdentities",
+    summary="List who was denied without holding a grant",
+    role=ADMIN_SOMEWHERE,
+)
 def unknown_identities(_context: Access, request: ServiceRequest) -> Items[unknown.UnknownIdentity]:
     """`GET /access/unknown-identities`."""
     return Items(unknown.unknown_identities(request.call))
@@ -59,70 +102,4 @@ def terms_of(body: Values) -> Terms:
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
-    _declare_grants(config)
-    _declare_grant(config)
-    _declare_explanations(config)
-
-
-def _declare_grants(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        list_grants,
-        context=Grants,
-        operation_id="listGrants",
-        summary="List the grants at scopes that the caller administers",
-        role=ADMIN_SOMEWHERE,
-        query=ListQuery(),
-    )
-    config.add_api_view(
-        create_grant,
-        context=Grants,
-        method="POST",
-        operation_id="createGrant",
-        errors=(409,),
-        links={"updateGrant": {"id": "id"}, "deleteGrant": {"id": "id"}},
-        summary="Grant a role to an identity; the caller must be an admin at the scope",
-        role=ANY_IDENTITY,
-        body=schemas.create_grant_body(),
-        status=201,
-    )
-
-
-def _declare_grant(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        update_grant,
-        context=Grant,
-        method="PATCH",
-        operation_id="updateGrant",
-        errors=(409,),
-        summary="Change a grant's role or expiry; the caller must be an admin at its scope",
-        role=ADMIN_SOMEWHERE,
-        body=schemas.UpdateGrantBody(),
-    )
-    config.add_api_view(
-        delete_grant,
-        context=Grant,
-        method="DELETE",
-        operation_id="deleteGrant",
-        errors=(409,),
-        summary="Remove a grant; the caller must be an admin at its scope",
-        role=ADMIN_SOMEWHERE,
-    )
-
-
-def _declare_explanations(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        effective_permissions,
-        context=Identity,
-        name="effective-permissions",
-        operation_id="getEffectivePermissions",
-        summary="Explain what an identity may do, and by which grants",
-        role=ADMIN_SOMEWHERE,
-    )
-    config.add_api_view(
-        unknown_identities,
-        context=Access,
-        name="unknown-identities",
-        operation_id="listUnknownIdentities",
-        summary="List who was denied without holding a grant",
-        role=ADMIN_SOMEWHERE,
-    )
+    config.add_api_views(__name__)

@@ -6,9 +6,16 @@ from secretsvc.exposure import domain, schemas
 from secretsvc.identity.resources import Identity
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
-from secretsvc.web.views import ADMIN_SOMEWHERE
+from secretsvc.web.views import ADMIN_SOMEWHERE, api_view
 
 
+@api_view(
+    name="exposure",
+    operation_id="getExposure",
+    summary="List the values that an identity was given or wrote, and whether they are in force",
+    role=ADMIN_SOMEWHERE,
+    query=schemas.ExposureQuery(),
+)
 def read_exposure(context: Identity, request: ServiceRequest) -> domain.Exposure:
     """`GET /identities/{id}/exposure`."""
     query = request.query_values
@@ -17,12 +24,4 @@ def read_exposure(context: Identity, request: ServiceRequest) -> domain.Exposure
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operation."""
-    config.add_api_view(
-        read_exposure,
-        context=Identity,
-        name="exposure",
-        operation_id="getExposure",
-        summary="List the values that an identity was given or wrote, and whether they are in force",
-        role=ADMIN_SOMEWHERE,
-        query=schemas.ExposureQuery(),
-    )
+    config.add_api_views(__name__)

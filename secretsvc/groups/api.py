@@ -14,58 +14,128 @@ from secretsvc.kernel.described import Items
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
 
 GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", "deleteGroup")
 
 
+@api_view(
+    operation_id="listGroups",
+    summary="List groups",
+    role=ADMIN_SOMEWHERE,
+    query=ListQuery(),
+)
 def list_groups(_context: Groups, request: ServiceRequest) -> Page[domain.Group]:
     """`GET /groups`."""
     return domain.list_groups(request.call, Window(**request.query_values))
 
 
+@api_view(
+    method="POST",
+    operation_id="createGroup",
+    errors=(409,),
+    links={name: {"id": "id"} for name in GROUP_LINKS},
+    summary="Create a group",
+    role=Role.ADMIN,
+    body=schemas.CreateGroupBody(),
+    status=201,
+)
 def create_group(context: Groups, request: ServiceRequest) -> domain.Group:
     """`POST /groups`."""
     created = domain.create_group(request.call, **request.body_values)
     return created_at(request, context, created.id, created)
 
 
+@api_view(
+    operation_id="getGroup",
+    summary="Get a group",
+    role=ADMIN_SOMEWHERE,
+)
 def get_group(context: Group, request: ServiceRequest) -> domain.Group:
     """`GET /groups/{id}`."""
     return domain.get_group(request.call, context.id)
 
 
+@api_view(
+    method="PATCH",
+    operation_id="updateGroup",
+    summary="Change a group's name or description",
+    role=Role.ADMIN,
+    body=schemas.UpdateGroupBody(),
+)
 def update_group(context: Group, request: ServiceRequest) -> domain.Group:
     """`PATCH /groups/{id}`."""
     return domain.update_group(request.call, context.id, request.body_values)
 
 
+@api_view(
+    method="DELETE",
+    operation_id="deleteGroup",
+    errors=(409,),
+    summary="Delete a group with its memberships and grants",
+    role=Role.ADMIN,
+)
 def delete_group(context: Group, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}`."""
     domain.delete_group(request.call, context.id)
 
 
+@api_view(
+    operation_id="listGroupMembers",
+    summary="List the members of a group",
+    role=ADMIN_SOMEWHERE,
+)
 def list_members(context: Members, request: ServiceRequest) -> Items[Identity]:
     """`GET /groups/{id}/members`."""
     return Items(domain.list_members(request.call, context.group_id))
 
 
+@api_view(
+    method="POST",
+    operation_id="addGroupMember",
+    errors=(409,),
+    summary="Add an identity to a group",
+    role=Role.ADMIN,
+    body=schemas.AddGroupMemberBody(),
+    status=201,
+)
 def add_member(context: Members, request: ServiceRequest) -> Identity:
     """`POST /groups/{id}/members`."""
     member = domain.add_member(request.call, context.group_id, **request.body_values)
     return created_at(request, context, member.id, member)
 
 
+@api_view(
+    method="DELETE",
+    operation_id="removeGroupMember",
+    errors=(409,),
+    summary="Remove an identity from a group",
+    role=Role.ADMIN,
+)
 def remove_member(context: Member, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/members/{identityId}`."""
     domain.remove_member(request.call, context.group_id, context.id)
 
 
+@api_view(
+    operation_id="listGroupGrants",
+    summary="List a group's grants at scopes that the caller administers",
+    role=ADMIN_SOMEWHERE,
+)
 def list_group_grants(context: GroupGrants, request: ServiceRequest) -> Items[Grant]:
     """`GET /groups/{id}/grants`."""
     return Items(domain.list_group_grants(request.call, context.group_id))
 
 
+@api_view(
+    method="POST",
+    operation_id="createGroupGrant",
+    errors=(409,),
+    summary="Grant a role to a group; the caller must be an admin at the scope",
+    role=ANY_IDENTITY,
+    body=create_group_grant_body(),
+    status=201,
+)
 def create_group_grant(context: GroupGrants, request: ServiceRequest) -> Grant:
     """`POST /groups/{id}/grants`."""
     terms = terms_of(request.body_values)
@@ -73,11 +143,26 @@ def create_group_grant(context: GroupGrants, request: ServiceRequest) -> Grant:
     return created_at(request, context, granted.id, granted)
 
 
+@api_view(
+    method="PATCH",
+    operation_id="updateGroupGrant",
+    errors=(409,),
+    summary="Change the role or expiry of a group's grant; the caller must be an admin at its scope",
+    role=ADMIN_SOMEWHERE,
+    body=UpdateGrantBody(),
+)
 def update_group_grant(context: GroupGrant, request: ServiceRequest) -> Grant:
     """`PATCH /groups/{id}/grants/{grantId}`."""
     return domain.update_group_grant(request.call, context.group_id, context.id, request.body_values)
 
 
+@api_view(
+    method="DELETE",
+    operation_id="deleteGroupGrant",
+    errors=(409,),
+    summary="Remove a group's grant; the caller must be an admin at its scope",
+    role=ADMIN_SOMEWHERE,
+)
 def delete_group_grant(context: GroupGrant, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/grants/{grantId}`."""
     domain.delete_group_grant(request.call, context.group_id, context.id)
@@ -86,132 +171,4 @@ def delete_group_grant(context: GroupGrant, request: ServiceRequest) -> None:
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
-    _declare_groups(config)
-    _declare_group(config)
-    _declare_members(config)
-    _declare_grants(config)
-    _declare_grant(config)
-
-
-def _declare_groups(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        list_groups,
-        context=Groups,
-        operation_id="listGroups",
-        summary="List groups",
-        role=ADMIN_SOMEWHERE,
-        query=ListQuery(),
-    )
-    config.add_api_view(
-        create_group,
-        context=Groups,
-        method="POST",
-        operation_id="createGroup",
-        errors=(409,),
-        links={name: {"id": "id"} for name in GROUP_LINKS},
-        summary="Create a group",
-        role=Role.ADMIN,
-        body=schemas.CreateGroupBody(),
-        status=201,
-    )
-
-
-def _declare_group(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        get_group,
-        context=Group,
-        operation_id="getGroup",
-        summary="Get a group",
-        role=ADMIN_SOMEWHERE,
-    )
-    config.add_api_view(
-        update_group,
-        context=Group,
-        method="PATCH",
-        operation_id="updateGroup",
-        summary="Change a group's name or description",
-        role=Role.ADMIN,
-        body=schemas.UpdateGroupBody(),
-    )
-    config.add_api_view(
-        delete_group,
-        context=Group,
-        method="DELETE",
-        operation_id="deleteGroup",
-        errors=(409,),
-        summary="Delete a group with its memberships and grants",
-        role=Role.ADMIN,
-    )
-
-
-def _declare_members(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        list_members,
-        context=Members,
-        operation_id="listGroupMembers",
-        summary="List the members of a group",
-        role=ADMIN_SOMEWHERE,
-    )
-    config.add_api_view(
-        add_member,
-        context=Members,
-        method="POST",
-        operation_id="addGroupMember",
-        errors=(409,),
-        summary="Add an identity to a group",
-        role=Role.ADMIN,
-        body=schemas.AddGroupMemberBody(),
-        status=201,
-    )
-    config.add_api_view(
-        remove_member,
-        context=Member,
-        method="DELETE",
-        operation_id="removeGroupMember",
-        errors=(409,),
-        summary="Remove an identity from a group",
-        role=Role.ADMIN,
-    )
-
-
-def _declare_grants(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        list_group_grants,
-        context=GroupGrants,
-        operation_id="listGroupGrants",
-        summary="List a group's grants at scopes that the caller administers",
-        role=ADMIN_SOMEWHERE,
-    )
-    config.add_api_view(
-        create_group_grant,
-        context=GroupGrants,
-        method="POST",
-        operation_id="createGroupGrant",
-        errors=(409,),
-        summary="Grant a role to a group; the caller must be an admin at the scope",
-        role=ANY_IDENTITY,
-        body=create_group_grant_body(),
-        status=201,
-    )
-
-
-def _declare_grant(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        update_group_grant,
-        context=GroupGrant,
-        method="PATCH",
-        operation_id="updateGroupGrant",
-        errors=(409,),
-        summary="Change the role or expiry of a group's grant; the caller must be an admin at its scope",
-        role=ADMIN_SOMEWHERE,
-        body=UpdateGrantBody(),
-    )
-    config.add_api_view(
-        delete_group_grant,
-        context=GroupGrant,
-        method="DELETE",
-        operation_id="deleteGroupGrant",
-        errors=(409,),
-        summary="Remove a group's grant; the caller must be an admin at its scope",
-        role=ADMIN_SOMEWHERE,
-    )
+    config.add_api_views(__name__)

@@ -6,7 +6,7 @@ from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.rules.holders import GROUP, FoundHolder
 from secretsvc.access.schemas import WhoForm
 from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import chosen, extend_chosen, remove_chosen
+from secretsvc.access.ui.changing import add_grant_forms, chosen
 from secretsvc.access.ui.grants import LIMIT, removing
 from secretsvc.db.paging import Window
 from secretsvc.groups import domain, schemas
@@ -98,16 +98,6 @@ def give_role(context: Group, request: ServiceRequest) -> object:
     return giving.give(request, context.path(PAGES), FoundHolder(GROUP, "", context.id, ""))
 
 
-def remove_grant(context: Group, request: ServiceRequest) -> object:
-    """Removes the chosen grant."""
-    return remove_chosen(request, context.path(PAGES))
-
-
-def extend_grant(context: Group, request: ServiceRequest) -> object:
-    """Lets the chosen grant end a week later."""
-    return extend_chosen(request, context.path(PAGES))
-
-
 def _panel(request: ServiceRequest) -> str | None:
     """Which panel is open, by a form that was refused or by the address."""
     form = request.form.values
@@ -131,6 +121,5 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(add_member, name="add-member", role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(remove_member, name="remove-member", role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
-    config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
-    config.add_form(extend_grant, name="extend-grant", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
+    add_grant_forms(config, page, group_page, ADMIN_SOMEWHERE)
     config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40, icon="layers")

@@ -8,9 +8,16 @@ from secretsvc.kernel.described import Items
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import Root
-from secretsvc.web.views import ANY_IDENTITY
+from secretsvc.web.views import ANY_IDENTITY, api_view
 
 
+@api_view(
+    name="search",
+    operation_id="search",
+    summary="Find projects, environments and secrets by a part of their names",
+    role=ANY_IDENTITY,
+    query=schemas.SearchQuery(),
+)
 def find(_context: Root, request: ServiceRequest) -> Items[Found]:
     """`GET /search`."""
     query = request.query_values
@@ -19,12 +26,4 @@ def find(_context: Root, request: ServiceRequest) -> Items[Found]:
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operation."""
-    config.add_api_view(
-        find,
-        context=Root,
-        name="search",
-        operation_id="search",
-        summary="Find projects, environments and secrets by a part of their names",
-        role=ANY_IDENTITY,
-        query=schemas.SearchQuery(),
-    )
+    config.add_api_views(__name__)

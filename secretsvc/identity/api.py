@@ -10,27 +10,57 @@ from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.tree import Root
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, created_at
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
 
 IDENTITY_LINKS = ("updateIdentity", "getEffectivePermissions", "getExposure")
 
 
+@api_view(
+    name="whoami",
+    operation_id="whoAmI",
+    summary="Tell who the caller is",
+    role=ANY_IDENTITY,
+)
 def who_am_i(_context: Root, request: ServiceRequest) -> domain.WhoAmI:
     """`GET /whoami`."""
     return domain.who_am_i(request.call)
 
 
+@api_view(
+    operation_id="listIdentities",
+    summary="List identities",
+    role=ADMIN_SOMEWHERE,
+    query=ListQuery(),
+)
 def list_identities(_context: Identities, request: ServiceRequest) -> Page[rules.Identity]:
     """`GET /identities`."""
     return domain.list_identities(request.call, Window(**request.query_values))
 
 
+@api_view(
+    method="POST",
+    operation_id="createIdentity",
+    errors=(409,),
+    links={name: {"id": "id"} for name in IDENTITY_LINKS},
+    summary="Announce an identity, so that it can be granted something before its first visit",
+    role=ADMIN_SOMEWHERE,
+    body=schemas.create_identity_body(),
+    status=201,
+)
 def announce_identity(context: Identities, request: ServiceRequest) -> rules.Identity:
     """`POST /identities`."""
     announced = domain.announce_identity(request.call, **request.body_values)
     return created_at(request, context, announced.id, announced)
 
 
+@api_view(
+    method="PATCH",
+    operation_id="updateIdentity",
+    errors=(409,),
+    summary="Change an identity's display name, disable or enable it",
+    role=Role.ADMIN,
+    body=schemas.UpdateIdentityBody(),
+)
 def update_identity(context: Identity, request: ServiceRequest) -> rules.Identity:
     """`PATCH /identities/{id}`."""
     return domain.update_identity(request.call, context.id, request.body_values)
@@ -39,45 +69,4 @@ def update_identity(context: Identity, request: ServiceRequest) -> rules.Identit
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
-    config.add_api_view(
-        who_am_i,
-        context=Root,
-        name="whoami",
-        operation_id="whoAmI",
-        summary="Tell who the caller is",
-        role=ANY_IDENTITY,
-    )
-    config.add_api_view(
-        list_identities,
-        context=Identities,
-        operation_id="listIdentities",
-        summary="List identities",
-        role=ADMIN_SOMEWHERE,
-        query=ListQuery(),
-    )
-    _declare_changes(config)
-
-
-def _declare_changes(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        announce_identity,
-        context=Identities,
-        method="POST",
-        operation_id="createIdentity",
-        errors=(409,),
-        links={name: {"id": "id"} for name in IDENTITY_LINKS},
-        summary="Announce an identity, so that it can be granted something before its first visit",
-        role=ADMIN_SOMEWHERE,
-        body=schemas.create_identity_body(),
-        status=201,
-    )
-    config.add_api_view(
-        update_identity,
-        context=Identity,
-        method="PATCH",
-        operation_id="updateIdentity",
-        errors=(409,),
-        summary="Change an identity's display name, disable or enable it",
-        role=Role.ADMIN,
-        body=schemas.UpdateIdentityBody(),
-    )
+    config.add_api_views(__name__)

@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 ED25519 = b"\x01"
-KEY_BYTES, ID_BYTES, SIGNATURE_BYTES = 32, 4, 64
+KEY_BYTES, ID_BYTES = 32, 4
 #: Names of keys and origins of logs: what no reader of notes takes apart. (Notes allow more of Unicode.)
 NAME = re.compile(r"[!-*,-~]{1,255}")
 _VERIFIER = re.compile(r"([!-*,-~]{1,255})\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)")

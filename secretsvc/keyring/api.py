@@ -10,6 +10,7 @@ from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.views import api_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,26 @@ class KeyRing:
     safeToRemoveOldKey: bool
 
 
+@api_view(
+    name="keyring",
+    operation_id="getKeyRing",
+    summary="Report the master keys and the rows that name them",
+    role=Role.ADMIN,
+)
 def key_ring(_context: Admin, request: ServiceRequest) -> KeyRing:
     """`GET /admin/keyring`."""
     report = domain.key_ring(request.call)
     return KeyRing(report.active_kid, report.keys, report.safe_to_remove_old_key)
 
 
+@api_view(
+    name="rekey",
+    method="POST",
+    operation_id="rekey",
+    summary="Move one page of envelopes to the active key",
+    role=Role.ADMIN,
+    body=schemas.RekeyBody(),
+)
 def rekey(_context: Admin, request: ServiceRequest) -> domain.Rekeyed:
     """`POST /admin/rekey`."""
     return domain.rekey(request.call, **request.body_values)
@@ -35,21 +50,4 @@ def rekey(_context: Admin, request: ServiceRequest) -> domain.Rekeyed:
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
     config.include(".resources")
-    config.add_api_view(
-        key_ring,
-        context=Admin,
-        name="keyring",
-        operation_id="getKeyRing",
-        summary="Report the master keys and the rows that name them",
-        role=Role.ADMIN,
-    )
-    config.add_api_view(
-        rekey,
-        context=Admin,
-        name="rekey",
-        method="POST",
-        operation_id="rekey",
-        summary="Move one page of envelopes to the active key",
-        role=Role.ADMIN,
-        body=schemas.RekeyBody(),
-    )
+    config.add_api_views(__name__)

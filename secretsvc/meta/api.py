@@ -17,7 +17,7 @@ from secretsvc.web.openapi import document
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Document
 from secretsvc.web.tree import Root
-from secretsvc.web.views import PUBLIC
+from secretsvc.web.views import PUBLIC, api_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,12 @@ class Health:
     version: Annotated[str, text(0, 64)]
 
 
+@api_view(
+    name="health",
+    operation_id="health",
+    summary="Tell that the service listens and its key ring works",
+    role=PUBLIC,
+)
 def health(_context: Root, request: ServiceRequest) -> Health:
     """`GET /health`: 200 once the key ring proved that it opens what it seals, and nothing more.
 
@@ -40,6 +46,13 @@ def health(_context: Root, request: ServiceRequest) -> Health:
     return Health("secretsvc", "ok", VERSION)
 
 
+@api_view(
+    name="openapi.json",
+    operation_id="openapi",
+    summary="Describe the API of the running service",
+    role=PUBLIC,
+    response=Document(),
+)
 def openapi(_context: Root, request: ServiceRequest) -> object:
     """`GET /openapi.json`: made at the first request of the process, from its own configuration."""
     registry = request.registry
@@ -50,6 +63,14 @@ def openapi(_context: Root, request: ServiceRequest) -> object:
     return request.response
 
 
+@api_view(
+    name="docs",
+    operation_id="docs",
+    summary="Show the API's description as a page",
+    role=PUBLIC,
+    response=Document(),
+    media=("text/html",),
+)
 def docs(_context: Root, request: ServiceRequest) -> object:
     """`GET /docs`: a viewer of that document."""
     response = request.response
@@ -61,30 +82,4 @@ def docs(_context: Root, request: ServiceRequest) -> object:
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
-    config.add_api_view(
-        health,
-        context=Root,
-        name="health",
-        operation_id="health",
-        summary="Tell that the service listens and its key ring works",
-        role=PUBLIC,
-    )
-    config.add_api_view(
-        openapi,
-        context=Root,
-        name="openapi.json",
-        operation_id="openapi",
-        summary="Describe the API of the running service",
-        role=PUBLIC,
-        response=Document(),
-    )
-    config.add_api_view(
-        docs,
-        context=Root,
-        name="docs",
-        operation_id="docs",
-        summary="Show the API's description as a page",
-        role=PUBLIC,
-        response=Document(),
-        media=("text/html",),
-    )
+    config.add_api_views(__name__)

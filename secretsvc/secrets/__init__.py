@@ -28,6 +28,7 @@ def includeme(config: Configurator) -> None:
     config.include(".ui.comparing")
     config.include(".ui.copying")
     config.include(".ui.deleting")
+    config.include(".ui.everywhere")
     config.include(".ui.editor")
     config.include(".ui.secret")
     config.include(".ui.history")

@@ -11,20 +11,43 @@ from secretsvc.tokens import domain, schemas
 from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.views import api_view
 
 
+@api_view(
+    method="POST",
+    operation_id="createToken",
+    errors=(409,),
+    summary="Make a service token; no other answer has it",
+    role=Role.ADMIN,
+    reveals=True,
+    body=schemas.CreateTokenBody(),
+    status=201,
+    located=False,
+)
 def create_token(context: Tokens, request: ServiceRequest) -> domain.CreatedToken:
     """`POST /identities/{id}/tokens`."""
     _ = request.call.settings.service_tokens
     return domain.create_token(request.call, context.identity_id, **request.body_values)
 
 
+@api_view(
+    operation_id="listTokens",
+    summary="List the service tokens of an identity",
+    role=Role.ADMIN,
+)
 def list_tokens(context: Tokens, request: ServiceRequest) -> Items[domain.Token]:
     """`GET /identities/{id}/tokens`."""
     _ = request.call.settings.service_tokens
     return Items(domain.list_tokens(request.call, context.identity_id))
 
 
+@api_view(
+    method="DELETE",
+    operation_id="deleteToken",
+    summary="Remove a service token",
+    role=Role.ADMIN,
+)
 def delete_token(context: Token, request: ServiceRequest) -> None:
     """`DELETE /identities/{id}/tokens/{tokenId}`."""
     _ = request.call.settings.service_tokens
@@ -40,35 +63,4 @@ def includeme(config: ServiceConfigurator) -> None:
         if not config.registry.service_settings.service_tokens:
             return
     config.include(".resources")
-    _declare(config)
-
-
-def _declare(config: ServiceConfigurator) -> None:
-    config.add_api_view(
-        create_token,
-        context=Tokens,
-        method="POST",
-        operation_id="createToken",
-        errors=(409,),
-        summary="Make a service token; no other answer has it",
-        role=Role.ADMIN,
-        reveals=True,
-        body=schemas.CreateTokenBody(),
-        status=201,
-        located=False,
-    )
-    config.add_api_view(
-        list_tokens,
-        context=Tokens,
-        operation_id="listTokens",
-        summary="List the service tokens of an identity",
-        role=Role.ADMIN,
-    )
-    config.add_api_view(
-        delete_token,
-        context=Token,
-        method="DELETE",
-        operation_id="deleteToken",
-        summary="Remove a service token",
-        role=Role.ADMIN,
-    )
+    config.add_api_views(__name__)

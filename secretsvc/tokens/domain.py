@@ -26,7 +26,7 @@ DAY_MS = 86_400_000
 LONGEST_MS = 366 * DAY_MS
 #: Tokens that end sooner than this, in milliseconds, wait for somebody to exchange them.
 SOON_MS = 14 * DAY_MS
-#: So long, in milliseconds, one attempt to make a token gives it again.
+#: At least so long, in milliseconds, one attempt to make a token gives it again, and at most twice as long.
 AGAIN_MS = 60_000
 TOKEN_NOT_FOUND = "Service token not found."  # noqa: S105 - a message
 
@@ -71,17 +71,19 @@ def create_token(
 ) -> CreatedToken:
     """A new token of a service identity, in force until `expires_at`, epoch milliseconds.
 
-    The same `attempt` of the same caller makes one token however often it comes, and within a minute gives
-    it again: it follows from the attempt and a subkey of the master key, and is kept nowhere.
-    Raises `NotFound`, `Conflict` for a person or an attempt that is older, and `ValidationFailed` for an end
-    that is past or over 366 days ahead.
+    The same `attempt` of the same caller within a minute makes one token however often it comes, and gives it
+    again: it follows from the attempt, the minute and a subkey of the master key, and is kept nowhere. Later
+    it makes another, so that nothing brings a removed one back. Raises `NotFound`, `Conflict` for a person,
+    and `ValidationFailed` for an end that is past or over 366 days ahead.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     if not call.now < expires_at <= call.now + LONGEST_MS:
         problem = "Must be later than now and at most 366 days ahead."
         raise ValidationFailed(issues=(Issue("expires_at", problem),))
     holder = _service(call, identity_id)
-    token = _attempted(call, holder, attempt) if attempt else new_token()
+    token, earlier = _attempted(call, holder, attempt) if attempt else (new_token(), "")
+    if earlier and (made := _made(call, earlier)) is not None:
+        return made
     row: dict[str, Any] = {
         "id": new_id(),
         "name": name,
@@ -92,26 +94,25 @@ def create_token(
         "last_used_at": None,
     }
     stored = {**row, "identity_id": holder.id, "digest": digest_of(token)}
-    if not insert_or_ignore(call.connection, service_token, stored):
-        return _made_before(call, token)
+    if not insert_or_ignore(call.connection, service_token, stored) and (made := _made(call, token)):
+        return made
     created = CreatedToken(**{**row, "created_by": author(row["created_by"])}, token=token)
     record(call, "token.create", detail=_detail(holder.id, created))
     return created
 
 
-def _attempted(call: Call, holder: Identity, attempt: bytes) -> str:
-    whose = f"{call.actor.kind}|{call.actor.subject}|{holder.id}|".encode()
-    return token_of_attempt(call.ring.subkey(b"service-token"), whose + attempt)
+def _attempted(call: Call, holder: Identity, attempt: bytes) -> tuple[str, str]:
+    """The token of an attempt, and the one that it made if it came first in the minute before."""
+    whose = f"{call.actor.kind}|{call.actor.subject}|{holder.id}|".encode() + attempt
+    key, minute = call.ring.subkey(b"service-token"), call.now // AGAIN_MS
+    now, before = (token_of_attempt(key, b"%d|" % one + whose) for one in (minute, minute - 1))
+    return now, before
 
 
-def _made_before(call: Call, token: str) -> CreatedToken:
-    own = service_token.c.digest == digest_of(token)
-    row = call.connection.execute(select(*_COLUMNS).where(own)).one()
-    if row.created_at <= call.now - AGAIN_MS:
-        raise Conflict(
-            f"The token {row.name} was made already, and its text was shown then.",
-            hint="If nobody has copied it, remove it and make another.",
-        )
+def _made(call: Call, token: str) -> CreatedToken | None:
+    row = call.connection.execute(select(*_COLUMNS).where(service_token.c.digest == digest_of(token))).first()
+    if row is None:
+        return None
     return CreatedToken(**{**row._mapping, "created_by": author(row.created_by)}, token=token)
 
 

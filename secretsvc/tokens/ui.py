@@ -43,7 +43,7 @@ def tokens_page(context: Tokens, request: ServiceRequest) -> dict[str, object]:
         "path": context.path(PAGES),
         "soon": domain.SOON_MS,
         "spans": SPANS,
-        # What is made already, or not to be had by a person, is not to be typed again.
+        # What a person cannot have is not to be typed again.
         "making": not isinstance(form.error, Conflict) and ("new" in query or "name" in form.values),
         "attempt": token_urlsafe(ATTEMPT_BYTES),
         "made": None,

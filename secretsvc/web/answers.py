@@ -47,17 +47,22 @@ def answer_schema(response: object) -> JsonSchema:
 
 
 def returned(view: Callable[..., object]) -> object:
-    """What a view is annotated to return.
-
-    Raises `ConfigurationError` for an annotation that cannot be read, and for one that says nothing.
-    """
-    hint = _hints(view).get("return", object)
+    """What a view is annotated to return. Raises `ConfigurationError` for one that does not say it."""
+    hint = hints_of(view).get("return", object)
     if hint is object:
         raise ConfigurationError(
             f"{view.__module__}.{view.__qualname__} does not say what it answers: annotate what it returns,"
             " or declare a response"
         )
     return None if hint is NoneType else hint
+
+
+def hints_of(of: Any) -> dict[str, object]:
+    """The type hints of a class or a function. Raises `ConfigurationError` for one that cannot be read."""
+    try:
+        return get_type_hints(of, include_extras=True)
+    except NameError as error:
+        raise ConfigurationError(f"a type hint of {of.__module__}.{of.__qualname__}: {error}") from None
 
 
 @cache
@@ -135,7 +140,7 @@ def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:
 
     Those whose names begin with an underscore are left out of answers.
     """
-    hints = _hints(kind)
+    hints = hints_of(kind)
     listed = [field.name for field in fields(kind)] if is_dataclass(kind) else hints
     names = [name for name in listed if not name.startswith("_")]
     return {
@@ -143,10 +148,3 @@ def _object(kind: Any, bound: Mapping[object, object]) -> JsonSchema:
         "properties": {name: _of(hints[name], bound) for name in names},
         "required": [name for name in names if get_origin(hints[name]) is not NotRequired],
     }
-
-
-def _hints(of: Any) -> dict[str, object]:
-    try:
-        return get_type_hints(of, include_extras=True)
-    except NameError as error:
-        raise ConfigurationError(f"a type hint of {of.__module__}.{of.__qualname__}: {error}") from None

@@ -14,6 +14,7 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
 
     if TYPE_CHECKING:
         add_api_view = views.add_api_view
+        add_api_views = views.add_api_views
         add_assets = assets.add_assets
         add_done = shell.add_done
         add_error = error_codes.add_error

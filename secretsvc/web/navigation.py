@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
@@ -49,6 +50,9 @@ class Tab(NamedTuple):
     icon: str
 
 
+Entry = TypeVar("Entry", Link, Tab)
+
+
 class Crumb(NamedTuple):
     """A step on the way to what is shown."""
 
@@ -73,13 +77,8 @@ def add_navigation(
     """
     if section not in SECTIONS:
         raise ConfigurationError(f"The navigation has no section {section!r}: name one of {SECTIONS}.")
-    links = config.registry.navigation
-
-    def register() -> None:
-        links.append(Link(order, label, path, role, icon, section))
-        links.sort(key=lambda link: (link.order, link.label))
-
-    declare(config, "navigation", path, register)
+    link = Link(order, label, path, role, icon, section)
+    declare(config, "navigation", path, partial(_insert, config.registry.navigation, link))
 
 
 def add_tab(
@@ -99,13 +98,14 @@ def add_tab(
     its name, or, with `elsewhere`, a path made of the node. Two of one label conflict.
     """
     node = config.maybe_dotted(context)
-    tabs = config.registry.tabs[node]
+    tab = Tab(order, label, name, role, elsewhere, icon)
+    declare(config, "tab", label, partial(_insert, config.registry.tabs[node], tab), within=node)
 
-    def register() -> None:
-        tabs.append(Tab(order, label, name, role, elsewhere, icon))
-        tabs.sort(key=lambda tab: (tab.order, tab.label))
 
-    declare(config, "tab", label, register, within=node)
+def _insert(entries: list[Entry], entry: Entry) -> None:
+    """By `order`, then by label."""
+    entries.append(entry)
+    entries.sort(key=lambda one: (one.order, one.label))
 
 
 def add_error_link(
@@ -115,12 +115,8 @@ def add_error_link(
 
     Its path is made of the request and the request's id. Two of one label conflict.
     """
-    links = config.registry.error_links
-
-    def register() -> None:
-        links.append(ErrorLink(label, path, role))
-
-    declare(config, "error link", label, register)
+    link = ErrorLink(label, path, role)
+    declare(config, "error link", label, partial(config.registry.error_links.append, link))
 
 
 def includeme(config: Configurator) -> None:

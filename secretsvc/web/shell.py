@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 from urllib.parse import urlencode
 
@@ -246,11 +246,7 @@ def add_done(config: Configurator, word: str, text: Told) -> None:
     A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
     it returns None for details that no form of ours leads on with.
     """
-
-    def register() -> None:
-        config.registry.done[word] = text
-
-    declare(config, "done", word, register)
+    declare(config, "done", word, partial(config.registry.done.__setitem__, word, text))
 
 
 def includeme(config: Configurator) -> None:

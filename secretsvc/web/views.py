@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Required, TypedDict, TypeVar, Unpack
 
 import orjson
@@ -19,7 +20,7 @@ from webob import Response
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
-from secretsvc.web.answers import answer_schema, returned
+from secretsvc.web.answers import answer_schema, hints_of, returned
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.declaring import declare
@@ -42,6 +43,9 @@ UNDECLARED = object()
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 R = TypeVar("R")
+V = TypeVar("V", bound=Callable[..., object])
+#: By `api_view`: views with their names and what they declare.
+DECLARED: dict[Callable[..., object], tuple[str, Declaration]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +151,26 @@ def add_api_view(
     )
 
 
+def api_view(name: str = "", **declared: Unpack[Declaration]) -> Callable[[V], V]:
+    """Decorator: what `add_api_views` declares of a view, on the node class that the view takes."""
+
+    def mark(view: V) -> V:
+        DECLARED[view] = name, declared
+        return view
+
+    return mark
+
+
+def add_api_views(config: Configurator, module: str) -> None:
+    """Directive: the operations that a module marks with `api_view`, each by `add_api_view`."""
+    for view in vars(config.maybe_dotted(module)).values():
+        if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == module:
+            name, declared = DECLARED[view]
+            node, code = next(iter(hints_of(view).values())), view.__code__
+            place = code.co_filename, code.co_firstlineno, code.co_name, ""
+            config.add_api_view(view, context=node, name=name, _info=place, **declared)
+
+
 def _check_described(operation: Operation) -> None:
     for part in ("query", "body", "response"):
         schema = getattr(operation, part)
@@ -242,5 +266,6 @@ def includeme(config: Configurator) -> None:
     config.registry.revealing = set()
     config.add_renderer("json", JsonRenderer)
     config.add_directive("add_api_view", add_api_view)
+    config.add_directive("add_api_views", add_api_views)
     config.add_view_deriver(declared_view, under="INGRESS", over="secured_view")
     config.add_view_deriver(input_view, under="secured_view", over="rendered_view")

@@ -35,7 +35,7 @@ def browser(admin: Client, service: Service) -> Browser:
     return Browser(service)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def forks():
     with Forks() as forks:
         yield forks

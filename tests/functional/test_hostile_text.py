@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from furnished import PATHS
-from pages import Browser
+from pages import Browser, Sweeper
 from service import Service, arrange
 from vault import Vault
 from webtest import Form, TestResponse
@@ -71,7 +71,7 @@ def plant(service: Service, text: Callable[[int], str], subject: str) -> Browser
     vault.batch(set={"GONE": VALUE, "BROKEN": VALUE})
     vault.batch(delete=["GONE"], reason=text(9))
     service.robot(f"c{subject}").get("/projects/shop", 404)
-    return Browser(service)
+    return Sweeper(service)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from databases import ROOT
 from plugins import SOURCE, alembic_config, install
-from rotation import Forks, Operator, fill
+from rotation import Operator, fill
 from service import MASTER_KEY, arrange
 from sqlalchemy import inspect, text
 from waiting import PATIENCE, eventually
@@ -25,12 +25,6 @@ from secretsvc.db.schema import REVISION
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
 UNDER_WAY = "another migration of this database is under way: waiting for its end"
 BELOW = f"{int(REVISION) - 2:04}"
-
-
-@pytest.fixture(scope="module")
-def forks():
-    with Forks() as forks:
-        yield forks
 
 
 @pytest.fixture

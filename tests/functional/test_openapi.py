@@ -320,3 +320,47 @@ def test_the_public_routes_take_no_parameters(service):
     for path in ("/openapi.json", "/docs", "/health"):
         assert service.nobody().get(f"{path}?a=1", 422).json["issues"][0]["path"] == "a"
         assert service.nobody().request("POST", path, {}, status=401)
+
+
+MARKED = """
+from secretsvc.kernel.described import Items
+from secretsvc.meta.api import health
+from secretsvc.projects.resources import Environment
+from secretsvc.web.views import api_view
+
+
+@api_view("colours", operation_id="listColours", summary="List colours", role="reader")
+def colours(context: Environment, request: object) -> Items[str]:
+    return Items(["red"])
+
+
+def includeme(config):
+    config.add_api_views(__name__){again}
+"""
+
+
+@pytest.fixture
+def marked(make_service, tmp_path, monkeypatch):
+    """Makes a service with a plugin that marks an operation, and declares what it marked."""
+
+    def make(again=""):
+        (tmp_path / "acme_marked.py").write_text(MARKED.format(again=again))
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "acme_marked", raising=False)
+        return make_service(**{"PYRAMID.INCLUDES": "acme_marked"})
+
+    return make
+
+
+def test_a_marked_view_is_an_operation_on_what_it_takes_with_what_it_returns(marked):
+    found = marked().nobody().get("/openapi.json").json
+    operation = found["paths"]["/projects/{project}/environments/{env}/colours"]["get"]
+    assert (operation["operationId"], operation["tags"]) == ("listColours", ["acme_marked"])
+    content = operation["responses"]["200"]["content"]["application/json"]
+    name = content["schema"]["$ref"].rpartition("/")[2]
+    assert found["components"]["schemas"][name]["properties"]["items"]["items"] == {"type": "string"}
+
+
+def test_a_marked_view_is_named_where_there_are_two_of_it(marked):
+    with pytest.raises(ConfigurationError, match=r"two of operation listColours: .*acme_marked\.py:"):
+        marked("; config.add_api_views(__name__)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from vault import BOTH_SPELLINGS, Vault, detail, digests, environment_ids, records, state, tamper
+from vault import BOTH_SPELLINGS, Vault, detail, environment_ids, records, state, tamper
 
 from secretsvc.kernel.crypto import EnvironmentCipher
 
@@ -136,7 +136,7 @@ def test_it_is_audited_once_with_to_rev(past, service):
     (row,) = service.audit()[known:]
     assert (row["action"], row["outcome"], row["reason"]) == ("secret.restore", "success", "a bad day")
     assert {name: row[name] for name in environment_ids(service)} == environment_ids(service)
-    assert detail(row) == answer | {"to_rev": 1} | digests(service, A="ay", B="had")
+    assert detail(row) == answer | {"to_rev": 1}
 
 
 def test_a_key_comes_back_with_the_description_that_it_had(past):

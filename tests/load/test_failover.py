@@ -58,12 +58,12 @@ def standby_of(primary: PostgresqlServer, folder: Path) -> PostgresqlServer:
     return made
 
 
-def url_of_both(primary: PostgresqlServer, standby: PostgresqlServer) -> str:
-    """That of the page."""
+def url_of_both(primary: PostgresqlServer, standby: PostgresqlServer, user: str = "postgres") -> str:
+    """That of the page, for a role."""
     (url,) = re.findall(r"DATABASE_URL=(\S+)", PAGE)
     for name, server in (("one", primary), ("two", standby)):
         url = url.replace(f"{name}.internal:5432", f"127.0.0.1:{server.port}")
-    return str(url.replace("secretsvc@", "postgres@"))
+    return str(url.replace("secretsvc@", f"{user}@"))
 
 
 def test_a_standby_takes_over_with_every_acknowledged_write_and_without_a_restart(

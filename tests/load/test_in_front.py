@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -27,17 +27,17 @@ def operations(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: 
         yield made.start(1)
 
 
-def uncommented(text: str, deployment: Deployment, port: int, certificate: Path) -> str:
-    """The file with its other choices, for the ports of a test; of its two processes one is not there."""
+def uncommented(text: str, places: Sequence[tuple[int, int]], port: int, certificate: Path) -> str:
+    """The file with its other choices, for the ports of a test: each process's, and its `/ready`'s."""
     text = re.sub(r"(?m)^    (option httpchk|server|bind) .*\n", "", text)
     text, count = re.subn(r"(?m)^    # (option httpchk|server|bind) ", r"    \1 ", text)
     assert count == 4
-    ready = deployment.settings["OPERATIONS_LISTEN"].rpartition(":")[2]
     text = text.replace("bind :443", f"bind 127.0.0.1:{port}").replace(
         "/etc/haproxy/secretsvc.pem", str(certificate)
     )
-    text = text.replace("127.0.0.1:6543 port 16543", f"127.0.0.1:{deployment.processes[0].port} port {ready}")
-    return text.replace("127.0.0.1:6544 port 16544", f"127.0.0.1:{free_port()} port {free_port()}")
+    for shown, (clients, ready) in zip((6543, 6544), places, strict=True):
+        text = text.replace(f"127.0.0.1:{shown} port 1{shown}", f"127.0.0.1:{clients} port {ready}")
+    return text
 
 
 def test_haproxy_ends_tls_and_serves_by_whoever_is_ready(
@@ -45,7 +45,10 @@ def test_haproxy_ends_tls_and_serves_by_whoever_is_ready(
 ) -> None:
     haproxy = need("haproxy")
     certificate, port, file = authority(tmp_path, "front"), free_port(), tmp_path / "haproxy.cfg"
-    file.write_text(uncommented((here / "deploy/haproxy.cfg").read_text(), operations, port, certificate))
+    ready = int(operations.settings["OPERATIONS_LISTEN"].rpartition(":")[2])
+    # Of the two processes one is not there.
+    places = [(operations.processes[0].port, ready), (free_port(), free_port())]
+    file.write_text(uncommented((here / "deploy/haproxy.cfg").read_text(), places, port, certificate))
     context = ssl.create_default_context(cafile=certificate)
     with (tmp_path / "said").open("wb") as told:
         process = subprocess.Popen([haproxy, "-db", "-f", file], stdout=told, stderr=told)

@@ -150,6 +150,17 @@ def test_the_script_of_the_roles_does_what_the_page_says():
     assert told.replace(":'service'", "'another'") == block
 
 
+@pytest.mark.parametrize("version", ["1.27", "1.37"])
+def test_the_objects_of_kubernetes_fit_its_schemas(version):
+    if shutil.which("kubernetes-validate") is None:
+        pytest.skip("kubernetes-validate is missing; pip install kubernetes-validate")
+    validate = ["kubernetes-validate", "--strict", "--kubernetes-version", version]
+    done = subprocess.run(
+        [*validate, str(DEPLOY / "kubernetes.yaml")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_pod_is_nobody_and_cannot_change_itself():
     pod = documents()["Deployment"]["spec"]["template"]["spec"]
     assert pod["automountServiceAccountToken"] is False

@@ -77,13 +77,14 @@ def test_each_record_changes_what_it_tells_of():
     assert state.secrets == {"prod": {"A": Secret(2, False, "0123", "ab"), "B": Secret(2, True)}}
 
 
-def test_who_comes_back_has_no_description_of_before_and_who_is_removed_keeps_it():
+def test_who_is_removed_and_comes_back_has_the_description_of_before_unless_another_is_told():
     state = replayed([*HISTORY, write(4, ("A", "removed", 3))])
     assert state.secrets["prod"]["A"] == Secret(3, True, "0123", "ab")
     state.apply(write(5, ("A", "added", 4)))
-    assert state.secrets["prod"]["A"] == Secret(4, False)
-    state.apply(write(6, digests={"A": None}))
-    assert state.secrets["prod"]["A"] == Secret(4, False)
+    assert state.secrets["prod"]["A"] == Secret(4, False, "0123", "ab")
+    state.apply(write(6, ("A", "removed", 5)))
+    state.apply(write(7, ("A", "added", 6), digests={"A": None}))
+    assert state.secrets["prod"]["A"] == Secret(6, False)
 
 
 GONE = {

@@ -85,14 +85,8 @@ def named_grants(call: Call, window: Window, containing: str = "") -> Page[Named
     return page_of(call.connection, statement, grant.c.id, window, make_named)
 
 
-def grants_of_identity(call: Call, identity_id: UUID) -> list[NamedGrant]:
-    """Those of them that an identity holds itself, the expired too."""
-    assert_admin_somewhere(call)
-    return all_named(call, grant.c.identity_id == identity_id, within_administered(call))
-
-
 def grants_of_group(call: Call, group_id: UUID) -> list[NamedGrant]:
-    """Those of them that a group holds, the expired too."""
+    """The grants of a group at scopes that the caller administers, the expired too."""
     assert_admin_somewhere(call)
     return all_named(call, grant.c.group_id == group_id, within_administered(call))
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
 from secretsvc.access.rules.grants import Grant
 from secretsvc.access.ui.until import WEEK
+from secretsvc.kernel.authorization import Role
+from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.pages import see_other
+from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
 from secretsvc.web.schema import validate
+from secretsvc.web.tree import PAGES, N
 
 
 def chosen(form: Form) -> UUID:
@@ -21,18 +25,28 @@ def chosen(form: Form) -> UUID:
     return found
 
 
-def remove_chosen(request: ServiceRequest, back: str) -> RelativeResponse:
-    """Removes the chosen grant and leads back to a path."""
-    domain.delete_grant(request.call, chosen(request.form))
-    return see_other(back, "grant-removed")
+def add_grant_forms(
+    config: ServiceConfigurator,
+    page: Drawn[N],
+    redraw: Callable[[N, ServiceRequest], object],
+    role: Role | str,
+    back: Callable[[N], str] = lambda node: node.path(PAGES),
+) -> None:
+    """Declares what the buttons beside the grants of a page do; `back` is the path that they lead to."""
 
+    def remove_grant(context: N, request: ServiceRequest) -> RelativeResponse:
+        domain.delete_grant(request.call, chosen(request.form))
+        return see_other(back(context), "grant-removed")
 
-def extend_chosen(request: ServiceRequest, back: str) -> RelativeResponse:
-    """Lets the chosen grant end a week later than it did when the page was drawn, and leads back."""
-    grant_id, _, drawn = request.form["chosen"].partition("/")
-    found = validate(schemas.ExtendForm(), {"chosen": grant_id, "drawn": drawn})
-    extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], WEEK)
-    return see_other(back, "extended" if extended else "unchanged")
+    def extend_grant(context: N, request: ServiceRequest) -> RelativeResponse:
+        """By a week from when it ended as the page was drawn."""
+        grant_id, _, drawn = request.form["chosen"].partition("/")
+        found = validate(schemas.ExtendForm(), {"chosen": grant_id, "drawn": drawn})
+        extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], WEEK)
+        return see_other(back(context), "extended" if extended else "unchanged")
+
+    config.add_form(remove_grant, name="remove-grant", role=role, redraw=redraw, **page)
+    config.add_form(extend_grant, name="extend-grant", role=role, redraw=redraw, **page)
 
 
 def holders_page(granted: Grant) -> str:

@@ -15,7 +15,7 @@ from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.access.rules.holders import GROUP, SUFFIXES
 from secretsvc.access.rules.named import NamedGrant
 from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import extend_chosen, remove_chosen
+from secretsvc.access.ui.changing import add_grant_forms
 from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Address, Role, decide, is_expired
 from secretsvc.kernel.call import Call
@@ -48,16 +48,6 @@ def grants_page(_context: Grants | Access, request: ServiceRequest) -> object:
 def create_grant(_context: Grants, request: ServiceRequest) -> object:
     """Gives a role and leads back to the list."""
     return giving.give(request, PATH)
-
-
-def remove_grant(_context: Access, request: ServiceRequest) -> object:
-    """Removes the chosen grant. Below the list itself a name would be a grant's id."""
-    return remove_chosen(request, PATH)
-
-
-def extend_grant(_context: Access, request: ServiceRequest) -> object:
-    """Lets the chosen grant end a week later."""
-    return extend_chosen(request, PATH)
 
 
 def removing(request: ServiceRequest, grants: Sequence[NamedGrant]) -> NamedGrant | None:
@@ -97,9 +87,9 @@ def includeme(config: ServiceConfigurator) -> None:
     page: Drawn[Grants] = {"context": Grants, "template": template}
     config.add_page(grants_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(create_grant, role=ADMIN_SOMEWHERE, redraw=grants_page, **page)
+    # Below the list itself a name would be a grant's id.
     below: Drawn[Access] = {"context": Access, "template": template}
-    config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, redraw=grants_page, **below)
-    config.add_form(extend_grant, name="extend-grant", role=ADMIN_SOMEWHERE, redraw=grants_page, **below)
+    add_grant_forms(config, below, grants_page, ADMIN_SOMEWHERE, lambda _: PATH)
     config.add_page(
         turned_away_page,
         context=Access,

@@ -7,7 +7,7 @@ from contextlib import suppress
 from secretsvc.access.domain import role_map
 from secretsvc.access.rules.holders import FoundHolder
 from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import extend_chosen, remove_chosen
+from secretsvc.access.ui.changing import add_grant_forms
 from secretsvc.access.ui.grants import removing
 from secretsvc.access.ui.role_map import map_table
 from secretsvc.identity import domain as identity_domain
@@ -77,16 +77,6 @@ def switch_identity(context: Identity, request: ServiceRequest) -> object:
     return see_other(context.path(PAGES), "disabled" if disabled else "enabled")
 
 
-def remove_grant(context: Identity, request: ServiceRequest) -> object:
-    """Removes the chosen grant."""
-    return remove_chosen(request, context.path(PAGES))
-
-
-def extend_grant(context: Identity, request: ServiceRequest) -> object:
-    """Lets the chosen grant end a week later."""
-    return extend_chosen(request, context.path(PAGES))
-
-
 def _panel(request: ServiceRequest) -> str | None:
     """Which panel is open, by the address or by a form that was refused."""
     if "display_name" in request.form.values:
@@ -117,7 +107,6 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(rename_identity, role=Role.ADMIN, redraw=identity_page, **page)
     config.add_form(switch_identity, name="switch", role=Role.ADMIN, redraw=identity_page, **page)
     config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)
-    config.add_form(remove_grant, name="remove-grant", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)
-    config.add_form(extend_grant, name="extend-grant", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)
+    add_grant_forms(config, page, identity_page, ADMIN_SOMEWHERE)
     config.add_done("disabled", "Disabled: nothing is allowed any more.")
     config.add_done("enabled", "Enabled again.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from secretsvc.access.domain import overview
 from secretsvc.access.domain.turned_away import turned_away_from
 from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import extend_chosen, remove_chosen
+from secretsvc.access.ui.changing import add_grant_forms
 from secretsvc.access.ui.table import SHOWN, AccessTable
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.projects.resources import Environment, Project
@@ -45,16 +45,6 @@ def give_access(context: Node, request: ServiceRequest) -> object:
     return giving.give(request, _path(context))
 
 
-def extend_grant(context: Node, request: ServiceRequest) -> object:
-    """Lets a grant end a week later."""
-    return extend_chosen(request, _path(context))
-
-
-def remove_grant(context: Node, request: ServiceRequest) -> object:
-    """Removes the chosen grant."""
-    return remove_chosen(request, _path(context))
-
-
 def _path(context: Node) -> str:
     return f"{context.path(PAGES)}/{NAME}"
 
@@ -65,6 +55,5 @@ def includeme(config: ServiceConfigurator) -> None:
         page: Drawn[Node] = {"context": context, "template": "secretsvc.access:templates/scope.pt"}
         config.add_page(access_page, name=NAME, role=Role.ADMIN, **page)
         config.add_form(give_access, name=NAME, role=Role.ADMIN, redraw=access_page, **page)
-        config.add_form(extend_grant, name="extend-grant", role=Role.ADMIN, redraw=access_page, **page)
-        config.add_form(remove_grant, name="remove-grant", role=Role.ADMIN, redraw=access_page, **page)
+        add_grant_forms(config, page, access_page, Role.ADMIN, _path)
         config.add_tab("Access", context=context, name=NAME, role=Role.ADMIN, order=40, icon="shield")

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 
@@ -30,19 +31,12 @@ class Finding(NamedTuple):
         return f"{self.level.value:<5} {self.name:<10} {self.text}"
 
 
-def ok(name: str, text: str) -> Finding:
-    """All is well."""
-    return Finding(Level.OK, name, text)
-
-
-def warn(name: str, text: str) -> Finding:
-    """It will do, and should be looked at."""
-    return Finding(Level.WARN, name, text)
-
-
-def fail(name: str, text: str) -> Finding:
-    """It will not do."""
-    return Finding(Level.FAIL, name, text)
+#: All is well.
+ok = partial(Finding, Level.OK)
+#: It will do, and should be looked at.
+warn = partial(Finding, Level.WARN)
+#: It will not do.
+fail = partial(Finding, Level.FAIL)
 
 
 class Complaints(logging.Handler):

@@ -19,7 +19,7 @@ from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 KEY, PROJECT, ENVIRONMENT = range(3)
-PERSON, SERVICE, GROUP = "user", "service", "group"
+GROUP = "group"
 _NOTHING: ColumnElement[Any] = cast(null(), Text)
 
 

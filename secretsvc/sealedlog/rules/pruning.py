@@ -6,12 +6,12 @@ The places of records and the hashes of their leaves stay, so that checkpoints a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
-from sqlalchemy import BigInteger, Connection, Engine, bindparam, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, bindparam, delete, func, insert, select, text, update
 
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.notes import Checkpoint
 from secretsvc.sealedlog.models import ONLY, audit_export, audit_pruned, audit_seal
@@ -127,10 +127,6 @@ def _prune(connection: Connection, pruning: Pruning, most: int) -> int:
     return end
 
 
-def _bound(statement: str, *names: str) -> Any:
-    return text(statement).bindparams(*(bindparam(name, type_=BigInteger) for name in names))
-
-
 _place = audit_seal.c.position
 _LATER = (
     select(func.min(_place))
@@ -142,7 +138,7 @@ _BY_THE_OWNER = text(
     "SELECT audit_prune(CAST(:up_to AS bigint), CAST(:before AS bigint), CAST(:most AS integer))"
 )
 # As the function of migration 0014 has it.
-_LAST = _bound(
+_LAST = text(
     """
     SELECT max(position) FROM (
         SELECT position, position - :first AS others,
@@ -150,11 +146,8 @@ _LAST = _bound(
         OVER (ORDER BY position) AS total
         FROM audit_seal WHERE position >= :first AND position < min(:up_to, :first + :most)
     ) WHERE total <= :most OR others = 0
-    """,
-    "first",
-    "up_to",
-    "most",
+    """
 )
-_GONE = "(SELECT record_id FROM audit_seal WHERE position >= :first AND position < :end)"
-_DELETE_KEYS = _bound(f"DELETE FROM audit_key WHERE record_id IN {_GONE}", "first", "end")  # noqa: S608
-_DELETE_RECORDS = _bound(f"DELETE FROM audit_record WHERE id IN {_GONE}", "first", "end")  # noqa: S608
+_GONE = select(audit_seal.c.record_id).where(_place >= bindparam("first"), _place < bindparam("end"))
+_DELETE_KEYS = delete(audit_key).where(audit_key.c.record_id.in_(_GONE))
+_DELETE_RECORDS = delete(audit_record).where(audit_record.c.id.in_(_GONE))

@@ -256,8 +256,7 @@ def _revise(held: dict[str, Secret], detail: Mapping[str, Any]) -> None:
     """What a revision makes of an environment's keys."""
     for change in detail["changes"]:
         before, is_removed = held.get(change["key"]), change["kind"] == "removed"
-        if before is None or change["kind"] == "added":
-            # Whoever comes back has the description that the write gives, or none.
+        if before is None:
             held[change["key"]] = Secret(change["version"], is_removed)
         else:
             held[change["key"]] = before._replace(version=change["version"], deleted=is_removed)

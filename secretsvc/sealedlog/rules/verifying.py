@@ -129,27 +129,49 @@ def verify_database(
     except ValueError as error:
         yield str(error)
     wanted = [*older, *signers.heads, head, *([exported] if exported is not None else [])]
-    frontier, good = Frontier(), 0
+    tree = _Tree(wanted, pruning)
     for place in sealed_from(connection, 0, head.size):
-        yield from _missing(frontier.size, place.position)
-        while frontier.size < place.position:
-            frontier.append(b"")
-        if place.leaf is not None or place.position >= pruning.size:
-            yield from _wrong_record(place)
-        yield from _wrong_hash(place, files if exported is not None else None, exported)
+        yield from tree.meet(place)
+        if files is not None and exported is not None:
+            yield from _not_as_exported(place, files, exported)
         yield from () if replay is None else replay.meet(place)
-        frontier.append(place.leaf_hash)
-        if frontier.size == pruning.size and frontier.root().hex() != pruning.digest:
-            yield PRUNED_OTHERWISE.format(pruning.size - 1)
-        for one in wanted:
-            if one.size == frontier.size and one.root != frontier.root():
-                yield CHANGED.format(good, one.size - 1)
-            elif one.size == frontier.size:
-                good = one.size
-    yield from _missing(frontier.size, max(one.size for one in wanted))
+    yield from tree.end()
     yield from _beside_the_log(connection, head.size)
     yield from wrong_signers(connection, signers, pruning.size)
     yield from () if replay is None else replay.compare(connection, ring)
+
+
+class _Tree:
+    """Meets the places of the log one after the other, and holds their tree against checkpoints."""
+
+    def __init__(self, checkpoints: Sequence[Checkpoint], pruning: Pruning) -> None:
+        self._checkpoints = checkpoints
+        self._pruning = pruning
+        self._frontier = Frontier()
+        self._good = 0
+
+    def meet(self, place: Sealed) -> Iterator[str]:
+        """What is wrong with a place, and with what lies before it."""
+        yield from _missing(self._frontier.size, place.position)
+        while self._frontier.size < place.position:
+            self._frontier.append(b"")
+        if place.leaf is None and place.position >= self._pruning.size:
+            yield f"index {place.position}: the record is missing"
+        elif place.leaf is not None and leaf_hash(place.leaf.data) != place.leaf_hash:
+            yield f"index {place.position}: the record is not the one that was sealed"
+        self._frontier.append(place.leaf_hash)
+        pruned = self._frontier.size == self._pruning.size
+        if pruned and self._frontier.root().hex() != self._pruning.digest:
+            yield PRUNED_OTHERWISE.format(self._pruning.size - 1)
+        for one in self._checkpoints:
+            if one.size == self._frontier.size and one.root != self._frontier.root():
+                yield CHANGED.format(self._good, one.size - 1)
+            elif one.size == self._frontier.size:
+                self._good = one.size
+
+    def end(self) -> Iterator[str]:
+        """What a checkpoint has beyond the last place that was met."""
+        yield from _missing(self._frontier.size, max(one.size for one in self._checkpoints))
 
 
 def _missing(first: int, end: int) -> Iterator[str]:
@@ -166,15 +188,8 @@ def _pruning(connection: Connection) -> Pruning:
     return found[0] if found is not None and found[1] is not None else Pruning(0, 0, 0, "")
 
 
-def _wrong_record(place: Sealed) -> Iterator[str]:
-    if place.leaf is None:
-        yield f"index {place.position}: the record is missing"
-    elif leaf_hash(place.leaf.data) != place.leaf_hash:
-        yield f"index {place.position}: the record is not the one that was sealed"
-
-
-def _wrong_hash(place: Sealed, files: Files | None, exported: Checkpoint | None) -> Iterator[str]:
-    if files is not None and exported is not None and place.position < exported.size:
+def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:
+    if place.position < exported.size:
         number, at = divmod(place.position, WIDTH)
         tile = Tile(number, min(WIDTH, exported.size - number * WIDTH))
         if [place.leaf_hash] != files.hashes(0, tile)[at : at + 1]:

@@ -10,8 +10,16 @@ from secretsvc.secrets.schemas import history as schemas
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.precondition import refuse_precondition
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.views import api_view
 
 
+@api_view(
+    name=":compare",
+    operation_id="compareSecrets",
+    summary="Compare with another environment or revision, without values",
+    role=Role.READER,
+    query=schemas.CompareQuery(),
+)
 def compare_secrets(context: Secrets, request: ServiceRequest) -> domain.Comparison:
     """`GET …/secrets:compare`."""
     return domain.compare_secrets(request.call, context.address, **request.query_values)
@@ -36,18 +44,10 @@ def restore_secrets(context: Secrets, request: ServiceRequest) -> object:
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
-    config.add_api_view(
-        compare_secrets,
-        context=Secrets,
-        name=":compare",
-        operation_id="compareSecrets",
-        summary="Compare with another environment or revision, without values",
-        role=Role.READER,
-        query=schemas.CompareQuery(),
-    )
     declare_writes(
         config,
         ("copySecrets", ":copy", copy_secrets, "Write what another environment holds", schemas.CopyBody()),
         ("restoreSecrets", ":restore", restore_secrets, "Go back to a revision", schemas.RestoreBody()),
         errors=(409, 412),
     )
+    config.add_api_views(__name__)

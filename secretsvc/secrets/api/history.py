@@ -8,13 +8,27 @@ from secretsvc.secrets.resources import Revisions, Secrets
 from secretsvc.secrets.schemas import history as schemas
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
+from secretsvc.web.views import api_view
 
 
+@api_view(
+    operation_id="listRevisions",
+    summary="List what was written to an environment",
+    role=Role.READER,
+    query=schemas.RevisionQuery(),
+)
 def list_revisions(context: Revisions, request: ServiceRequest) -> domain.Revisions:
     """`GET …/revisions`."""
     return domain.list_revisions(request.call, context.address, **request.query_values)
 
 
+@api_view(
+    name=":deleted",
+    operation_id="listDeletedSecrets",
+    summary="List the keys that were deleted",
+    role=Role.READER,
+    query=schemas.DeletedQuery(),
+)
 def list_deleted(context: Secrets, request: ServiceRequest) -> domain.DeletedKeys:
     """`GET …/secrets:deleted`."""
     return domain.deleted_keys(request.call, context.address, **request.query_values)
@@ -22,20 +36,4 @@ def list_deleted(context: Secrets, request: ServiceRequest) -> domain.DeletedKey
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the operations."""
-    config.add_api_view(
-        list_revisions,
-        context=Revisions,
-        operation_id="listRevisions",
-        summary="List what was written to an environment",
-        role=Role.READER,
-        query=schemas.RevisionQuery(),
-    )
-    config.add_api_view(
-        list_deleted,
-        context=Secrets,
-        name=":deleted",
-        operation_id="listDeletedSecrets",
-        summary="List the keys that were deleted",
-        role=Role.READER,
-        query=schemas.DeletedQuery(),
-    )
+    config.add_api_views(__name__)

@@ -25,6 +25,7 @@ from secretsvc.web.idempotency import REPLAYED, asked_once
 from secretsvc.web.precondition import expected_revision, refuse_precondition
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Body, Values
+from secretsvc.web.views import api_view
 
 
 @called("WriteChange")
@@ -55,6 +56,14 @@ View = Callable[[Secrets, ServiceRequest], object]
 Write = tuple[str, str, View, str, Body]
 
 
+@api_view(
+    operation_id="listSecrets",
+    tagged=True,
+    summary="List secrets without their values",
+    role=Role.READER,
+    query=schemas.StateQuery(),
+    response=reading.Listing,
+)
 def list_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`GET …/secrets`."""
     known = _known(context, request)
@@ -94,6 +103,12 @@ def export_secrets(context: Secrets, request: ServiceRequest) -> object:
     return sent(request, format, file.content)
 
 
+@api_view(
+    name="versions",
+    operation_id="listSecretVersions",
+    summary="List the versions of a key",
+    role=Role.READER,
+)
 def list_versions(context: Secret, request: ServiceRequest) -> reading.History:
     """`GET …/secrets/{key}/versions`."""
     return reading.secret_versions(request.call, context.address, context.__name__)
@@ -173,20 +188,11 @@ def includeme(config: ServiceConfigurator) -> None:
     _declare_reads(config)
     _declare_reads_of_one(config)
     _declare_writes(config)
+    config.add_api_views(__name__)
 
 
 def _declare_reads(config: ServiceConfigurator) -> None:
     formats = config.registry.formats
-    config.add_api_view(
-        list_secrets,
-        context=Secrets,
-        operation_id="listSecrets",
-        tagged=True,
-        summary="List secrets without their values",
-        role=Role.READER,
-        query=schemas.StateQuery(),
-        response=reading.Listing,
-    )
     config.add_api_view(
         export_secrets,
         context=Secrets,
@@ -217,14 +223,6 @@ def _declare_reads_of_one(config: ServiceConfigurator) -> None:
             reveals=True,
             single_statement=True,
         )
-    config.add_api_view(
-        list_versions,
-        context=Secret,
-        name="versions",
-        operation_id="listSecretVersions",
-        summary="List the versions of a key",
-        role=Role.READER,
-    )
 
 
 def _declare_writes(config: ServiceConfigurator) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
@@ -15,12 +14,13 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reading import Listing, Value
-from secretsvc.secrets.models import revision, secret
+from secretsvc.secrets.models import revision
 from secretsvc.secrets.rules.changes import changes_of_revisions
 from secretsvc.secrets.rules.planning import Change
 from secretsvc.secrets.rules.reads import record_reveal
-from secretsvc.secrets.rules.rows import IS_CURRENT, list_item, open_value, versions_beside
+from secretsvc.secrets.rules.rows import list_item, open_value
 from secretsvc.secrets.rules.states import find_version, state_at
+from secretsvc.secrets.rules.tombstones import select_deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +121,6 @@ def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> Delet
     return DeletedKeys(environment.rev, items, items[-1].key if len(rows) > limit else None)
 
 
-def _deleted(dialect_name: str) -> Select[Any]:
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
-    deleted_at = func.coalesce(version.c.created_at, secret.c.updated_at)
-    return (
-        select(secret.c.key, secret.c.version, deleted_at.label("deleted_at"), version.c.created_by)
-        .outerjoin_from(secret, version, is_current)
-        .where(
-            secret.c.environment_id == bindparam("environment_id"),
-            secret.c.deleted,
-            secret.c.key > bindparam("after"),
-        )
-        .order_by(secret.c.key)
-        .limit(bindparam("limit"))
-    )
-
-
 _REVISIONS = (
     select(revision)
     .where(
@@ -146,4 +130,4 @@ _REVISIONS = (
     .order_by(revision.c.rev.desc())
     .limit(bindparam("limit"))
 )
-DELETED = {name: _deleted(name) for name in DIALECTS}
+DELETED = {name: select_deleted(name)[0] for name in DIALECTS}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, and_, bindparam, case, func, select
+from sqlalchemy import Select, and_, bindparam, case, select
 
 from secretsvc.authorization.rules.asserting import assert_can, not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
@@ -20,7 +20,7 @@ from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.rules.changes import changes_of_revisions
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
 from secretsvc.secrets.rules.revisions import REVISION_NOT_FOUND
-from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
+from secretsvc.secrets.rules.tombstones import select_deleted
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -212,7 +212,7 @@ def gone(call: Call, at: Address, after: str = "") -> AllGone:
         Gone(
             row.key,
             row.version - 1,
-            row.created_at,
+            row.deleted_at,
             row.display_name or row.subject or SYSTEM_NAME,
             row.reason,
         )
@@ -241,27 +241,12 @@ def _revisions() -> Select[Any]:
 
 
 def _gone(dialect_name: str) -> Select[Any]:
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    found, version = select_deleted(dialect_name)
     of_version = and_(revision.c.environment_id == secret.c.environment_id, revision.c.rev == version.c.rev)
     return (
-        select(
-            secret.c.key,
-            secret.c.version,
-            func.coalesce(version.c.created_at, secret.c.updated_at).label("created_at"),
-            identity.c.subject,
-            identity.c.display_name,
-            revision.c.reason,
-        )
-        .outerjoin_from(secret, version, is_current)
+        found.add_columns(identity.c.subject, identity.c.display_name, revision.c.reason)
         .outerjoin(revision, of_version)
         .outerjoin(identity, identity.c.id == version.c.created_by)
-        .where(
-            secret.c.environment_id == bindparam("environment_id"),
-            secret.c.deleted,
-            secret.c.key > bindparam("after"),
-        )
-        .order_by(secret.c.key)
-        .limit(bindparam("limit"))
     )
 
 

@@ -18,10 +18,10 @@ from secretsvc.secrets.rules.bounds import check_capacity
 from secretsvc.secrets.rules.known import UNDELETED_COUNT, Known, secret_ids
 from secretsvc.secrets.rules.planning import (
     ADDED,
-    CHANGED,
     REMOVED,
     Change,
     Plan,
+    description_after,
     growth_of,
 )
 from secretsvc.secrets.rules.sealing import MAY_SEAL, Plain, doubt, seal
@@ -129,13 +129,11 @@ def _version_row(
 
 def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, object]:
     before = known[change.key]
-    # Whoever comes back was not there before.
-    kept = before.description if change.kind == CHANGED else None
     return {
         "id": before.id,
         "version": change.version,
         "deleted": change.kind == REMOVED,
-        "description": plan.descriptions.get(change.key, kept),
+        "description": description_after(plan, change, before),
         "created_at": call.now if change.kind == ADDED else before.created_at,
         "updated_at": call.now,
     }

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from secretsvc.kernel.call import Call
-from secretsvc.secrets.rules.planning import ADDED, REMOVED, Change, Plan
+from secretsvc.secrets.rules.known import Known
+from secretsvc.secrets.rules.planning import REMOVED, Change, Plan, description_after
 from secretsvc.secrets.rules.sealing import DIGESTS
 
 #: Bytes of a digest.
@@ -28,17 +29,22 @@ def digest_of(key: bytes, environment_id: UUID, name: str, description: str | No
 
 
 def told(
-    call: Call, environment_id: UUID, plan: Plan, changes: Iterable[Change], described: Iterable[str]
+    call: Call,
+    environment_id: UUID,
+    plan: Plan,
+    known: Mapping[str, Known],
+    changes: Iterable[Change],
+    described: Iterable[str],
 ) -> dict[str, object]:
-    """What a write's record says of the descriptions that it sets: nothing, or their digests by key.
+    """What a write's record says of descriptions: their digests by key where one changes, otherwise nothing.
 
-    A key that is added without one is left out, and so is one whose description stays.
+    A key that comes back changes it from what it was when the key was removed.
     """
     given: dict[str, str | None] = {key: plan.descriptions[key] for key in described}
     for change in changes:
-        description = plan.descriptions.get(change.key)
-        is_told = change.kind != REMOVED and change.key in plan.descriptions
-        if is_told and (change.kind != ADDED or description is not None):
+        before = known.get(change.key)
+        description = description_after(plan, change, before)
+        if change.kind != REMOVED and description != (None if before is None else before.description):
             given[change.key] = description
     return {"descriptions": _digests(call, environment_id, given)} if given else {}
 

@@ -84,6 +84,13 @@ def described_alone(plan: Plan, known: Mapping[str, Known], changes: Iterable[Ch
     )
 
 
+def description_after(plan: Plan, change: Change, before: Known | None) -> str | None:
+    """The description of a key once a change of it is made; `before` is None for a key that never was."""
+    # Whoever comes back was not there before.
+    kept = before.description if before is not None and change.kind == CHANGED else None
+    return plan.descriptions.get(change.key, kept)
+
+
 def growth_of(changes: Iterable[Change]) -> int:
     """How many secrets more there are afterwards."""
     kinds = [change.kind for change in changes]

@@ -134,7 +134,8 @@ def _carry_out(
     record_id = new_id()
     record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
     written = _written(environment.rev + 1, changes, described, plan.unchanged)
-    _record(call, environment, action, reason, written, plan, record_id)
+    also = {**plan.detail, **told(call, environment.id, plan, known, changes, described)}
+    _record(call, environment, action, reason, written, also, record_id)
     return written
 
 
@@ -162,21 +163,21 @@ def _record(
     action: str,
     reason: str | None,
     written: Written,
-    plan: Plan,
+    also: Mapping[str, object],
     record_id: UUID,
 ) -> None:
-    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes, **plan.detail}
+    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes}
     if written.described:
+        # Before all else: migration 0004 looks for it there.
         detail["described"] = written.described
         record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
-    detail |= told(call, environment.id, plan, written.changes, written.described)
     record(
         call,
         action,
         project_id=environment.project_id,
         environment_id=environment.id,
         reason=reason,
-        detail=detail,
+        detail={**detail, **also},
         record_id=record_id,
     )
 

@@ -177,6 +177,24 @@ class ApplyForm(Body):
     reason = optional(REASON)
 
 
+class KeyQuery(Body):
+    """The page of one key in all environments."""
+
+    key = required(SecretKey())
+
+
+class EverywhereForm(KeyQuery):
+    """The form that deletes it there."""
+
+    reason = optional(REASON)
+
+
+class SeenRevision(Body):
+    """The revision at which somebody saw an environment."""
+
+    rev = required(IntegerText())
+
+
 class RollbackForm(RollbackBody):
     """As the API's, by a form, where all is text."""
 

@@ -1,0 +1,28 @@
+"""Deleted keys as statements read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import FromClause, Select, bindparam, func, select
+
+from secretsvc.secrets.models import secret
+from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
+
+
+def select_deleted(dialect_name: str) -> tuple[Select[Any], FromClause]:
+    """The deleted keys of an environment from after one, sorted; and their tombstones, which it joins."""
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    deleted_at = func.coalesce(version.c.created_at, secret.c.updated_at)
+    found = (
+        select(secret.c.key, secret.c.version, deleted_at.label("deleted_at"), version.c.created_by)
+        .outerjoin_from(secret, version, is_current)
+        .where(
+            secret.c.environment_id == bindparam("environment_id"),
+            secret.c.deleted,
+            secret.c.key > bindparam("after"),
+        )
+        .order_by(secret.c.key)
+        .limit(bindparam("limit"))
+    )
+    return found, version

@@ -1,0 +1,44 @@
+"""Whatever a page for operators shows in a block is run by a test, or says above it why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
+#: A block's language, behind what stands right above it.
+BLOCK = re.compile(r"(?ms)^(?:<!-- not pasted: (.*?) -->\n)? *```(\w*)\n.*?^ *```$")
+#: What tests read from a page: `bash` is held to its test in test_documents.py, these by their sections here.
+READ = {"sql", "ini", "yaml"}
+#: Fewer is better.
+NOT_PASTED = 10
+
+
+def unmarked(page: str) -> list[str]:
+    """The languages of blocks that are neither to be run nor say why not."""
+    run = {"bash", *READ}
+    return [language for reason, language in BLOCK.findall(page) if not reason and language not in run]
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    found = {page.name: unmarked(page.read_text("utf-8")) for page in PAGES}
+    assert {name: blocks for name, blocks in found.items() if blocks} == {}
+
+
+def test_no_more_blocks_than_are_known_are_not_run() -> None:
+    reasons = [reason for page in PAGES for reason, _ in BLOCK.findall(page.read_text("utf-8")) if reason]
+    assert len(reasons) == NOT_PASTED
+
+
+def test_what_a_page_shows_in_another_language_is_read_by_a_test() -> None:
+    tests = [path.read_text("utf-8") for path in ROOT.glob("tests/*/test_*.py")]
+    for page in PAGES:
+        shown = {language for _, language in BLOCK.findall(page.read_text("utf-8"))} & READ
+        readers = "".join(text for text in tests if f'"{page.name}"' in text)
+        assert {one for one in shown if f'"{one}"' not in readers and f"```{one}" not in readers} == set()
+
+
+def test_the_law_of_blocks_bites() -> None:
+    page = "```bash\na\n```\n\n```\nb\n```\n\n<!-- not pasted: shown -->\n```\nc\n```\n\n```json\nd\n```\n"
+    assert unmarked(page) == ["", "json"]

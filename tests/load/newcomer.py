@@ -1,0 +1,153 @@
+"""A newcomer's machine: the wheel, the pages and the files that they name. systemd is played."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+
+from pasting import blocks, pasted
+from postgresql_server import PostgresqlServer
+from processes import ROOT, STOP_SECONDS
+from service import HEADER
+from waiting import eventually
+
+UNIT = (ROOT / "deploy" / "secretsvc@.service").read_text("utf-8")
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / "operations" / name).read_text("utf-8")
+
+
+def ports() -> tuple[int, int]:
+    """A port and that with a 1 before it, as the unit has them, on which nobody listens."""
+    for port in range(6_600 + os.getpid() % 1_000, 9_999):
+        with socket.socket() as one, socket.socket() as other, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            other.bind(("127.0.0.1", 10_000 + port))
+            return port, 10_000 + port
+    raise AssertionError("no port is free")
+
+
+def fetched(url: str, **options: Any) -> tuple[int, bytes]:
+    """The status and the body of an answer; 0 where there is none."""
+    try:
+        request = urllib.request.Request(url, **options.pop("request", {}))  # noqa: S310 - loopback
+        with urllib.request.urlopen(request, **options) as answer:  # noqa: S310 - loopback
+            return answer.status, answer.read()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read()
+    except (URLError, OSError):
+        return 0, b""
+
+
+class Unit:
+    """One instance of `secretsvc@.service`, by what its file says."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.port, self.operations = ports()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it with the environment of now, and waits until it is ready."""
+        text = self.machine.placed(UNIT.replace("%i", str(self.port)))
+        (command,) = re.findall(r"(?m)^ExecStart=(.*)$", text)
+        given = dict(re.findall(r"(?m)^Environment=(OPERATIONS_LISTEN)=(.*)$", text))
+        with (self.machine.folder / f"journal-{self.port}").open("ab") as journal:
+            self._process = subprocess.Popen(
+                command.split(),
+                cwd=self.machine.data,
+                env={"PATH": os.environ["PATH"], **self.machine.environment, **given},
+                stdout=journal,
+                stderr=journal,
+            )
+        url = f"http://127.0.0.1:{self.operations}/ready"
+        assert eventually(lambda: fetched(url)[0] == 200, pause=0.1), fetched(url)
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            assert process.wait(STOP_SECONDS) == 0
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+
+class Machine:
+    """Its places are folders of one; `environment` is what `/etc/secretsvc/environment` holds."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.folder, self.data = folder, folder / "data"
+        self.data.mkdir()
+        self.environment = environment
+        self.units: list[Unit] = []
+
+    def placed(self, text: str) -> str:
+        """What a page or a file says, with this machine's places."""
+        python = f"{Path(sys.base_prefix, 'bin')}/python3.{sys.version_info.minor} -m venv"
+        for shown, place in (
+            ("python3 -m venv", python),
+            ("/opt/secretsvc", self.folder / "opt"),
+            ("/etc/secretsvc/production.ini", self.data / "production.ini"),
+            ("/var/lib/secretsvc", self.data),
+        ):
+            text = text.replace(shown, str(place))
+        return text
+
+    def paste(self, script: str, **settings: str) -> str:
+        """What a block says in the service's folder, with its environment and the commands of the wheel."""
+        given = {**self.environment, **settings}
+        return pasted(self.placed(script), self.data, given, self.folder / "opt" / "bin")
+
+    def block(self, name: str, heading: str, number: int = 0) -> str:
+        return blocks(page(name), heading)[number]
+
+    def serve(self, count: int) -> None:
+        for _ in range(count):
+            self.units.append(Unit(self))
+            self.units[-1].start()
+
+    def restart(self, **settings: str) -> None:
+        """One after the other, with another environment."""
+        self.environment |= settings
+        for unit in self.units:
+            unit.restart()
+
+    def stop(self) -> None:
+        for unit in self.units:
+            unit.stop()
+
+
+def make_roles(server: PostgresqlServer) -> None:
+    """The page's statements, of which the last two are given in the new database."""
+    (block,) = blocks(page("installing.md"), "The roles on PostgreSQL", "sql")
+    for statement in filter(str.strip, block.split(";")):
+        server.execute(statement, "secretsvc" if "DEFAULT PRIVILEGES" in statement else "postgres")
+
+
+class Front:
+    """A client of the service by HTTPS, through the balancer."""
+
+    def __init__(self, port: int, certificate: Path, token: str) -> None:
+        self.base, self.token = f"https://127.0.0.1:{port}/api/v1", token
+        self.context = ssl.create_default_context(cafile=certificate)
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        headers = {HEADER: self.token, "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = {"method": method, "headers": headers, "data": data}
+        status, told = fetched(self.base + path, request=request, context=self.context, timeout=60)
+        return status, json.loads(told) if told[:1] == b"{" else told
