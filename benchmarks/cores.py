@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import psutil
 import psycopg
 from bench import ENGINES, databases, options_of
-from operations import OPERATIONS, Operation
+from operations import ADA, OPERATIONS, Operation
 from processes import Deployment
 from wire import Client, at_once, deployment_over
 
 CLIENTS = 4
 NAMES = ("read one", "list 500", "export 500", "export, 304", "write one")
+#: What a client that watches asks for beside the 304.
+WHICH = Operation("the environment", "GET", "", "", {})
+#: So many in turn that none is remembered until it comes again, as where there are that many clients.
+TOKENS = 6_000
 #: Every request of an identity writes when it was last seen, as where it comes less often than that is kept.
 SELDOM = {"LAST_SEEN_RESOLUTION": "1"}
 
@@ -51,17 +56,28 @@ def taken(deployed: Deployment) -> Taken:
         return Taken(process, seconds_of([postmaster, *postmaster.children()]), int(found[1]))
 
 
-def asked(deployed: Deployment, operation: Operation, seconds: float) -> tuple[int, float]:
-    """How many requests were answered, and in which time."""
+def request_of(client: Client, operation: Operation) -> bytes:
+    request = client.request(operation.method, operation.ours, operation.body)
+    if operation.tag:
+        request = request.replace(b"\r\n", f"\r\nIf-None-Match: {operation.tag}\r\n".encode(), 1)
+    return request
+
+
+def asked(
+    deployed: Deployment, operation: Operation, seconds: float, tokens: Sequence[str] = ()
+) -> tuple[int, float]:
+    """How many requests were answered, and in which time. `tokens` are borne in turn, if there are any."""
     answered = [0] * CLIENTS
     deadline = time.monotonic() + seconds
 
     def work(number: int, client: Client) -> None:
-        request = client.request(operation.method, operation.ours, operation.body)
-        if operation.tag:
-            request = request.replace(b"\r\n", f"\r\nIf-None-Match: {operation.tag}\r\n".encode(), 1)
+        requests = []
+        for token in tokens[number::CLIENTS] or [client.token]:
+            client.token = token
+            requests.append(request_of(client, operation))
+        turns = cycle(requests)
         while time.monotonic() < deadline:
-            if client.send(request) != operation.status:
+            if client.send(next(turns)) != operation.status:
                 raise SystemExit("a request failed")
             answered[number] += 1
 
@@ -69,17 +85,28 @@ def asked(deployed: Deployment, operation: Operation, seconds: float) -> tuple[i
     return sum(answered), took
 
 
+def measured(
+    deployed: Deployment, operation: Operation, seconds: float, tokens: Sequence[str] = ()
+) -> tuple[int, float, Taken]:
+    """The answers of an operation, the seconds that they took, and what was taken meanwhile."""
+    asked(deployed, operation, 1, tokens)
+    before = taken(deployed)
+    count, took = asked(deployed, operation, seconds, tokens)
+    spent = (now - then for now, then in zip(taken(deployed), before, strict=True))
+    return count, took, Taken._make(spent)
+
+
 def measure(engine: str, options: Namespace) -> Iterator[tuple[str, int, float, Taken]]:
     """Each operation with its answers, the seconds that they took, and what was taken meanwhile."""
-    chosen = [one for one in OPERATIONS if one.name in NAMES]
+    chosen = [*(one for one in OPERATIONS if one.name in NAMES), WHICH]
     for settings, suffix in (({}, ""), (SELDOM, ", last seen")):
         with databases(engine) as made, deployment_over(made, 1, **settings) as deployed:
             for one in chosen if not settings else [each for each in chosen if each.tag]:
-                asked(deployed, one, 1)
-                before = taken(deployed)
-                count, took = asked(deployed, one, options.seconds)
-                spent = (now - then for now, then in zip(taken(deployed), before, strict=True))
-                yield one.name + suffix, count, took, Taken._make(spent)
+                yield one.name + suffix, *measured(deployed, one, options.seconds)
+    with databases(engine) as made, deployment_over(made, 1) as deployed:
+        tokens = [deployed.issuer.sign(ADA, iat=int(time.time()) - number) for number in range(TOKENS)]
+        for one in (each for each in chosen if each.tag):
+            yield f"{one.name}, bearers", *measured(deployed, one, options.seconds, tokens)
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def _denials(service: Service, count: int) -> Iterator[tuple[Any, ...]]:
         at = now - 6 * DAY_MS + number * 6 * DAY_MS // count
         made = f"{at:012x}7{number % 4096:03x}8{generator.getrandbits(60):015x}"
         action = "authz.environment.reader"
-        yield (made, at, action, "denied", eve, "user", EVE, None, environment, made, None, None)
+        yield (made, at, action, "denied", eve, "user", EVE, None, environment, made, *(None,) * 4)
 
 
 def questions(service: Service) -> Iterator[tuple[str, Request, float | None]]:

@@ -22,9 +22,12 @@ TEMPLATES.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_server
+from ini_loader import find_once
 from service import Client, Furniture, Maker, Service, applications, arrange
 from tokens import TestIssuer
 from vault import CANONICAL, Vault
+
+find_once()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import NoReturn
+
+from ini_loader import find_once
 
 
 def serve() -> None:
@@ -16,6 +19,12 @@ def serve() -> None:
 
     for module in walk_packages(secretsvc.__path__, "secretsvc."):
         import_module(module.name)
+    find_once()
+    # What is made once in a process, as the signatures of views, a fork has.
+    secretsvc.assemble({})
+    # A fork that looked for garbage among all this would copy it.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

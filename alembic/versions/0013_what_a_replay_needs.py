@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0013"
-down_revision = "0011"
+down_revision = "0012"
 lost = "the signed state that replays of the log begin with, and keys of digests of older master keys"
 
 REFUSED = "the sealed log only grows"

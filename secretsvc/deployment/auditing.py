@@ -137,14 +137,20 @@ def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
             last = last_index(out)
             first = first if last is None else last + 1
         while True:
-            with snapshot(engine) as connection:
-                for index, line in lines_from(connection, first):
-                    out.write(line)
-                    first = index + 1
-            out.flush()
+            first = write_lines(engine, out, first)
             if not follow:
                 return
             time.sleep(FOLLOW_SECONDS)
+
+
+def write_lines(engine: Engine, out: BinaryIO, first: int | None) -> int | None:
+    """Writes a line for each sealed record from an index on, None for the oldest; the index of the next."""
+    with snapshot(engine) as connection:
+        for index, line in lines_from(connection, first):
+            out.write(line)
+            first = index + 1
+    out.flush()
+    return first
 
 
 def export_to(registry: ServiceRegistry, files: Files) -> Checkpoint:

@@ -127,6 +127,11 @@ def file_path(raw: str) -> Path:
     return Path(required_text(raw))
 
 
+def optional_file_path(raw: str) -> Path | None:
+    """As `file_path`; an empty text is no file."""
+    return file_path(raw) if raw.strip() else None
+
+
 def key_url(raw: str) -> str:
     """`https:` anywhere, `http:` to a loopback host, or `file:`."""
     url = urlsplit(raw.strip())

@@ -29,6 +29,7 @@ from secretsvc.kernel.parsers import (
     listen_address,
     log_name,
     master_key,
+    optional_file_path,
     optional_master_key,
     origin,
     rate,
@@ -151,7 +152,7 @@ class Settings(Sources):
     master_key = Setting(master_key)
     master_key_old: Setting[bytes | None] = Setting(optional_master_key, None)
     master_key_file: Setting[Path | None] = Setting(file_path, None)
-    master_key_old_file: Setting[Path | None] = Setting(file_path, None)
+    master_key_old_file: Setting[Path | None] = Setting(optional_file_path, None)
     bootstrap_admins: Setting[frozenset[str]] = Setting(emails, frozenset(), fresh=True)
     access_issuer = Setting(required_text)
     access_audience = Setting(comma_separated)

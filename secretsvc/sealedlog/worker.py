@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 #: A step works so long, by the clock of its thread, and the next comes so much later where more waits.
 WORK_SECONDS, STEP_SECONDS = 0.02, 0.2
+#: So much of the time is aimed at, because a step may take longer than those before it.
+AIM = 0.75
 #: Of a step's work so much is to read and hash; the rest is to write, which takes about as long.
 READING = 0.5
 FEWEST, MOST = 8, 1000
@@ -67,7 +69,7 @@ class Sealer:
         sealed = seal_some(engine, sealing, Bound(self._records, WORK_SECONDS * READING))
         spent = time.thread_time() - began
         if sealed:
-            self._records = max(FEWEST, min(MOST, int(sealed * WORK_SECONDS / max(spent, 1e-6))))
+            self._records = max(FEWEST, min(MOST, int(sealed * AIM * WORK_SECONDS / max(spent, 1e-6))))
         return sealed
 
 

@@ -77,7 +77,7 @@ def test_the_way_down_says_what_is_lost_and_is_not_gone_without_the_flag(run, se
     assert [line.split(" loses ")[0] for line in done.stdout.splitlines()] == [
         f"Undoing {int(REVISION) - step:04}" for step in (0, 1)
     ]
-    assert "the order in which audit records were sealed" in done.stdout
+    assert "the signed state that replays of the log begin with" in done.stdout
     assert "nothing was changed" in done.stderr
     assert revision(database_url) == [REVISION]
 

@@ -137,7 +137,8 @@ def rotate(machine: Machine, front: Front) -> None:
     assert write(front, "ROTATED") == 200
     assert "Every envelope is under the active key." in machine.paste(rekey)
     assert front.ask("GET", "/admin/keyring")[1]["safeToRemoveOldKey"] is True
-    machine.restart(MASTER_KEY_OLD_FILE="")
+    del machine.environment["MASTER_KEY_OLD_FILE"]
+    machine.restart()
     assert " 0 unreadable." in machine.paste("secretsvc-server verify production.ini")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,8 @@ PARSED = [
     ("MASTER_KEY", base64.urlsafe_b64encode(KEY).decode(), KEY),
     ("MASTER_KEY", base64.urlsafe_b64encode(KEY).decode().rstrip("=") + "\n", KEY),
     ("MASTER_KEY_OLD", "", None),
+    ("MASTER_KEY_OLD_FILE", " ", None),
+    ("MASTER_KEY_OLD_FILE", " /run/old\n", Path("/run/old")),
     ("MASTER_KEY_OLD", base64.b64encode(KEY).decode(), KEY),
     ("BOOTSTRAP_ADMINS", " A@Example.com,b@example.com ,, a@example.com", {"a@example.com", "b@example.com"}),
     ("BOOTSTRAP_ADMINS", " ", frozenset()),

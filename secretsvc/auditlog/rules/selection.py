@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, Text, cast, func, or_, select, union
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    RowMapping,
+    Select,
+    Text,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+    union,
+)
 
-from secretsvc.audit.models import audit_record, is_denied
+from secretsvc.audit.models import audit_record, is_denied, is_no_success
 from secretsvc.audit.rules.narrowing import Reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
 from secretsvc.kernel.call import Call
@@ -24,6 +39,8 @@ PARTS = 100
 # Ids are in the order of time, and lead to a time without an index of its own: a record's id is made when
 # it is written, a little later than the request's one clock value, or, by a clock set back, earlier.
 LAG_MS = 600_000
+#: Columns and the value that each is to have.
+Named = Sequence[tuple[Column[Any], Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +144,25 @@ def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[S
         wanted = Wanted(judged, _bounds(asked), partial(_nearest, asked), asked.limit + 1, asked.action)
         # SQLite orders and cuts a part of a union only inside a query of its own.
         return [select(one.subquery().c.id) for one in ids_of_key(environment_id, asked.key, wanted)]
-    conditions = _conditions(asked, scoped=not reach.everything, roughly=roughly)
-    if reach.everything:
-        # Each action's rows come off its own index, and are merged as those of scopes are.
-        return [_scope_ids(asked, [*conditions, *one]) for one in _each_action(asked)]
-    conditions += [row.action.in_(asked.actions)] if asked.actions else []
-    parts = [_scope_ids(asked, conditions, row.project_id, one) for one in sorted(reach.projects)]
-    return parts + [
-        _scope_ids(asked, conditions, row.environment_id, one) for one in sorted(reach.environments)
-    ]
+    # What is asked for as one of several comes off an index for each, and is merged as scopes are.
+    subjects: list[Named] = [[(row.actor_subject, one)] for one in _subjects(asked)] or [[]]
+    actions: list[Named] = [[]]
+    judged = _judged(replace(asked, actor=None, action=None, outcome=None), scoped=False, roughly=roughly)
+    if asked.action is not None:
+        actions = [[(row.action, asked.action)]]
+    elif reach.everything and asked.actions:
+        actions = [[(row.action, one)] for one in asked.actions]
+    if asked.actions and (asked.action is not None or not reach.everything):
+        judged.append(row.action.in_(asked.actions))
+    scopes: list[Named] = [[(row.project_id, one)] for one in sorted(reach.projects)]
+    scopes += [[(row.environment_id, one)] for one in sorted(reach.environments)]
+    each = itertools.product([[]] if reach.everything else scopes, subjects, actions)
+    return [_part(asked, [*scope, *subject, *action], judged) for scope, subject, action in each]
 
 
-def _each_action(asked: AuditFilter) -> list[list[ColumnElement[bool]]]:
-    return [[audit_record.c.action == one] for one in asked.actions] or [[]]
+def _subjects(asked: AuditFilter) -> list[str]:
+    """Subjects of people are lower-cased, names of service tokens are not (contract 4.11)."""
+    return [] if asked.actor is None else sorted({asked.actor, asked.actor.lower()})
 
 
 def _conditions(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnElement[bool]]:
@@ -153,8 +176,7 @@ def _judged(asked: AuditFilter, *, scoped: bool, roughly: bool) -> list[ColumnEl
     row = audit_record.c
     conditions: list[ColumnElement[bool]] = []
     if asked.actor is not None:
-        # Subjects of people are lower-cased, names of service tokens are not (contract 4.11).
-        conditions.append(row.actor_subject.in_({asked.actor, asked.actor.lower()}))
+        conditions.append(row.actor_subject.in_(_subjects(asked)))
     if asked.identity_id is not None:
         conditions.append(row.identity_id == asked.identity_id)
     if asked.action is not None:
@@ -184,21 +206,48 @@ def _bounds(asked: AuditFilter) -> list[Bound]:
     return bounds
 
 
-def _scope_ids(
-    asked: AuditFilter,
-    conditions: list[ColumnElement[bool]],
-    scope: Column[UUID] | None = None,
-    value: UUID | None = None,
-) -> Select[Any]:
+def _part(asked: AuditFilter, named: Named, judged: list[ColumnElement[bool]]) -> Select[Any]:
+    """The ids of the rows that have these values, and what is judged beside them.
+
+    They come off the index of all that is named, or of two of it: what two have in common can be nothing,
+    however many rows each of them finds.
+    """
     row = audit_record.c
-    statement = select(row.id).where(*conditions)
-    if scope is not None:
+    is_denial = asked.outcome == DENIED
+    leading = named[: 1 if is_denial else 2]
+    conditions = [column == value for column, value in named[len(leading) :]] + judged
+    if len(leading) + is_denial == 2:
+        statement = _paired(asked, leading, conditions, is_denial=is_denial)
+    else:
+        conditions += [column == value for column, value in leading] + [is_denied()] * is_denial
+        conditions += [compare(row.id, value) for compare, value in _bounds(asked)]
+        statement = select(row.id).where(*conditions).order_by(_nearest(asked, row.id))
+    if asked.outcome == SUCCESS:
+        statement = statement.where(row.outcome == SUCCESS)
+    names = [column.name for column, _ in leading] + ["denied"] * is_denial
+    if names:
         # SQLite keeps no statistics, and might rather walk all denials, or all that an actor ever did.
-        index = f"INDEXED BY ix_audit_record_{scope.name}"
-        statement = statement.where(scope == value).with_hint(audit_record, index, "sqlite")
-    statement = statement.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
+        index = f"INDEXED BY ix_audit_record_{'_'.join(names)}"
+        statement = statement.with_hint(audit_record, index, "sqlite")
     # SQLite orders and cuts a part of a union only inside a query of its own.
-    return select(statement.subquery().c.id)
+    return select(statement.limit(asked.limit + 1).subquery().c.id)
+
+
+def _paired(
+    asked: AuditFilter, leading: Named, conditions: list[ColumnElement[bool]], *, is_denial: bool
+) -> Select[Any]:
+    """By a range of one value, and an order that begins with its column, so that no other index has it.
+
+    PostgreSQL takes two values that are frequent for frequent together, and would walk the log from its end.
+    """
+    row = audit_record.c
+    *equal, (column, value) = leading
+    both, one = tuple_(column, row.id), literal(value, column.type)
+    statement = select(row.id).where(*conditions, *(name == wanted for name, wanted in equal))
+    statement = statement.where(column >= one, column <= one)
+    bounds = [compare(both, tuple_(one, literal(bound, row.id.type))) for compare, bound in _bounds(asked)]
+    statement = statement.where(*bounds, *([is_no_success()] if is_denial else []))
+    return statement.order_by(_nearest(asked, column), _nearest(asked, row.id))
 
 
 def _merged(parts: list[Select[Any]], asked: AuditFilter) -> Select[Any]:
