@@ -343,6 +343,16 @@ def test_the_database_refuses_another_key_without_a_note_and_the_end_of_a_note(s
         assert [sealed.rows(table) for table in tables] == before, statement
 
 
+def test_the_database_refuses_that_a_former_key_signs_again(sealed):
+    replaced = replace(sealed)
+    sealed.execute("INSERT INTO audit_former_signer SELECT public_key, 'x', 1 FROM audit_signer")
+    with pytest.raises(DBAPIError, match="the sealed log only grows"):
+        sealed.execute(
+            text("UPDATE audit_signer SET public_key = :former"), {"former": replaced.old.public_key}
+        )
+    assert key_of(sealed) == replaced.new.text
+
+
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_who_serves_may_not_replace_the_key_and_who_migrates_may(two_roles, issuer):
     owner_url, service_url = two_roles
