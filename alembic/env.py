@@ -19,7 +19,12 @@ config = context.config
 
 
 def application():
-    """The registry of what the ini file's application section configures; nothing is served."""
+    """The registry of what the ini file's application section configures; nothing is served.
+
+    Whoever has made it already hands it over.
+    """
+    if "registry" in config.attributes:
+        return config.attributes["registry"]
     settings = get_appsettings(config.config_file_name, config.get_main_option("app_section", "main"))
     try:
         return secretsvc.assemble(settings).registry

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from alembic.config import Config
 from psycopg import sql
+from pyramid.registry import Registry
 
 import secretsvc
 from alembic import command
@@ -44,15 +45,25 @@ _numbers = itertools.count()
 
 def migrate(url: str, revision: str = "head") -> None:
     """Applies the project's own migrations."""
+    command.upgrade(alembic_config(url), revision)
+
+
+def alembic_config(url: str) -> Config:
+    """Alembic's, of the project's own migrations of a database."""
     config = Config(ROOT / "production.ini")
-    config.attributes["url"] = url
-    command.upgrade(config, revision)
+    config.attributes.update(url=url, registry=_registry())
+    return config
 
 
 @cache
+def _registry() -> Registry:
+    """Of the application without plugins, and without settings."""
+    return secretsvc.assemble({}).registry
+
+
 def registered_tables() -> tuple[str, ...]:
     """The tables of the application without plugins."""
-    return tuple(secretsvc.assemble({}).registry.models.names)
+    return tuple(_registry().models.names)
 
 
 class SqliteDatabases:

@@ -31,16 +31,17 @@ def upgrade(ini: str) -> tuple[str, ...]:
 
     Waits while another migrates. Raises `alembic.util.CommandError` and what the database raises.
     """
-    command.upgrade(_config(ini), "heads")
-    database = secretsvc.assemble(get_appsettings(ini)).registry.database
-    with read_transaction(database.engine) as connection:
+    config = _config(ini)
+    command.upgrade(config, "heads")
+    with read_transaction(config.attributes["registry"].database.engine) as connection:
         return heads(connection)
 
 
 def undone_by(ini: str, revision: str) -> list[Undone]:
     """What a downgrade to a revision, `base` for none, would undo, in its order. Raises as `upgrade`."""
-    registry = secretsvc.assemble(get_appsettings(ini)).registry
-    script = ScriptDirectory.from_config(_config(ini))
+    config = _config(ini)
+    registry = config.attributes["registry"]
+    script = ScriptDirectory.from_config(config)
     add_branches(script, registry.models.branches)
     with read_transaction(registry.database.engine) as connection:
         found = heads(connection)
@@ -65,6 +66,8 @@ def heads(connection: Connection) -> tuple[str, ...]:
 
 def _config(ini: str) -> Config:
     config = Config(ini)
+    # For Alembic's entry, which would make it again.
+    config.attributes["registry"] = secretsvc.assemble(get_appsettings(ini)).registry
     # An ini file of a source tree names a folder there, and another may name none.
     config.set_main_option("script_location", str(shipped("alembic")).replace("%", "%%"))
     return config

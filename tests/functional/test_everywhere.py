@@ -7,6 +7,9 @@ from pages import Browser, form_of, submit, words
 from statements import recorded
 from vault import Vault
 
+from secretsvc.secrets.rules import writing
+from secretsvc.secrets.rules.applying import LostRace, apply
+
 PROJECT = "/projects/shop"
 WANDA = "wanda@example.com"
 BOTH = ("rename", "delete")
@@ -149,3 +152,16 @@ def test_the_page_takes_three_statements_however_much_there_is(make_service, vau
         browser.open(f"{PROJECT}/rename-everywhere?key=KEY_0")
     # Authentication, the environments that have the key, and the sidebar's project.
     assert len(statements) == 3
+
+
+def test_a_race_lost_in_one_environment_leaves_all_as_they_were(browser, vault, dev, monkeypatch):
+    tries = iter([apply, lost, apply])
+    monkeypatch.setattr(writing, "apply", lambda *given: next(tries)(*given))
+    page = carried_out(browser, "rename", to="NEW", status=409)
+    assert "A write got in between: nothing was written." in words(page)
+    assert "DB_URL" in dev.listed()
+    assert "DB_URL" in vault.listed()
+
+
+def lost(*_):
+    raise LostRace

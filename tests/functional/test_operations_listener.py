@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
 import re
 import shutil
@@ -11,83 +9,31 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from prometheus_client.parser import text_string_to_metric_families
+from observing import SOON, Operator, watched
 from rotation import NEW_KEY, fill
-from server import exchange, running
+from server import exchange
 from service import HEADER, MASTER_KEY, Service, arrange
 from sqlalchemy import text
-from waiting import PATIENCE, eventually, least_seconds
+from waiting import eventually, least_seconds
 
 from secretsvc.authentication.jwks import FIRST_PAUSE
 from secretsvc.db.schema import REVISION
-from secretsvc.server.factory import Server, server_of
+from secretsvc.server.factory import server_of
 from secretsvc.server.operations import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 
-SOON = PATIENCE
 #: A name of ours, or of the process's, in a page or a rule; a database and a role have shorter ones.
 FIGURE = re.compile(r"\b(?:secretsvc|process)_(?!owner\b|restored\b)[a-z]\w+")
 #: Far less than anything hangs in these tests, or than the listener gives its clients.
 AT_ONCE = 0.5
-
-
-class Told(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-
-class Operator:
-    """Whoever watches a process."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.port = server.watch.listener.port
-
-    def ask(self, path: str, method: str = "GET") -> Told:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON)
-        connection.request(method, path)
-        response = connection.getresponse()
-        told = Told(response.status, dict(response.getheaders()), response.read())
-        connection.close()
-        return told
-
-    def until(self, status: int, **members: list[str]) -> Told:
-        """Waits for what `/ready` should come to."""
-        deadline = time.monotonic() + SOON
-        while True:
-            told = self.ask("/ready")
-            if told.status == status and told.json.items() >= members.items():
-                return told
-            assert time.monotonic() < deadline, told
-            time.sleep(0.05)
-
-    def figures(self) -> dict[tuple[str, ...], float]:
-        """The samples by their name and labels."""
-        families = text_string_to_metric_families(self.ask("/metrics").body.decode())
-        return {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in families
-            for sample in family.samples
-        }
-
-
-@contextmanager
-def watched(service: Service, **options: Any) -> Iterator[Operator]:
-    with running(server_of(service.app, listen="127.0.0.1:0", threads=2, **options)) as server:
-        yield Operator(server)
 
 
 @pytest.fixture
@@ -351,7 +297,7 @@ def test_every_figure_that_a_page_or_an_alert_names_is_one_that_is_told(watch, h
 @pytest.mark.engine_neutral
 def test_the_page_of_monitoring_has_every_alert(here):
     rules = (here / "deploy" / "prometheus-alerts.yaml").read_text("utf-8")
-    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
+    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8").partition("\n## ")[0]
     alerts = re.findall(r"alert: (\w+)", rules)
     assert re.findall(r"(?m)^\| `(Secretsvc\w+)` \|", page) == alerts
     promtool = shutil.which("promtool")

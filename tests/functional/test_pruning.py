@@ -19,7 +19,7 @@ from secretsvc.db.engine import make_engine, snapshot, write_transaction
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.sealedlog.models import audit_export, audit_pruned, audit_seal
+from secretsvc.sealedlog.models import audit_export, audit_pruned, audit_seal, audit_snapshot
 from secretsvc.sealedlog.rules import pruning as pruning_rules
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.pruning import Pruning, prune_some
@@ -182,17 +182,13 @@ def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_o
 
 
 def test_a_replay_goes_on_from_the_state_that_a_pruning_has_kept(exported, filled, service, folder):
-    registry, files = service.app.registry, Files(folder)
-    pruning._finish(registry, files, exported)
+    prune_more(service, folder, exported)
     adopted = [path.name for path in sorted((folder / "state").iterdir())]
     assert len(adopted) == 2
     assert problems(service, folder) == problems(service, None) == []
     filled.set(C="z")
     ada = filled.client.post("/identities", {"kind": "user", "subject": "ada@example.com"}, 201).json["id"]
-    size = pruning._export_whole(registry, files)
-    second = pruning._record(registry, files, now_ms() + 1000, size)
-    pruning._await_seal(registry, files)
-    pruning._finish(registry, files, second)
+    size = prune_more(service, folder)
     assert left(service) == [size]
     filled.set(D="z")
     assert {*adopted, f"{size}.json", f"{size}.note"} == {one.name for one in (folder / "state").iterdir()}
@@ -203,6 +199,54 @@ def test_a_replay_goes_on_from_the_state_that_a_pruning_has_kept(exported, fille
     assert ada in found
     (folder / "state" / f"{size}.json").write_text("{}")
     assert "is not signed by this key" in problems(service, folder)[0]
+
+
+def test_an_older_state_does_not_pass_for_the_one_that_a_pruning_kept(exported, filled, service, folder):
+    prune_more(service, folder, exported)
+    filled.set(C="z")
+    size = prune_more(service, folder)
+    state = folder / "state"
+    older = min(int(one.stem) for one in state.glob("*.json"))
+    for kind in ("json", "note"):
+        (state / f"{size}.{kind}").write_bytes((state / f"{older}.{kind}").read_bytes())
+    assert "is of another time" in problems(service, folder)[0]
+
+
+def test_after_a_pruning_what_was_adopted_is_not_adopted_again(exported, filled, service, folder):
+    prune_more(service, folder, exported)
+    prune_more(service, folder)
+    assert service.audit("audit.adopt") == []
+    off = {
+        "sqlite": "DROP TRIGGER audit_snapshot_no_delete",
+        "postgresql": "ALTER TABLE audit_snapshot DISABLE TRIGGER USER",
+    }[service.engine.name]
+    for statement in (off, "DELETE FROM audit_snapshot", "UPDATE identity SET disabled = true"):
+        service.execute(statement)
+    pruning._export_whole(service.app.registry, Files(folder))
+    assert service.rows(audit_snapshot) == []
+    [found] = problems(service, folder)
+    assert str(service.identity_id("root@example.com")) in found
+
+
+def test_a_replay_holds_while_the_record_of_what_was_adopted_is_about_to_go(
+    exported, filled, service, folder, monkeypatch
+):
+    prune_more(service, folder, exported)
+    monkeypatch.setattr(pruning, "_remove", lambda engine, found: prune_some(engine, found, 1))
+    prune_more(service, folder)
+    assert len(service.audit("audit.adopt")) == 1
+    assert problems(service, folder) == []
+
+
+def prune_more(service, folder, begun=None):
+    """Finishes a pruning, or prunes all that is there; how many records are gone then."""
+    registry, files = service.app.registry, Files(folder)
+    if begun is None:
+        size = pruning._export_whole(registry, files)
+        begun = pruning._record(registry, files, now_ms() + 1000, size)
+        pruning._await_seal(registry, files)
+    pruning._finish(registry, files, begun)
+    return begun.size
 
 
 def test_records_that_are_missing_without_a_pruning_are_named(exported, service, folder):

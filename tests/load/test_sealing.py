@@ -22,7 +22,7 @@ from secretsvc.kernel.merkle import root_of
 from secretsvc.kernel.notes import read_checkpoint, read_verifier
 from secretsvc.sealedlog.models import audit_seal
 
-WRITERS, SECONDS = 8, 1.5
+WRITERS, SECONDS = 16, 1.5
 PROD = "/projects/shop/environments/prod"
 
 
@@ -33,13 +33,15 @@ def deployment(database_url: str, issuer: TestIssuer, tmp_path: Path) -> Iterato
         yield made
 
 
-def read_on(process: ServiceProcess, token: str) -> None:
-    """Reads a value again and again, each with a record, until the process is gone."""
+def go_on(process: ServiceProcess, token: str, number: int) -> None:
+    """Reads a value and writes one of its own, each with a record, until the process is gone."""
+    values = {"mode": "merge", "set": {f"B_{number}": "x"}}
     client = process.client(token)
     until = time.monotonic() + SECONDS
     with closing(client), suppress(OSError, HTTPException):
         while time.monotonic() < until:
             client.request("GET", f"{PROD}/secrets/A")
+            client.request("POST", f"{PROD}/secrets:batch", values)
 
 
 def test_every_record_of_two_processes_is_sealed_once_though_one_is_killed(deployment, issuer):
@@ -50,17 +52,16 @@ def test_every_record_of_two_processes_is_sealed_once_though_one_is_killed(deplo
     admin.expect(201, "POST", "/projects", {"slug": "shop", "name": "Shop"})
     admin.expect(201, "POST", "/projects/shop/environments", {"slug": "prod", "name": "Prod"})
     admin.expect(200, "POST", f"{PROD}/secrets:batch", {"mode": "merge", "set": {"A": "x"}})
-    readers = [
-        threading.Thread(target=read_on, args=(process, token))
-        for process in (one, other)
-        for _ in range(WRITERS // 2)
+    writers = [
+        threading.Thread(target=go_on, args=((one, other)[number % 2], token, number))
+        for number in range(WRITERS)
     ]
-    for reader in readers:
-        reader.start()
+    for writer in writers:
+        writer.start()
     time.sleep(SECONDS / 2)
     one.kill()
-    for reader in readers:
-        reader.join()
+    for writer in writers:
+        writer.join()
     engine = make_engine(deployment.url)
     with engine.connect() as connection:
         written = connection.execute(select(func.count()).select_from(audit_record)).scalar_one()

@@ -37,6 +37,7 @@ OTHERS = [
     b'{"index":"x"}\n',
     b'{"index":null}\n',
     b'{"index":-1}\n',
+    b'{"index":true}\n',
     b"[3]\n",
     b"3\n",
     b"\n",

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, exists, select
 from secretsvc.audit.models import audit_record
 from secretsvc.kernel.notes import Signatory
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
+from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import Files, detail_path
 from secretsvc.sealedlog.rules.leaves import Leaf
@@ -40,7 +41,7 @@ def beginning(
     """Whether the log can be replayed without its first `pruned` records, and what such a replay begins with.
 
     It cannot without the export that has the state which they led to. Raises ValueError for one that is not
-    signed, or missing in an export.
+    signed, of fewer or more records, or missing in an export.
     """
     begin = find_snapshot(connection, signatory)
     if (0 if begin is None else begin.size) >= pruned:
@@ -49,10 +50,21 @@ def beginning(
         return False, None
     json, note = _paths(pruned)
     kept = open_state(files.text(note), signatory, files.read(json) or b"")
-    # The record of what was adopted is yet to come, or is pruned.
-    is_to_come = select(exists(select(audit_record.c.id).where(audit_record.c.action == ADOPTED)))
-    adopted = begin.digest if begin is not None and connection.execute(is_to_come).scalar_one() else None
+    if kept.size != pruned:
+        raise ValueError("the state that a replay begins with is of another time")
+    # The record of what was adopted is yet to come, or is pruned, or about to be.
+    adopted = begin.digest if begin is not None and _is_told(connection, pruned) else None
     return True, kept._replace(digest=adopted)
+
+
+def _is_told(connection: Connection, first: int) -> bool:
+    """Whether the records from that index on, or those that wait, tell of what was adopted."""
+    before = select(audit_seal.c.position).where(
+        audit_seal.c.record_id == audit_record.c.id, audit_seal.c.position < first
+    )
+    told = select(audit_record.c.id).where(audit_record.c.action == ADOPTED, ~exists(before))
+    found: bool = connection.execute(select(exists(told))).scalar_one()
+    return found
 
 
 def _replayed(files: Files, begin: Snapshot | None, size: int, total: int) -> State:

@@ -62,6 +62,6 @@ def _index(line: bytes) -> int:
     except orjson.JSONDecodeError:
         raise ValueError(_OTHER) from None
     index = found.get("index") if isinstance(found, dict) else None
-    if not isinstance(index, int) or index < 0:
+    if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise ValueError(_OTHER)
     return index

@@ -17,6 +17,7 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.notes import Signatory, sign
 from secretsvc.sealedlog.models import ONLY, audit_snapshot, audit_unsealed
 from secretsvc.sealedlog.rules.comparing import read_state
+from secretsvc.sealedlog.rules.pruning import PRUNE
 from secretsvc.sealedlog.rules.replaying import VERSION, State
 from secretsvc.sealedlog.rules.sealing import Sealing
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
@@ -91,8 +92,11 @@ def find_snapshot(connection: Connection, signatory: Signatory) -> Snapshot | No
 
 
 def _has_begun(connection: Connection) -> bool:
-    """Whether a state was adopted. The log tells of it, too: whoever takes it away gains no other."""
-    adopted = exists(select(audit_record.c.id).where(audit_record.c.action == ADOPTED))
+    """Whether a state was adopted. The log tells of it, too: whoever takes it away gains no other.
+
+    Where that record was pruned, the pruning's tells of it: before one, a state is adopted.
+    """
+    adopted = exists(select(audit_record.c.id).where(audit_record.c.action.in_((ADOPTED, PRUNE))))
     found: bool = connection.execute(select(exists(select(audit_snapshot.c.id)) | adopted)).scalar_one()
     return found
 

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select
 from secretsvc.authorization.rules.asserting import assert_sees
 from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed
+from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed, VersionConflict
 from secretsvc.projects.rules import Environment, environment_in_sight
 from secretsvc.secrets.domain.writing import batch_secrets, rename_secret
 from secretsvc.secrets.models import secret
@@ -52,8 +52,8 @@ def rename_everywhere(
 ) -> int:
     """Renames a key wherever the caller may write, and tells in how many environments; each is asserted.
 
-    `revs` are the revisions that were seen, by slug. Raises as `rename_secret` does, and `PreconditionFailed`
-    where other environments have the key by now.
+    `revs` are the revisions that were seen, by slug. Raises as `rename_secret` does, `PreconditionFailed`
+    where other environments have the key by now, and `VersionConflict` for a race lost once.
     """
     assert_sees(call, at)
 
@@ -82,12 +82,16 @@ def _each(
     places = {one.environment.slug: one.environment for one in holdings(call, at, key) if one.writes}
     if not places or places.keys() != revs.keys():
         raise PreconditionFailed(f"Other environments have the key by now: {NOTHING}")
+    connection = call.connection
     # In one order, so that two who lock several environments wait for each other and not in a circle.
     for slug in sorted(places):
         try:
             act(Address(at.project, slug), places[slug].name, revs[slug])
         except PreconditionFailed:
             raise PreconditionFailed(f"{places[slug].name} was changed meanwhile: {NOTHING}") from None
+        if call.connection is not connection:
+            # A second try began another transaction: what was written before is undone.
+            raise VersionConflict(f"A write got in between: {NOTHING}")
     return len(places)
 
 
