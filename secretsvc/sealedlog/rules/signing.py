@@ -64,7 +64,7 @@ def cursor_key(ring: KeyRing, signer: Any) -> bytes:
     return opened[KEY_BYTES:] or hmac.digest(opened, b"secretsvc/1/audit-cursor", "sha256")
 
 
-def seal_signer(ring: KeyRing, secret: bytes) -> dict[str, Any]:
+def seal_signer(ring: KeyRing, secret: bytes) -> dict[str, bytes | str]:
     """The columns that hold a private key, and what is kept with it, under the active master key."""
     envelope = seal_own(ring, PURPOSE, secret)
     return {"envelope": envelope.blob, "kid": envelope.kid}
