@@ -14,7 +14,7 @@ from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.notes import KEY_BYTES, Verifier, public_key_of, read_checkpoint, sign
+from secretsvc.kernel.notes import KEY_BYTES, Checkpoint, Verifier, public_key_of, read_checkpoint, sign
 from secretsvc.kernel.succession import Replacement, Signers, read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
 from secretsvc.sealedlog.rules.sealing import Sealing, keep_from_sealing
@@ -38,7 +38,7 @@ def replace_key(engine: Engine, sealing: Sealing, request_id: str) -> Replacemen
             raise ValueError("nothing is sealed yet, so that there is no key to replace")
         old_key, new_key, now = private_key(sealing.ring, signer), os.urandom(KEY_BYTES), now_ms()
         old, new = (Verifier(sealing.origin, public_key_of(one)) for one in (old_key, new_key))
-        done = Replacement(read_checkpoint(head.checkpoint, old), old, new)
+        done = Replacement(_head(head.checkpoint, old), old, new)
         note = sign(sealing.origin, old_key, done.body, new_key)
         former = {"public_key": old.public_key, "note": note, "created_at": now}
         connection.execute(insert(audit_former_signer), former)
@@ -53,6 +53,14 @@ def replace_key(engine: Engine, sealing: Sealing, request_id: str) -> Replacemen
         detail = {"old": old.text, "new": new.text, "note": note}
         write(connection, SYSTEM, now, request_id, REPLACED, detail=detail)
     return done
+
+
+def _head(checkpoint: str, verifier: Verifier) -> Checkpoint:
+    try:
+        return read_checkpoint(checkpoint, verifier)
+    except ValueError as error:
+        # After a change of `AUDIT_ORIGIN`, until a record more is sealed.
+        raise ValueError(f"nothing was replaced, because the newest checkpoint is {error}") from None
 
 
 def notes_of(connection: Connection) -> Sequence[str]:
@@ -85,13 +93,14 @@ def wrong_signers(connection: Connection, signers: Signers, pruned: int) -> Iter
         yield "the signing key that is stored is not the one that signs the log"
 
 
-def _told(detail: str | None) -> object:
+def _told(detail: str | None) -> str | None:
     """The note that a record tells of; None where it was changed."""
     try:
         found = orjson.loads(detail or "")
     except orjson.JSONDecodeError:
         return None
-    return found.get("note") if isinstance(found, dict) else None
+    note = found.get("note") if isinstance(found, dict) else None
+    return note if isinstance(note, str) else None
 
 
 _TOLD = select(audit_record.c.detail).where(audit_record.c.action == REPLACED)
