@@ -136,8 +136,7 @@ def verify_database(
             yield from _not_as_exported(place, files, exported)
         yield from () if replay is None else replay.meet(place)
     yield from tree.end()
-    yield from _beside_the_log(connection, head.size)
-    yield from wrong_signers(connection, signers, pruning.size)
+    yield from _beside_the_log(connection, head.size, signers, pruning)
     yield from () if replay is None else replay.compare(connection, ring)
 
 
@@ -196,13 +195,14 @@ def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Itera
             yield f"index {place.position}: the hash is not the one that was exported"
 
 
-def _beside_the_log(connection: Connection, size: int) -> Iterator[str]:
+def _beside_the_log(connection: Connection, size: int, signers: Signers, pruning: Pruning) -> Iterator[str]:
     beyond = count_beyond(connection, size)
     if beyond:
         yield f"index {size}: {beyond} records are sealed that the checkpoint does not have"
     found = left_out(connection)
     if found is not None:
         yield f"record {found} is neither sealed nor waits to be"
+    yield from wrong_signers(connection, signers, pruning.size)
 
 
 def _head(note: str, signatory: Signatory) -> Checkpoint | None:
