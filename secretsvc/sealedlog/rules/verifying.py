@@ -128,8 +128,7 @@ def verify_database(
         replay = Replay(begin) if can else None
     except ValueError as error:
         yield str(error)
-    wanted = [*older, *signers.heads, head, *([exported] if exported is not None else [])]
-    tree = _Tree(wanted, pruning)
+    tree = _Tree([*older, *signers.heads, head, *([exported] if exported is not None else [])], pruning)
     for place in sealed_from(connection, 0, head.size):
         yield from tree.meet(place)
         if files is not None and exported is not None:
