@@ -22,16 +22,16 @@ REQUESTS = {
 }
 
 
-def throughput(deployed: Deployment, path: str, count: int, seconds: float) -> float:
-    """Requests a second."""
+def throughput(deployed: Deployment, asked: tuple[str, str, bytes], count: int, seconds: float) -> float:
+    """Requests a second: each of that method, path and body."""
     answered = [0] * count
     deadline = time.monotonic() + seconds
 
     def work(number: int, client: Client) -> None:
-        request = client.request("GET", path)
+        request = client.request(*asked)
         while time.monotonic() < deadline:
             if client.send(request) != 200:
-                raise SystemExit("a read failed")
+                raise SystemExit("a request failed")
             answered[number] += 1
 
     took = at_once(deployed, count, work)
@@ -42,9 +42,10 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[str, tuple[float,
     """Each request with what is answered to one client and to 16, their ratio, and its goal."""
     with deployment(engine, PROCESSES[engine]) as deployed:
         for name, (path, goals) in REQUESTS.items():
-            throughput(deployed, path, CLIENTS, 1)
+            asked = "GET", path, b""
+            throughput(deployed, asked, CLIENTS, 1)
             rounds = [
-                tuple(throughput(deployed, path, count, options.seconds) for count in (1, CLIENTS))
+                tuple(throughput(deployed, asked, count, options.seconds) for count in (1, CLIENTS))
                 for _ in range(options.rounds)
             ]
             yield name, compared(rounds), goals[engine]

@@ -9,6 +9,7 @@ import http.client
 import itertools
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -104,14 +105,23 @@ class ServiceProcess:
     """One `pserve`, with its own ini file and its output on file; it can be ended and started again."""
 
     def __init__(
-        self, directory: Path, settings: dict[str, str], *, debug: bool = False, ini: str = ""
+        self,
+        directory: Path,
+        settings: dict[str, str],
+        *,
+        debug: bool = False,
+        ini: str = "",
+        threads: int | None = None,
     ) -> None:
-        """`settings` are environment variables; `debug` logs everything; `ini` is added to `[app:main]`."""
+        """`settings` are environment variables; `debug` logs everything; `ini` is added to `[app:main]`.
+
+        `threads` are those that the sample ini has, unless they are given.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         self.directory, self.settings = directory, settings
         self.port = free_port()
         self.ini = directory / "production.ini"
-        self.ini.write_text(_ini(ini, debug))
+        self.ini.write_text(_ini(ini, debug, threads))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -236,8 +246,10 @@ class Deployment:
         return self.processes[index].client(token or self.issuer.sign(ADMIN))
 
 
-def _ini(more: str, debug: bool) -> str:
+def _ini(more: str, debug: bool, threads: int | None) -> str:
     text = (ROOT / "production.ini").read_text()
+    if threads is not None:
+        text = re.sub(r"(?m)^threads = .*", f"threads = {threads}", text)
     text = text.replace("use = egg:secretsvc\n", f"use = egg:secretsvc\n{more}\n")
     if debug:
         text = text.replace("level = WARNING", "level = DEBUG").replace("level = INFO", "level = DEBUG")

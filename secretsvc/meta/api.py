@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import orjson
+from pyramid.renderers import render
 
 from secretsvc.kernel.described import text
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import VERSION
 from secretsvc.meta.glossary import GLOSSARY
-from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, PAGE
+from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, INTEGRITY, SCRIPT, listed
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.openapi import document
-from secretsvc.web.request import ServiceRequest
+from secretsvc.web.request import ServiceRegistry, ServiceRequest
 from secretsvc.web.schema import Document
 from secretsvc.web.tree import Root
 from secretsvc.web.views import PUBLIC, api_view
@@ -54,12 +55,9 @@ def health(_context: Root, request: ServiceRequest) -> Health:
     response=Document(),
 )
 def openapi(_context: Root, request: ServiceRequest) -> object:
-    """`GET /openapi.json`: made at the first request of the process, from its own configuration."""
-    registry = request.registry
-    if getattr(registry, "openapi", None) is None:
-        registry.openapi = orjson.dumps(document(registry, VERSION, GLOSSARY))
+    """`GET /openapi.json`: what the service says of its API."""
     request.response.content_type, request.response.charset = "application/json", "utf-8"
-    request.response.body = registry.openapi
+    request.response.body = description(request.registry)
     return request.response
 
 
@@ -72,12 +70,20 @@ def openapi(_context: Root, request: ServiceRequest) -> object:
     media=("text/html",),
 )
 def docs(_context: Root, request: ServiceRequest) -> object:
-    """`GET /docs`: a viewer of that document."""
+    """`GET /docs`: a viewer of that document, and the list of its operations where no script runs."""
     response = request.response
     response.content_type, response.charset = "text/html", "utf-8"
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-    response.text = PAGE
+    values = {"script": SCRIPT, "integrity": INTEGRITY, "tags": listed(description(request.registry))}
+    response.text = render("secretsvc.meta:templates/viewer.pt", values, request=request)
     return response
+
+
+def description(registry: ServiceRegistry) -> bytes:
+    """The document, made at the first request of the process from its own configuration."""
+    if getattr(registry, "openapi", None) is None:
+        registry.openapi = orjson.dumps(document(registry, VERSION, GLOSSARY))
+    return registry.openapi
 
 
 def includeme(config: ServiceConfigurator) -> None:

@@ -88,10 +88,11 @@ class Shell:
         return self.context.address.environment if self.context is not None else None
 
     def navigation(self, section: str) -> list[Link]:
-        """The entries of a section that the caller may follow."""
+        """The entries of a section that the caller may follow; on a public page, those that anybody may."""
+        links = [link for link in self.request.registry.navigation if link.section == section]
         if not self._admitted:
-            return []
-        links = (link for link in self.request.registry.navigation if link.section == section)
+            # The page of an error tells of nothing.
+            return [link for link in links if self.context is not None and link.role == ANY_IDENTITY]
         return [link for link in links if self._holds(link.role, GLOBAL)]
 
     def is_current(self, link: Link) -> bool:

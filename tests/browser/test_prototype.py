@@ -17,15 +17,12 @@ PROTOTYPES: dict[str, Any] = json.loads(PROTOTYPE.read_text("utf-8"))
 #: CSS pixels.
 TOLERANCE = 2
 AUTOMATIC = "the columns of this table are as wide as their content, which is another"
-NO_ASIDE = "the words that narrow a search are not offered, nor the column that explains them"
 ROTATING = "the demo is between two rotations, so nothing moves"
 #: What differs by page and element, at any width, and why.
 DIFFERS = {
     ("01-home", "column project"): AUTOMATIC,
     ("01-home", "column environments"): AUTOMATIC,
     ("01-home", "column change"): AUTOMATIC,
-    ("01c-search", "section"): NO_ASIDE,
-    ("01c-search", "line"): NO_ASIDE,
     ("06-compare", "column key"): AUTOMATIC,
     ("06-compare", "column from"): AUTOMATIC,
     ("06-compare", "column to"): AUTOMATIC,

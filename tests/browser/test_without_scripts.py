@@ -76,3 +76,13 @@ def test_a_file_is_uploaded(visitor: Visitor, vault: Vault) -> None:
     page.get_by_role("button", name="Apply 1 change").click()
     expect(page.locator("#notice")).to_contain_text("Saved 1 change")
     assert vault.value("SENT") == "yes"
+
+
+def test_the_api_is_listed_where_its_viewer_does_not_run(visitor: Visitor) -> None:
+    page = visitor.page("/api/v1/docs", java_script_enabled=False, viewport={"width": 320, "height": 640})
+    expect(page.get_by_text("POST /projects", exact=True)).to_be_visible()
+    expect(page.locator("rapi-doc")).to_be_hidden()
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 320
+    page.get_by_role("button", name="Menu").click()
+    page.get_by_role("link", name="Projects").click()
+    expect(page).to_have_url(f"{visitor.origin}/projects")

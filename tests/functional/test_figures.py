@@ -79,3 +79,4 @@ def test_connections_and_plaintext_that_are_in_use_are_counted(make_service):
         found = operator.figures()
     assert found["secretsvc_database_connections", "in use"] >= 2
     assert found["secretsvc_plaintext_bytes",] == 1_000
+    assert found["secretsvc_plaintext_max_bytes",] > 1_000

@@ -299,6 +299,43 @@ def test_a_search_is_narrowed_to_one_kind_and_counts_each(service, admin):
     assert page.html.select_one(".seg [aria-current]").text.split()[0] == "Projects"
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("in:shop", {"depot/prod": 0, "shop/dev": 1, "shop/prod": 1}),
+        ("env:prod", {"depot/prod": 1, "shop/dev": 0, "shop/prod": 1}),
+        ("in:shop  env:prod", {"depot/prod": 0, "shop/dev": 0, "shop/prod": 1}),
+        ("in:absent", {"depot/prod": 0, "shop/dev": 0, "shop/prod": 0}),
+    ],
+)
+def test_a_search_is_narrowed_by_words_to_projects_and_environments(service, admin, words, expected):
+    arrange(service, "depot", "prod")
+    for place in expected:
+        slug, name = place.split("/")
+        Vault(admin, f"/projects/{slug}/environments/{name}").set(PART_OF_IT="x")
+    page = Browser(service).open("/search", params={"q": f"part_of {words} it"})
+    assert not page.html.select(".lines"), "both words are sought, beside each other"
+    page = Browser(service).open("/search", params={"q": f"{words} part_of_it"})
+    chips = [link["href"].split("/")[2::2][:2] for link in page.html.select(".chips a")]
+    assert {place: chips.count(place.split("/")) for place in expected} == expected
+    assert page.html.find(id="hero")["value"] == f"{words} part_of_it"
+    assert "People" not in page.html.main.text
+
+
+def test_a_narrowed_search_finds_places_too_and_wants_a_word(service, admin):
+    arrange(service, "depot", "prod")
+    page = Browser(service).open("/search", params={"q": "in:shop o"})
+    assert results(page) == {
+        "Projects": ["/projects/shop"], "Environments": ["/projects/shop/environments/prod"],
+    }  # fmt: skip
+    page = Browser(service).open("/search", params={"q": "o env:prod"})
+    assert [*results(page)] == ["Environments"]
+    page = Browser(service).open("/search", params={"q": "in:shop"}, status=422)
+    assert "Say what is to be found there" in page.html.find(role="alert").text
+    assert page.html.find(id="hero")["value"] == "in:shop"
+    assert "Nothing that you see" in Browser(service).open("/search", params={"q": "in:Shop o"}).text
+
+
 def test_a_search_finds_nothing_that_the_caller_does_not_see(service, admin):
     Vault(admin).set(SHOP_TOKEN="x")
     service.grant(ADA, "reader", "shop/dev")

@@ -311,9 +311,24 @@ def test_the_viewer_loads_one_script_by_exact_version_and_hash(service):
 def test_the_viewer_has_a_content_security_policy_of_its_own(service):
     policy = service.nobody().get("/docs").headers["Content-Security-Policy"].split("; ")
     assert {"connect-src 'self'", "form-action 'none'", "base-uri 'none'"} <= set(policy)
+    assert {"style-src 'self' 'unsafe-inline'", "font-src 'self'", "frame-ancestors 'none'"} <= set(policy)
     assert "default-src 'none'" in policy
     (scripts,) = (directive for directive in policy if directive.startswith("script-src"))
     assert scripts.removeprefix("script-src ") in service.nobody().get("/docs").text
+
+
+def test_the_viewer_lists_every_operation_for_those_without_the_script(service):
+    listed = re.findall(r"<code[^>]*>([A-Z]+ [^<]+)</code>", service.nobody().get("/docs").text)
+    paths = service.nobody().get("/openapi.json").json["paths"]
+    assert sorted(listed) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
+
+
+def test_the_frame_of_the_viewer_leads_back_and_says_nothing_of_who_looks_at_it(service, admin):
+    page = service.nobody().get("/docs")
+    assert admin.get("/docs").body == page.body
+    paths = [link["href"] for link in page.html.select(".side a")]
+    assert paths == ["/", "/", "/projects"]
+    assert not page.html.select("form:not([method=dialog])")
 
 
 def test_the_public_routes_take_no_parameters(service):

@@ -22,7 +22,7 @@ from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_export, audit_pruned, audit_seal, audit_snapshot
 from secretsvc.sealedlog.rules import pruning as pruning_rules
 from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.pruning import Pruning, prune_some
+from secretsvc.sealedlog.rules.pruning import Pruning
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
 
 INI = "production.ini"
@@ -144,6 +144,12 @@ def exported(filled, service, folder):
     return found
 
 
+def prune_some(engine, found, most):
+    """One batch; where it ended."""
+    with write_transaction(engine) as connection:
+        return pruning_rules.prune_some(connection, found, most)
+
+
 def problems(service, folder):
     """What a verification of the database finds, and of the export if there is one."""
     with snapshot(service.engine) as connection:
@@ -154,22 +160,19 @@ def problems(service, folder):
         return [*found, *([] if files is None else verify_files(files, verifier, []))]
 
 
-def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_on(
-    exported, service, folder, monkeypatch
-):
+def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_on(exported, service, folder):
     assert problems(service, folder) == []
     assert prune_some(service.engine, exported, 100) == 100
     assert problems(service, folder) == []
-    put, seen = pruning_rules._prune, []
+    seen = []
 
-    def crash(connection, *asked):
-        seen.append(put(connection, *asked))
-        raise Crash
+    def crash():
+        with write_transaction(service.engine) as connection:
+            seen.append(pruning_rules.prune_some(connection, exported, 100))
+            raise Crash
 
-    monkeypatch.setattr(pruning_rules, "_prune", crash)
     with pytest.raises(Crash):
-        prune_some(service.engine, exported, 100)
-    monkeypatch.undo()
+        crash()
     assert (seen, left(service)[0]) == ([200], 100)
     assert problems(service, folder) == []
     registry, files = service.app.registry, Files(folder)

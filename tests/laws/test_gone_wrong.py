@@ -14,6 +14,8 @@ PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
 #: What a column may be called that quotes what is seen: a line of the log, or what a command says.
 TELLS = (HEAD, " says")
 QUOTED = re.compile(r"`([^`]+)`")
+#: A figure, or what `/ready` has, in the column of figures.
+FIGURE = re.compile(r"`(secretsvc_\w+)`|`/ready` has `(\w+)`")
 
 
 def rows_of(page: str) -> list[dict[str, str]]:
@@ -40,18 +42,27 @@ def unproven(row: dict[str, str], tests: dict[str, str]) -> list[str]:
     )
 
 
+def unmoved(row: dict[str, str], tests: dict[str, str]) -> list[str]:
+    """The figures of a row that no test which it names has; one that tells what is seen says which, or none."""
+    if "Seen" in row and not row.get("Figure"):
+        return [str(row)]
+    named = "".join(tests[file] for file, _ in NAMED.findall(row["Test"]))
+    found = ["".join(words) for words in FIGURE.findall(row.get("Figure", ""))]
+    return [figure for figure in found if figure not in named]
+
+
 def files() -> dict[str, str]:
     return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in ROOT.glob("tests/**/test_*.py")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_each_row_of_what_goes_wrong_names_a_test_that_has_its_line(page: Path) -> None:
+def test_each_row_of_what_goes_wrong_names_tests_that_have_its_line_and_its_figures(page: Path) -> None:
     text = page.read_text("utf-8")
     rows = rows_of(text)
     assert rows, "a page without what is seen when something goes wrong"
     assert missing_from(text) == []
     tests = files()
-    assert [wrong for row in rows for wrong in unproven(row, tests)] == []
+    assert [wrong for row in rows for wrong in (*unproven(row, tests), *unmoved(row, tests))] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -67,3 +78,11 @@ def test_the_law_of_what_goes_wrong_bites() -> None:
     tests = {"tests/a.py": 'assert "gone for 3 s" and y'}
     assert [unproven(row, tests) for row in (first, second, third)] == [[], [], ["gone for … s"]]
     assert unproven(first, {"tests/a.py": ""}) == ["gone for … s"]
+
+
+def test_the_law_of_figures_bites() -> None:
+    page = f"| Seen | {HEAD} | Figure | Test |\n| --- | --- | --- | --- |\n"
+    page += "| a | b | `secretsvc_ready` 0, `/ready` has `gone` | `tests/a.py::test_a` |\n| a | b |  | c |\n"
+    first, second = rows_of(page)
+    assert unmoved(first, {"tests/a.py": 'figures()["secretsvc_ready"]'}) == ["gone"]
+    assert unmoved(second, {}) == [str(second)]

@@ -66,14 +66,25 @@ class FoundPlaces:
     cut: bool
 
 
-def find_places(call: Call, text: str, limit: int) -> FoundPlaces:
+def find_places(
+    call: Call, text: str, limit: int, *, in_project: str | None = None, in_environment: str | None = None
+) -> FoundPlaces:
     """Keys, projects and environments that the caller sees, at most `limit` rows of each; one statement.
 
-    Open to any identity, narrowed in the query. A key counts once for each environment that has it.
+    Open to any identity, narrowed in the query, by the slugs of a project and of environments too; no project
+    is in an environment. A key counts once for each environment that has it.
     """
     keys: dict[tuple[str, str], FoundKey] = {}
     found: dict[int, list[FoundPlace]] = {KEY: [], PROJECT: [], ENVIRONMENT: []}
-    rows = sorted(call.connection.execute(_places(call, text, limit + 1)), key=lambda row: row.place)
+    parts = _places(call, text)
+    if in_project is not None:
+        parts = {kind: part.where(project.c.slug == in_project) for kind, part in parts.items()}
+    if in_environment is not None:
+        del parts[PROJECT]
+        parts = {kind: part.where(environment.c.slug == in_environment) for kind, part in parts.items()}
+    limited = (part.order_by("order", "key").limit(limit + 1).subquery() for part in parts.values())
+    statement = union_all(*map(select, limited))
+    rows = sorted(call.connection.execute(statement), key=lambda row: row.place)
     for row in rows:
         names = (row.project, row.project_name, row.environment, row.environment_name)
         found[row.kind].append(FoundPlace(*names, row.description))
@@ -112,7 +123,7 @@ def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
     return [FoundHolder(*one) for one in call.connection.execute(found)]
 
 
-def _places(call: Call, text: str, limit: int) -> Any:
+def _places(call: Call, text: str) -> dict[int, Select[Any]]:
     dialect_name = call.connection.dialect.name
     holds, exact = partial(holds_text, dialect_name, text), partial(by_code_point, dialect_name)
     own, inner = project.c, environment.c
@@ -132,12 +143,7 @@ def _places(call: Call, text: str, limit: int) -> Any:
         .where(environment_in_sight(call), ~secret.c.deleted)
         .where(holds(secret.c.key, func.coalesce(secret.c.description, "")))
     )
-    return union_all(
-        *(
-            select(each.order_by("order", "key").limit(limit).subquery())
-            for each in (keys, projects, environments)
-        )
-    )
+    return {KEY: keys, PROJECT: projects, ENVIRONMENT: environments}
 
 
 def _row(

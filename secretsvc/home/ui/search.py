@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,6 +10,7 @@ from secretsvc.home import schemas
 from secretsvc.home.domain.finding import find_holders, find_places
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.kernel.grammar import is_slug
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
@@ -20,6 +22,8 @@ from secretsvc.web.views import ANY_IDENTITY
 
 #: How many rows of each kind a search finds.
 FOUND = 200
+#: Words that narrow a search, each with a slug behind it.
+IN_PROJECT, IN_ENVIRONMENT = NARROWING = ("in:", "env:")
 KINDS = {
     "keys": "Keys",
     "projects": "Projects",
@@ -33,11 +37,16 @@ def search_page(_context: Root, request: ServiceRequest) -> object:
     query = parse_query(request.environ)
     text, show = query.get("q", "").strip(), query.get("show", "all")
     request.form = Form({"q": text})
-    shown: dict[str, Any] = {"text": text, "found": None, "marked": marked, "show": show, "segments": []}
+    sought, narrowed = split(text)
+    shown: dict[str, Any] = {"text": text, "sought": sought, "found": None, "marked": marked}
+    shown |= {"show": show, "segments": []}
     if not text:
         return shown
     try:
-        found = _found(request, validate(schemas.PageQuery(), {"text": text})["text"])
+        validate(schemas.PageQuery(), {"text": text})
+        if not sought:
+            raise ValidationFailed.at("text", "Say what is to be found there, too.")
+        found = _found(request, sought, narrowed)
     except ValidationFailed as error:
         request.form.label("text", "Search", "hero")
         request.form.refuse(error)
@@ -48,9 +57,23 @@ def search_page(_context: Root, request: ServiceRequest) -> object:
     return shown | {"found": found, "segments": _segments(found, text, show)}
 
 
-def _found(request: ServiceRequest, text: str) -> dict[str, Any]:
-    places = find_places(request.call, text, FOUND)
-    sees_people = next(administered(request.call.snapshot), None) is not None
+def split(text: str) -> tuple[str, dict[str, str]]:
+    """What is sought, and the slugs that words narrow it to, by their prefixes; the last of each counts."""
+    words, narrowed = [], {}
+    for word in text.split(" "):
+        prefix = next((one for one in NARROWING if word.startswith(one)), "")
+        if prefix and is_slug(word.removeprefix(prefix)):
+            narrowed[prefix] = word.removeprefix(prefix)
+        else:
+            words.append(word)
+    return " ".join(words).strip(), narrowed
+
+
+def _found(request: ServiceRequest, text: str, narrowed: Mapping[str, str]) -> dict[str, Any]:
+    at = {"in_project": narrowed.get(IN_PROJECT), "in_environment": narrowed.get(IN_ENVIRONMENT)}
+    places = find_places(request.call, text, FOUND, **at)
+    # People are in no place.
+    sees_people = not narrowed and next(administered(request.call.snapshot), None) is not None
     people = find_holders(request.call, text, FOUND) if sees_people else None
     return {
         "keys": places.keys,

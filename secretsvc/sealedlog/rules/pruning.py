@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
-from sqlalchemy import Connection, Engine, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from secretsvc.audit.models import audit_key, audit_record
-from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.notes import Checkpoint
 from secretsvc.sealedlog.models import ONLY, audit_export, audit_pruned, audit_seal
 
@@ -98,17 +97,12 @@ def end_of(connection: Connection, before: int, size: int) -> int:
     return size
 
 
-def prune_some(engine: Engine, pruning: Pruning, most: int) -> int:
+def prune_some(connection: Connection, pruning: Pruning, most: int) -> int:
     """Removes the next records of a pruning, at most so many rows, in one transaction; where it ended.
 
     Raises `sqlalchemy.exc.DBAPIError` for what is not exported, not older, or not this role's to remove.
     """
-    with write_transaction(engine) as connection:
-        return _prune(connection, pruning, most)
-
-
-def _prune(connection: Connection, pruning: Pruning, most: int) -> int:
-    """On PostgreSQL by the function that alone may; on SQLite the triggers have the same rule."""
+    # On PostgreSQL by the function that alone may; on SQLite the triggers have the same rule.
     asked = {"up_to": pruning.size, "before": pruning.before, "most": min(most, MOST)}
     if connection.dialect.name == "postgresql":
         ending: int = connection.execute(_BY_THE_OWNER, asked).scalar_one()

@@ -2,6 +2,8 @@
 const WAIT_MS = 120;
 const LIMIT = 20;
 const SHORTEST = 2;
+// Only the page knows the words that narrow a search.
+const NARROWED = /(^| )(in|env):/;
 const palette = document.getElementById("palette");
 const field = palette.querySelector("input");
 const list = palette.querySelector("ul");
@@ -69,7 +71,10 @@ function move(step) {
 field.addEventListener("input", () => {
   clearTimeout(timer);
   const text = field.value.trim();
-  if (text.length >= SHORTEST) {
+  if (NARROWED.test(text)) {
+    latest += 1;
+    show("Press Enter to search for this.", []);
+  } else if (text.length >= SHORTEST) {
     timer = setTimeout(search, WAIT_MS, text);
   } else {
     latest += 1;

@@ -1,0 +1,66 @@
+"""How much is answered to one client and to 16, by the number of threads or of processes.
+
+For each number a deployment of its own runs; they are asked in turns, so that whatever else the machine does
+slows all of them. All read one value, export 500 or write one; the clients share the machine with what they
+measure.
+"""
+
+from __future__ import annotations
+
+import statistics
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import orjson
+from bench import ENGINES, Report, options_of
+from clients import CLIENTS, REQUESTS, throughput
+from processes import Deployment
+from wire import VALUE, deployment
+
+#: Each request by its name: method, path and body.
+ASKED = {name: ("GET", path, b"") for name, (path, _) in REQUESTS.items()}
+ASKED["write one"] = ("POST", "/secrets:batch", orjson.dumps(VALUE))
+
+
+def deployments(engine: str, options: Namespace, stack: ExitStack) -> dict[str, Deployment]:
+    found = {}
+    for number in options.threads:
+        found[f"{number} threads"] = stack.enter_context(deployment(engine, 1, number))
+    for number in options.processes:
+        found[f"{number} processes"] = stack.enter_context(deployment(engine, number))
+    return found
+
+
+def measure(engine: str, options: Namespace) -> Iterator[tuple[str, float, float]]:
+    """What is asked for, of how many; what is answered to one client, and to 16."""
+    with ExitStack() as stack:
+        made = deployments(engine, options, stack)
+        for name, asked in ASKED.items():
+            found: dict[str, list[tuple[float, float]]] = {one: [] for one in made}
+            for deployed in made.values():
+                throughput(deployed, asked, CLIENTS, 0.3)
+            for _ in range(options.rounds):
+                for one, deployed in made.items():
+                    both = [throughput(deployed, asked, count, options.seconds) for count in (1, CLIENTS)]
+                    found[one].append((both[0], both[1]))
+            for one, rounds in found.items():
+                yield f"{name}, {one}", *(statistics.median(side) for side in zip(*rounds, strict=True))
+
+
+def main() -> None:
+    parser = options_of(__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1.2)
+    parser.add_argument("--threads", type=int, nargs="*", default=[2, 4, 8, 16])
+    parser.add_argument("--processes", type=int, nargs="*", default=[])
+    options = parser.parse_args()
+    report = Report(__file__, "one client", "16 clients")
+    for engine in options.engine or ENGINES:
+        for name, one, many in measure(engine, options):
+            report.add(engine, name, one, many, unit="/s")
+    report.save(options.json)
+
+
+if __name__ == "__main__":
+    main()
