@@ -74,7 +74,7 @@ RESULTS ?= bench.json
 BEFORE ?= before.json
 
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in operations copying served clients writers memory growth states audit_pages search exposure snapshot machines; do \
+	@for script in operations copying served clients writers memory growth states audit_pages search exposure snapshot machines sealing pruning; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
 	@for script in absent_or_invisible denied_often rekey pages sizes cores; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 

@@ -55,10 +55,10 @@ def databases(engine: str) -> Iterator[Any]:
         if engine == "sqlite":
             yield SqliteDatabases(Path(directory))
             return
-        with postgresql_server() as server:
-            # The suite does without this. What is durable takes its time; with old statistics a history
-            # that has grown is read by the plans of a short one; and the less of the WAL is kept, the more
-            # pages are written to it whole.
+        with postgresql_server(on_disk=True) as server:
+            # The suite does without this, and in memory. What is durable takes its time; with old statistics
+            # a history that has grown is read by the plans of a short one; and the less of the WAL is kept,
+            # the more pages are written to it whole.
             with psycopg.connect(server.replace("+psycopg", ""), autocommit=True) as connection:
                 for name, value in PRODUCTION.items():
                     connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")

@@ -212,7 +212,7 @@ def _start(server: Any) -> None:
 
 
 @contextmanager
-def postgresql_server() -> Iterator[str]:
+def postgresql_server(*, on_disk: bool = False) -> Iterator[str]:
     """The URL of a real server: that of TEST_DATABASE_URL, or one that the suite starts itself."""
     given = os.environ.get("TEST_DATABASE_URL")
     if given:
@@ -220,7 +220,7 @@ def postgresql_server() -> Iterator[str]:
         return
     # Whatever it writes is of no use afterwards: in memory a new database takes a tenth of the time.
     # Under root the server runs as a user of its own, who must be able to reach its folder.
-    directory = Path(tempfile.mkdtemp(prefix="secretsvc-postgresql-", dir=_memory()))
+    directory = Path(tempfile.mkdtemp(prefix="secretsvc-postgresql-", dir=None if on_disk else _memory()))
     directory.chmod(0o755)
     # It keeps a lock file there, and warns where the machine names no such place.
     runtime = directory / "runtime"

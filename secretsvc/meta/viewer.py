@@ -33,7 +33,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
 )
 
 
-class Listed(NamedTuple):
+class Operation(NamedTuple):
     """An operation as the list names it that stands where the script does not run."""
 
     method: str
@@ -41,10 +41,10 @@ class Listed(NamedTuple):
     summary: str
 
 
-def listed(description: bytes) -> dict[str, list[Listed]]:
+def listed(description: bytes) -> dict[str, list[Operation]]:
     """The operations of an OpenAPI document by their tags, as it orders them."""
-    found: dict[str, list[Listed]] = defaultdict(list)
+    found: dict[str, list[Operation]] = defaultdict(list)
     for path, item in orjson.loads(description)["paths"].items():
         for method, operation in item.items():
-            found[operation["tags"][0]].append(Listed(method.upper(), path, operation["summary"]))
+            found[operation["tags"][0]].append(Operation(method.upper(), path, operation["summary"]))
     return dict(sorted(found.items()))

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 #: A step works so long, by the clock of its thread, and the next comes so much later where more waits.
 WORK_SECONDS, STEP_SECONDS = 0.02, 0.2
 #: So much of the time is aimed at, because a step may take longer than those before it.
-AIM = 0.75
+AIM = 0.65
 #: Of a step's work so much is to read and hash; the rest is to write, which takes about as long.
 READING = 0.5
 FEWEST, MOST = 8, 1000

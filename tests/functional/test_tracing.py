@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
+from pasting import blocks
 from service import Service
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
@@ -36,6 +38,21 @@ def spans(service: Service, vault: Vault) -> Iterator[InMemorySpanExporter]:
     yield exporter
     instrumentor.uninstrument()
     provider.shutdown()
+
+
+@pytest.mark.engine_neutral
+def test_the_module_of_the_page_makes_spans_of_statements(service: Service, here: Path) -> None:
+    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
+    (block,) = blocks(page, "Spans", "python")
+    module: dict[str, Any] = {}
+    exec(block, module)  # noqa: S102 - the page's own
+    exporter = InMemorySpanExporter()
+    module["provider"].add_span_processor(SimpleSpanProcessor(exporter))
+    module["includeme"](service.app)
+    service.user().get("/whoami")
+    SQLAlchemyInstrumentor().uninstrument()
+    module["provider"].shutdown()
+    assert "identity" in touched(exporter, "FROM|JOIN")
 
 
 def attributes(span: ReadableSpan) -> dict[str, Any]:

@@ -10,7 +10,7 @@ PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
 #: A block's language, behind what stands right above it.
 BLOCK = re.compile(r"(?ms)^(?:<!-- not pasted: (.*?) -->\n)? *```(\w*)\n.*?^ *```$")
 #: What tests read from a page: `bash` is held to its test in test_documents.py, these by their sections here.
-READ = {"sql", "ini", "yaml"}
+READ = {"sql", "ini", "yaml", "python"}
 #: Fewer is better.
 NOT_PASTED = 10
 

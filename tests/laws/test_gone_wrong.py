@@ -43,7 +43,7 @@ def unproven(row: dict[str, str], tests: dict[str, str]) -> list[str]:
 
 
 def unmoved(row: dict[str, str], tests: dict[str, str]) -> list[str]:
-    """The figures of a row that no test which it names has; one that tells what is seen says which, or none."""
+    """The figures of a row that none of its tests has; a row of what is seen must name some, or say none."""
     if "Seen" in row and not row.get("Figure"):
         return [str(row)]
     named = "".join(tests[file] for file, _ in NAMED.findall(row["Test"]))

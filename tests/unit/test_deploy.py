@@ -1,6 +1,6 @@
 """The files of deploy/, as far as that takes no process: what they say of the service is so.
 
-HAProxy and nginx are started in tests/load/test_rolling_restarts.py and test_in_front.py.
+HAProxy, nginx and Caddy are started in tests/load/test_rolling_restarts.py and test_in_front.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pasting import blocks
 from processes import ROOT
 
 from secretsvc.commands import main
@@ -127,6 +128,17 @@ def test_the_file_for_caddy_is_valid():
     command = ["caddy", "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "Caddyfile")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_example_of_patroni_is_a_member_that_the_processes_are_told_of():
+    page = (ROOT / "docs" / "operations" / "high-availability.md").read_text("utf-8")
+    (block,) = blocks(page, "Patroni", "yaml")
+    member = yaml.safe_load(block)
+    (url,) = re.findall(r"DATABASE_URL=(\S+)", page)
+    assert f"host={member['postgresql']['connect_address']}" in url
+    assert member["bootstrap"]["dcs"] == {"synchronous_mode": True, "synchronous_mode_strict": True}
+    # It sets these by itself.
+    assert "synchronous_standby_names" not in block
 
 
 def test_compose_migrates_as_the_owner_before_it_serves_as_the_other():

@@ -175,3 +175,9 @@ def test_a_signed_state_is_read_back_and_nothing_else_passes_for_it():
         open_state(note, Verifier("other", VERIFIER.public_key), content)
     with pytest.raises(ValueError, match="not a checkpoint"):
         read_checkpoint(note, VERIFIER)
+
+
+@pytest.mark.parametrize("detail", [{"changes": ["all"]}, {"changes": None}, ["changes"], "changes", 3, None])
+def test_records_of_plugins_are_passed_over_whatever_they_hold(detail):
+    state = replayed([*HISTORY, record("acme.sync", detail, "shop", "prod")])
+    assert state.to_json() == replayed(HISTORY).to_json()

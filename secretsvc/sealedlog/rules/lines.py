@@ -40,6 +40,9 @@ def last_index(file: BinaryIO) -> int | None:
 
     None where there is no line. Raises ValueError for a file of other lines, and leaves it as it is.
     """
+    file.seek(0)
+    # Whatever else it is, it is not looked through for the end of a line.
+    _check_begin(file.read(len(_BEGIN)))
     end = file.seek(0, os.SEEK_END)
     tail = b""
     while end and tail.count(b"\n") < 2:
@@ -49,11 +52,15 @@ def last_index(file: BinaryIO) -> int | None:
         end = begin
     whole = tail.rfind(b"\n") + 1
     index, rest = _index(tail[:whole].splitlines()[-1]) if whole else None, tail[whole:]
-    if rest[: len(_BEGIN)] != _BEGIN[: len(rest)]:
-        raise ValueError(_OTHER)
+    _check_begin(rest[: len(_BEGIN)])
     file.truncate(end + whole)
     file.seek(0, io.SEEK_END)
     return index
+
+
+def _check_begin(line: bytes) -> None:
+    if line != _BEGIN[: len(line)]:
+        raise ValueError(_OTHER)
 
 
 def _index(line: bytes) -> int:

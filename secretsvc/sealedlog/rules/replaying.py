@@ -16,6 +16,8 @@ from secretsvc.kernel.canonical import canonical
 
 #: Of a state as JSON; another field makes another number.
 VERSION = 1
+#: How the actions begin of which those with `changes` are writes of secrets.
+WRITES = "secret."
 
 
 class Identity(NamedTuple):
@@ -91,7 +93,8 @@ class State:
             return
         detail = record.get("detail")
         try:
-            if isinstance(detail, dict) and isinstance(detail.get("changes"), list):
+            # A plugin's record may hold anything.
+            if record["action"].startswith(WRITES) and isinstance(detail, dict) and "changes" in detail:
                 self._write(record["environment_id"], detail)
             elif (act := _ACTS.get(record["action"])) is not None:
                 act(self, record, record["detail"])

@@ -1,0 +1,141 @@
+"""Writers that change all that the log explains, as the service lets them."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from service import Client, Service
+from shapes import log
+from vault import Vault
+
+from secretsvc.db.engine import snapshot
+from secretsvc.kernel.notes import Verifier
+from secretsvc.sealedlog.models import audit_signer
+from secretsvc.sealedlog.rules.verifying import verify_database
+
+
+class Writer:
+    """Changes one thing after the other, through the API, in a project of its own."""
+
+    def __init__(self, admin: Client, name: str) -> None:
+        self._admin, self._random = admin, random.Random(name)  # noqa: S311
+        self._project = name
+        admin.post("/projects", {"slug": name, "name": name}, 201)
+        admin.post(f"/projects/{name}/environments", {"slug": "prod", "name": "Prod"}, 201)
+        self._vault = Vault(admin, f"/projects/{name}/environments/prod")
+        person = {"kind": "user", "subject": f"{name}@example.com"}
+        self._person = admin.post("/identities", person, 201).json["id"]
+        self._group = admin.post("/groups", {"slug": name, "name": name}, 201).json["id"]
+        self._is_member = self._is_disabled = self._is_protected = False
+        self._grant: str | None = None
+
+    def __iter__(self) -> Iterator[None]:
+        """Each step is a change; it never ends."""
+        kinds: list[Callable[[], Any]] = [
+            self._set, self._set, self._describe, self._remove, self._restore, self._give, self._join,
+            self._disable, self._protect,
+        ]  # fmt: skip
+        while True:
+            self._random.choice(kinds)()
+            yield
+
+    def _key(self) -> str:
+        return f"K{self._random.randrange(20)}"
+
+    def _set(self) -> None:
+        self._vault.batch(set={self._key(): "x", self._key(): "y"}, reason="set")
+
+    def _describe(self) -> None:
+        key, text = self._key(), self._random.choice([None, "one", "another"])
+        self._vault.batch(set={key: "x"}, descriptions={key: text}, reason="describe")
+
+    def _remove(self) -> None:
+        self._vault.batch(delete=[self._key(), self._key()], reason="remove")
+
+    def _restore(self) -> None:
+        self._vault.post("restore", {"to_rev": self._vault.rev // 2, "reason": "restore"})
+
+    def _give(self) -> None:
+        if self._grant is None:
+            scope = {"scope_type": "project", "project": self._project, "identity_id": self._person}
+            self._grant = self._admin.post("/grants", {**scope, "role": "reader"}, 201).json["id"]
+            self._admin.patch(f"/grants/{self._grant}", {"role": "writer"})
+        else:
+            self._admin.delete(f"/grants/{self._grant}")
+            self._grant = None
+
+    def _join(self) -> None:
+        members = f"/groups/{self._group}/members"
+        if self._is_member:
+            self._admin.delete(f"{members}/{self._person}")
+        else:
+            self._admin.post(members, {"identity_id": self._person}, 201)
+        self._is_member = not self._is_member
+
+    def _disable(self) -> None:
+        self._is_disabled = not self._is_disabled
+        self._admin.patch(f"/identities/{self._person}", {"disabled": self._is_disabled})
+
+    def _protect(self) -> None:
+        self._is_protected = not self._is_protected
+        body = {"protected": self._is_protected}
+        self._admin.patch(f"/projects/{self._project}/environments/prod", body)
+
+
+@contextmanager
+def writing(service: Service, count: int) -> Iterator[list[int]]:
+    """So many writers, and the sealer beside them; how many changes they have made."""
+    end, made, failed = threading.Event(), [0] * count, []
+
+    def until_the_end(act: Callable[[], object]) -> None:
+        try:
+            while not end.is_set():
+                act()
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    def write(number: int, steps: Iterator[None]) -> None:
+        next(steps)
+        made[number] += 1
+
+    def seal() -> None:
+        if not service.app.registry.audit_sealer.step():
+            end.wait(0.01)
+
+    writers = [iter(Writer(service.user(), f"writer-{number}")) for number in range(count)]
+    acts = [seal, *(lambda n=n, steps=steps: write(n, steps) for n, steps in enumerate(writers))]
+    threads = [threading.Thread(target=until_the_end, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    try:
+        yield made
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+
+
+def fill(service: Service, changes: int, reads: int) -> None:
+    """So many changes by a writer, and so many reads by others, sealed."""
+    for _ in islice(Writer(service.user(), "first"), changes):
+        pass
+    said = json.dumps({"key": "K1", "version": 1})
+    log(service, reads, action="secret.reveal", reason="reveal", detail=said)
+    while service.app.registry.audit_sealer.step():
+        pass
+
+
+def verified(service: Service) -> list[str]:
+    """What a verification says, in one state of the database."""
+    [signer] = service.rows(audit_signer)
+    with snapshot(service.engine) as connection:
+        verifier = Verifier("secretsvc", signer["public_key"])
+        return [*verify_database(connection, verifier, [], None, service.app.registry.load_ring())]
