@@ -20,6 +20,7 @@ from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
 from secretsvc.deployment.first import write_first_files
 from secretsvc.deployment.pruning import prune
+from secretsvc.deployment.replacing import replace_key
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import generate_master_key
@@ -238,4 +239,5 @@ def explain_token(ini: str) -> None:
 
 
 audit.add_command(prune)
+audit.add_command(replace_key)
 main.add_command(audit)

@@ -12,10 +12,17 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, sel
 from secretsvc.kernel.release import VERSION
 
 #: The newest migration. Whoever adds one puts its number here; a process over an older schema is not ready.
-REVISION = "0014"
+REVISION = "0015"
 
 #: The tables that only grow.
-APPEND_ONLY = ("audit_key", "audit_record", "audit_seal", "audit_snapshot", "digest_key")
+APPEND_ONLY = (
+    "audit_former_signer",
+    "audit_key",
+    "audit_record",
+    "audit_seal",
+    "audit_snapshot",
+    "digest_key",
+)
 #: How far the log was exported and pruned, one row each.
 RETENTION = ("audit_export", "audit_pruned")
 #: The triggers that promises rest on, each with its table; a restored copy may lack them.
@@ -27,6 +34,7 @@ _ON_BOTH = {
     ("audit_head_no_delete", "audit_head"),
     ("audit_signer_no_change", "audit_signer"),
     ("audit_signer_no_delete", "audit_signer"),
+    ("audit_former_signer_holds", "audit_former_signer"),
     *((f"{table}_{what}", table) for table in RETENTION for what in ("holds", "no_return", "no_delete")),
 }
 TRIGGERS = {

@@ -17,11 +17,13 @@ from secretsvc.deployment.running import INI, failing_plainly, registry_of
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, read_verifier
+from secretsvc.kernel.notes import Checkpoint, Signatory, Verifier, read_checkpoint, read_verifier
+from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.lines import last_index, lines_from
 from secretsvc.sealedlog.rules.pruning import note_export, pruned_of
+from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
 from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
@@ -32,6 +34,8 @@ from secretsvc.web.request import ServiceRegistry
 #: Of a step that seals a backlog, behind which nobody waits for long.
 STEP = Bound(1000, 60.0)
 NOTHING_SEALED = "nothing is sealed yet: that needs a master key that is adopted"
+FOUND = "By the key that was found there:"
+FOLLOWED = "The key was replaced, as it says itself. The one that signs now, to be kept instead:"
 NOT_REPLAYED = "Records are pruned: to replay the log against the tables, name the export that has them."
 #: How often `tail --follow` asks.
 FOLLOW_SECONDS = 1.0
@@ -90,20 +94,20 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
         if ini is not None:
             registry = registry_of(str(ini))
             connection = stack.enter_context(snapshot(registry.database.engine))
-            verifier = read_verifier(key) if key else own_key(connection, registry)
-            checkpoints = [_checkpoint(path, verifier) for path in older]
+            signers = own_key(connection, registry, key, files)
+            checkpoints = [_checkpoint(path, signers) for path in older]
             ring = _ring(registry)
-            found.append(("database", verify_database(connection, verifier, checkpoints, files, ring)))
+            found.append(("database", verify_database(connection, signers, checkpoints, files, ring)))
             if files is None and pruned_of(connection).position:
                 click.echo(NOT_REPLAYED, err=True)
         elif files is not None:
-            verifier = read_verifier(key or files.text(KEY).strip())
-            checkpoints = [_checkpoint(path, verifier) for path in older]
+            signers = signers_by(read_verifier(key or files.text(KEY).strip()), files.notes())
+            checkpoints = [_checkpoint(path, signers) for path in older]
         if files is not None:
-            found.append(("export", verify_files(files, verifier, checkpoints)))
+            found.append(("export", verify_files(files, signers, checkpoints)))
         wrong = _told(found)
-    if key is None:
-        click.echo(f"By the key that was found there: {verifier.text}", err=True)
+    if key != signers.newest.text:
+        click.echo(f"{FOUND if key is None else FOLLOWED} {signers.newest.text}", err=True)
     if wrong:
         sys.exit(1)
     click.echo("All is as it was sealed.")
@@ -156,9 +160,9 @@ def export_to(registry: ServiceRegistry, files: Files) -> Checkpoint:
     """
     sealing = Sealing(registry.load_ring(), registry.service_settings.audit_origin)
     engine = registry.database.engine
-    _seal_all(engine, sealing)
+    seal_all(engine, sealing)
     if adopt_state(engine, sealing, new_request_id()):
-        _seal_all(engine, sealing)
+        seal_all(engine, sealing)
     with snapshot(engine) as connection:
         done = export_log(connection, own_key(connection, registry), files)
     if done is None:
@@ -177,7 +181,8 @@ def problems_are_plain() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
-def _seal_all(engine: Engine, sealing: Sealing) -> None:
+def seal_all(engine: Engine, sealing: Sealing) -> None:
+    """Seals what waits, without pauses; another process may be at it, too."""
     while seal_some(engine, sealing, STEP):
         pass
 
@@ -200,16 +205,25 @@ def _ring(registry: ServiceRegistry) -> KeyRing | None:
         return None
 
 
-def own_key(connection: Connection, registry: ServiceRegistry) -> Verifier:
-    """The verifier key as the database has it. Raises ValueError before there is one."""
+def own_key(
+    connection: Connection, registry: ServiceRegistry, trusted: str | None = None, files: Files | None = None
+) -> Signers:
+    """The keys of the log by the one that the database has, or by one that is trusted.
+
+    An export has notes on those that were replaced, too. Raises ValueError before there is a key, and as
+    `signers_by`.
+    """
+    notes = [*notes_of(connection), *([] if files is None else files.notes())]
+    if trusted is not None:
+        return signers_by(read_verifier(trusted), notes)
     signer = find_signer(connection)
     if signer is None:
         raise ValueError(NOTHING_SEALED)
-    return Verifier(registry.service_settings.audit_origin, signer.public_key)
+    return signers_by(Verifier(registry.service_settings.audit_origin, signer.public_key), notes)
 
 
-def _checkpoint(path: Path, verifier: Verifier) -> Checkpoint:
+def _checkpoint(path: Path, signatory: Signatory) -> Checkpoint:
     try:
-        return read_checkpoint(path.read_text("utf-8"), verifier)
+        return read_checkpoint(path.read_text("utf-8"), signatory)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

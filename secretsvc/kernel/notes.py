@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -30,6 +30,17 @@ class Checkpoint(NamedTuple):
     def body(self) -> str:
         """The text that is signed."""
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
+
+
+class Signatory(Protocol):
+    """Whoever signs a log: one key, or several of which each had its time."""
+
+    @property
+    def name(self) -> str:
+        """The name of each of its keys."""
+
+    def has_signed(self, note: str) -> str | None:
+        """The text of a note that is signed, else None."""
 
 
 class Verifier(NamedTuple):
@@ -76,12 +87,17 @@ class Verifier(NamedTuple):
         return True
 
 
-def sign(name: str, private_key: bytes, text: str) -> str:
-    """The text, which ends in a line break, as a note under the key of that name."""
+def sign(name: str, private_key: bytes, text: str, *further_keys: bytes) -> str:
+    """The text, which ends in a line break, as a note under each of the keys, which have that name."""
+    lines = [_line(name, one, text) for one in (private_key, *further_keys)]
+    return f"{text}\n{''.join(lines)}"
+
+
+def _line(name: str, private_key: bytes, text: str) -> str:
     key = Ed25519PrivateKey.from_private_bytes(private_key)
     verifier = Verifier(name, public_key_of(private_key))
     signature = base64.b64encode(verifier.key_id + key.sign(text.encode())).decode()
-    return f"{text}\n\N{EM DASH} {name} {signature}\n"
+    return f"\N{EM DASH} {name} {signature}\n"
 
 
 def public_key_of(private_key: bytes) -> bytes:
@@ -101,12 +117,18 @@ def read_verifier(text: str) -> Verifier:
     return verifier
 
 
-def read_checkpoint(note: str, verifier: Verifier) -> Checkpoint:
-    """A checkpoint that the key has signed as its own log's. Raises ValueError for everything else."""
-    body = verifier.has_signed(note)
+def read_checkpoint(note: str, signatory: Signatory) -> Checkpoint:
+    """A checkpoint that is signed as of the signatory's own log. Raises ValueError for everything else."""
+    body = signatory.has_signed(note)
     if body is None:
         raise ValueError("not signed by this key")
-    found = _BODY.fullmatch(body)
-    if found is None or found[1] != verifier.name:
+    found = checkpoint_of(body)
+    if found is None or found.origin != signatory.name:
         raise ValueError("not a checkpoint of this log")
-    return Checkpoint(found[1], int(found[2]), base64.b64decode(found[3]))
+    return found
+
+
+def checkpoint_of(body: str) -> Checkpoint | None:
+    """What a text says that is that of a checkpoint and nothing else; None for another."""
+    found = _BODY.fullmatch(body)
+    return None if found is None else Checkpoint(found[1], int(found[2]), base64.b64decode(found[3]))

@@ -24,6 +24,7 @@ def operations(_context: Admin, request: ServiceRequest) -> object:
     limits, ring = domain.limits_in_force(request.call), domain.key_ring(request.call)
     return {
         "ring": ring,
+        "signing_key": ring.log.signing_key(request.call.settings.audit_origin),
         "late": ring.log.lag(request.call.now) > LATE_MS,
         "adoptions": domain.adoptions(request.call),
         "fullest": domain.fullest_environment(request.call),

@@ -11,4 +11,7 @@ def includeme(config: Configurator) -> None:
     )
     config.include(".worker")
     config.include(".api")
+    config.add_audit_action(
+        "audit.replace_key", sentence="replaced the signing key of the audit log", icon="key-round"
+    )
     config.add_audit_action("audit.prune", sentence="pruned {count} records of the audit log", icon="trash-2")

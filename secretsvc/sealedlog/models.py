@@ -50,7 +50,11 @@ class AuditHead(Base):
 
 
 class AuditSigner(Base):
-    """The key that signs checkpoints; `envelope` holds its private half, under the master key of `kid`."""
+    """The key that signs checkpoints, since `created_at`.
+
+    `envelope` holds its private half, under the master key of `kid`, and behind that the key of cursors where
+    it has replaced another signing key.
+    """
 
     __tablename__ = "audit_signer"
     __table_args__ = (CheckConstraint("id = 1", name="single"),)
@@ -59,6 +63,16 @@ class AuditSigner(Base):
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
     envelope: Mapped[bytes] = mapped_column(LargeBinary)
     kid: Mapped[str] = mapped_column(String(16))
+    created_at: Mapped[int] = mapped_column(Millis)
+
+
+class AuditFormerSigner(Base):
+    """A key that signed checkpoints once; `note` is on its replacement, signed by it and by the next."""
+
+    __tablename__ = "audit_former_signer"
+
+    public_key: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    note: Mapped[str] = mapped_column(Text)
     created_at: Mapped[int] = mapped_column(Millis)
 
 
@@ -101,6 +115,7 @@ audit_seal = table_of(AuditSeal)
 audit_unsealed = table_of(AuditUnsealed)
 audit_head = table_of(AuditHead)
 audit_signer = table_of(AuditSigner)
+audit_former_signer = table_of(AuditFormerSigner)
 audit_export = table_of(AuditExport)
 audit_pruned = table_of(AuditPruned)
 audit_snapshot = table_of(AuditSnapshot)

@@ -16,6 +16,7 @@ from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.merkle import leaf_hash, root_of
 from secretsvc.kernel.notes import Checkpoint, Verifier, public_key_of, read_checkpoint, sign
+from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.verifying import verify_database
@@ -243,7 +244,7 @@ def test_a_tampering_is_named_by_its_index_or_its_row(scene, tampering):
     kept = [read_checkpoint(one["checkpoint"], verifier) for one in (scene.older, scene.newest)]
 
     def told():
-        return [*verify_database(scene.connection, verifier, kept, None, scene.ring)]
+        return [*verify_database(scene.connection, Signers(verifier), kept, None, scene.ring)]
 
     assert told() == []
     let(scene)

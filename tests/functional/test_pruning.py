@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import secrets
 from dataclasses import replace
 from pathlib import Path
 
-import psycopg
 import pytest
-from databases import migrate
 from pages import Browser
-from psycopg import sql
 from service import Service, arrange
 from shapes import log
 from sqlalchemy import select, text
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from vault import Vault
 
@@ -334,27 +329,6 @@ def test_the_database_refuses_to_prune_what_is_not_exported_or_not_older(exporte
         with pytest.raises(DBAPIError):
             service.execute(statement)
         assert [service.audit(), service.rows(audit_pruned), service.rows(audit_export)] == before, statement
-
-
-@pytest.fixture
-def two_roles(databases):
-    """The URLs of a database as the role that migrated it, and as the one that serves (installing.md)."""
-    url = databases.create_empty()
-    names = [f"{kind}_{secrets.token_hex(4)}" for kind in ("owner", "service")]
-    database, owner, serving = (sql.Identifier(str(one)) for one in (make_url(url).database, *names))
-    urls = [make_url(url).set(username=name, password="sesame") for name in names]
-    found = [one.render_as_string(hide_password=False) for one in urls]
-    with psycopg.connect(databases.server, autocommit=True) as server:
-        for role in (owner, serving):
-            server.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'sesame'").format(role))
-        server.execute(sql.SQL("ALTER DATABASE {} OWNER TO {}").format(database, owner))
-    with psycopg.connect(found[0].replace("+psycopg", ""), autocommit=True) as connection:
-        for rights in ("SELECT, INSERT, UPDATE, DELETE ON TABLES", "USAGE ON SEQUENCES"):
-            given = sql.SQL("ALTER DEFAULT PRIVILEGES GRANT {} TO {}").format(sql.SQL(rights), serving)
-            connection.execute(given)
-    migrate(found[0])
-    yield found
-    databases.drop(url)
 
 
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)

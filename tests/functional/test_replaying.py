@@ -14,6 +14,7 @@ from vault import CANONICAL, Vault, detail, environment_ids
 from secretsvc.db.engine import snapshot
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.notes import Verifier
+from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_head, audit_signer, audit_snapshot
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
@@ -102,8 +103,8 @@ def problems(service):
 
 def told(service, connection):
     [signer] = service.rows(audit_signer)
-    verifier = Verifier("secretsvc", signer["public_key"])
-    return verify_database(connection, verifier, [], None, service.app.registry.load_ring())
+    signers = Signers(Verifier("secretsvc", signer["public_key"]))
+    return verify_database(connection, signers, [], None, service.app.registry.load_ring())
 
 
 def adopted(service):

@@ -14,6 +14,7 @@ from toolchains import built_by_go
 from secretsvc.db.engine import read_transaction
 from secretsvc.kernel.merkle import root_of
 from secretsvc.kernel.notes import Verifier, read_verifier
+from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import Files
@@ -37,7 +38,7 @@ def test_a_go_program_proves_each_entry_and_the_growth_of_an_export(vault: Any, 
     key = vault.client.get("/audit/key").text
     verifier: Verifier = read_verifier(key)
     with read_transaction(service.engine) as connection:
-        size = export_log(connection, verifier, Files(tmp_path))
+        size = export_log(connection, Signers(verifier), Files(tmp_path))
     done = read(tmp_path, key)
     hashes = [row["leaf_hash"] for row in service.rows(audit_seal) if row["position"] < OLD]
     before = base64.b64encode(root_of(hashes)).decode()

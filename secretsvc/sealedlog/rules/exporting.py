@@ -7,14 +7,16 @@ from itertools import islice
 from sqlalchemy import Connection
 
 from secretsvc.kernel.merkle import leaf_hash, root_of
-from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
+from secretsvc.kernel.notes import Checkpoint, Signatory, read_checkpoint
+from secretsvc.kernel.succession import Signers, read_replacement
 from secretsvc.kernel.tiles import WIDTH, Tile, bundled, tiles_of
-from secretsvc.sealedlog.rules.files import CHECKPOINT, KEY, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.files import CHECKPOINT, KEY, LEVELS, Files, detail_path, note_path
 from secretsvc.sealedlog.rules.pruning import pruned_of
+from secretsvc.sealedlog.rules.replacing import notes_of
 from secretsvc.sealedlog.rules.stored import Sealed, head_of, sealed_from
 
 
-def export_log(connection: Connection, verifier: Verifier, files: Files) -> Checkpoint | None:
+def export_log(connection: Connection, signers: Signers, files: Files) -> Checkpoint | None:
     """Brings an export up to the newest checkpoint, which it returns; None where nothing is sealed.
 
     What was pruned must be in the export already. Raises ValueError where it is not, where the database does
@@ -23,8 +25,8 @@ def export_log(connection: Connection, verifier: Verifier, files: Files) -> Chec
     head = head_of(connection)
     if head is None:
         return None
-    checkpoint = read_checkpoint(head.checkpoint, verifier)
-    done = _exported(files, verifier)
+    checkpoint = read_checkpoint(head.checkpoint, signers)
+    done = _exported(files, signers)
     if done > checkpoint.size:
         raise ValueError(f"the export has {done} entries, the database {checkpoint.size}")
     pruned = pruned_of(connection).position
@@ -40,7 +42,9 @@ def export_log(connection: Connection, verifier: Verifier, files: Files) -> Chec
         level += 1
     if files.root(checkpoint.size, checkpoint.size) != checkpoint.root:
         raise ValueError("the tree is not that of the checkpoint: the log was changed, or the export was")
-    files.write(KEY, f"{verifier.text}\n".encode())
+    files.write(KEY, f"{signers.newest.text}\n".encode())
+    for note in notes_of(connection):
+        files.write(note_path(read_replacement(note).old), note.encode())
     files.write(CHECKPOINT, head.checkpoint.encode())
     return checkpoint
 
@@ -54,10 +58,10 @@ def _kept(files: Files, done: int) -> list[bytes]:
     return entries
 
 
-def _exported(files: Files, verifier: Verifier) -> int:
+def _exported(files: Files, signatory: Signatory) -> int:
     """How many entries the export has already."""
     found = files.text(CHECKPOINT)
-    return read_checkpoint(found, verifier).size if found else 0
+    return read_checkpoint(found, signatory).size if found else 0
 
 
 def _write_entries(files: Files, tile: Tile, kept: list[bytes], places: list[Sealed]) -> None:

@@ -1,6 +1,7 @@
 """An exported log as files: tiles, bundles of entries and a checkpoint, as C2SP's tlog-tiles lays them out.
 
-Beside them are `key`, the verifier key, and in `detail/` the whole of what entries hold by its digest.
+Beside them are `key`, the verifier key, in `replaced/` a note on each key before it, and in `detail/` the
+whole of what entries hold by its digest.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from secretsvc.kernel.merkle import HASH_BYTES, joined, root_of
+from secretsvc.kernel.notes import Verifier
 from secretsvc.kernel.tiles import WIDTH, Tile, unbundled
 
 CHECKPOINT, KEY = "checkpoint", "key"
@@ -45,6 +47,10 @@ class Files:
         """Empty where there is no such file; bytes that are no text are replaced."""
         return (self.read(path) or b"").decode(errors="replace")
 
+    def notes(self) -> list[str]:
+        """Those on the keys that were replaced."""
+        return [self.text(str(one.relative_to(self.folder))) for one in sorted(self.folder.glob(note_path()))]
+
     def hashes(self, level: int, tile: Tile) -> list[bytes]:
         """Those of a tile, or of what there is of it. A wider one may stand in for a partial one."""
         found = self.read(tile.path(level)) or self.read(tile._replace(width=WIDTH).path(level)) or b""
@@ -79,6 +85,11 @@ class Files:
         if len(hashes) != 1 << power % LEVELS:
             raise ValueError(f"{tile.path(level)} is missing or too short")
         return root_of(hashes)
+
+
+def note_path(old: Verifier | None = None) -> str:
+    """Where the note is on the replacement of a key; without one, the pattern of all."""
+    return f"replaced/{'*' if old is None else old.key_id.hex()}.note"
 
 
 def detail_path(index: int) -> str:

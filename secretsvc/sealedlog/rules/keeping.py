@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, exists, select
 
 from secretsvc.audit.models import audit_record
-from secretsvc.kernel.notes import Verifier
+from secretsvc.kernel.notes import Signatory
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.explaining import Replay
@@ -36,20 +36,20 @@ def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, si
 
 
 def beginning(
-    connection: Connection, verifier: Verifier, files: Files | None, pruned: int
+    connection: Connection, signatory: Signatory, files: Files | None, pruned: int
 ) -> tuple[bool, Snapshot | None]:
     """Whether the log can be replayed without its first `pruned` records, and what such a replay begins with.
 
     It cannot without the export that has the state which they led to. Raises ValueError for one that is not
     signed, of fewer or more records, or missing in an export.
     """
-    begin = find_snapshot(connection, verifier)
+    begin = find_snapshot(connection, signatory)
     if (0 if begin is None else begin.size) >= pruned:
         return True, begin
     if files is None:
         return False, None
     json, note = _paths(pruned)
-    kept = open_state(files.text(note), verifier, files.read(json) or b"")
+    kept = open_state(files.text(note), signatory, files.read(json) or b"")
     if kept.size != pruned:
         raise ValueError("the state that a replay begins with is of another time")
     # The record of what was adopted is yet to come, or is pruned, or about to be.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import os
 from collections.abc import Collection
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from sqlalchemy import Connection, func, select, true
 from secretsvc.db.statements import is_among
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer
-from secretsvc.sealedlog.rules.signing import private_key
+from secretsvc.sealedlog.rules.signing import cursor_key
 
 #: Of a cursor, beside the position: bytes that make each another, and zeros by which it is known.
 _RANDOM, _ZEROS, _POSITION = 6, 3, 7
@@ -42,12 +41,11 @@ def positions_of(connection: Connection, ids: Collection[UUID]) -> dict[UUID, in
 class Cursors:
     """Positions as one block of AES: a number would tell how many records there are that one may not see.
 
-    The key is of the signing key, which outlives rotations of the master key. No two cursors are alike, so
-    that neither tells whether something was sealed in between.
+    The key outlives rotations of the master key, and replacements of the signing key. No two cursors are
+    alike, so that neither tells whether something was sealed in between.
     """
 
-    def __init__(self, signing_key: bytes) -> None:
-        key = hmac.digest(signing_key, b"secretsvc/1/audit-cursor", "sha256")
+    def __init__(self, key: bytes) -> None:
         # Of a single block, this is the block cipher itself.
         self._cipher = Cipher(AES(key), CBC(bytes(_BLOCK)))
 
@@ -84,4 +82,4 @@ def sealed_log(connection: Connection, ring: KeyRing) -> SealedLog | None:
         .outerjoin(audit_pruned, true())
     )
     row = found.first()
-    return None if row is None else SealedLog(row.size, row.pruned, Cursors(private_key(ring, row)))
+    return None if row is None else SealedLog(row.size, row.pruned, Cursors(cursor_key(ring, row)))

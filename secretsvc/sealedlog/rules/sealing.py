@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, delete, exists, insert, select, text, update
+from sqlalchemy import Connection, Engine, delete, exists, insert, select, text, true, update
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import read_transaction, write_transaction
@@ -21,7 +21,7 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash
 from secretsvc.kernel.notes import Checkpoint, sign
-from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_unsealed
+from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer, private_key
 
@@ -41,9 +41,13 @@ class Bound(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a step writes: the places of records after the first `before`, and the head that they make."""
+    """What a step writes: the places of records after the first `before`, and the head that they make.
+
+    `signer` is the public key of who signed it.
+    """
 
     before: int
+    signer: bytes
     seals: list[dict[str, Any]]
     head: dict[str, Any]
 
@@ -77,6 +81,17 @@ def seal_some(engine: Engine, sealing: Sealing, bound: Bound) -> int:
     return _begin_log(engine, sealing, bound)
 
 
+def keep_from_sealing(connection: Connection) -> None:
+    """Waits until nobody seals, for 10 seconds at most, and keeps all from it until the transaction ends.
+
+    On SQLite the write lock does, which the transaction must have: who prepared a step before finds another
+    key, and drops it.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LIMIT)
+        connection.execute(_WAIT)
+
+
 def _begin_log(engine: Engine, sealing: Sealing, bound: Bound) -> int:
     """Makes the signing key where there is none, in a transaction of its own, and goes on."""
     with read_transaction(engine) as connection:
@@ -105,6 +120,7 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
     checkpoint = Checkpoint(sealing.origin, frontier.size, frontier.root())
     return Batch(
         before,
+        signer.public_key,
         seals,
         {
             "size": frontier.size,
@@ -140,9 +156,9 @@ def _seals(records: Sequence[Any], frontier: Frontier, seconds: float) -> list[d
 
 
 def _put(connection: Connection, batch: Batch) -> int:
-    """Writes a batch, unless another process was quicker; how many records it sealed."""
-    found = connection.execute(select(audit_head.c.size)).scalar()
-    if (found or 0) != batch.before:
+    """Writes a batch, unless another process was quicker, or replaced the key; how many records it sealed."""
+    found, signer = connection.execute(_SINCE).one()
+    if (found or 0) != batch.before or signer != batch.signer:
         return 0
     insert_many(connection, audit_seal, batch.seals)
     sealed: list[UUID] = [one["record_id"] for one in batch.seals]
@@ -156,3 +172,10 @@ def _put(connection: Connection, batch: Batch) -> int:
 
 
 _TRY = text("SELECT pg_try_advisory_xact_lock(4872160839551207734)")
+_WAIT = text("SELECT pg_advisory_xact_lock(4872160839551207734)")
+#: For so long is a step of another process waited for; behind a pooler the session has no limits of its own.
+_LIMIT = text("SET LOCAL lock_timeout = '10s'")
+# The signing key is there before the first head.
+_SINCE = select(audit_head.c.size, audit_signer.c.public_key).select_from(
+    audit_signer.outerjoin(audit_head, true())
+)

@@ -5,11 +5,12 @@ Whoever writes to the database alone has no master key, and so cannot sign (cont
 
 from __future__ import annotations
 
+import hmac
 import logging
 import os
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, bindparam, insert, literal, select, update
+from sqlalchemy import Connection, insert, literal, select, update
 
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import KeyRing
@@ -37,12 +38,10 @@ def is_adopted(connection: Connection, ring: KeyRing) -> bool:
 def make_signer(connection: Connection, ring: KeyRing, now: int) -> bool:
     """Makes the key, unless the active master key is not adopted; whether it did. `now` in milliseconds."""
     private_key = os.urandom(KEY_BYTES)
-    envelope = seal_own(ring, PURPOSE, private_key)
     row = {
         "id": ONLY,
         "public_key": public_key_of(private_key),
-        "envelope": envelope.blob,
-        "kid": envelope.kid,
+        **seal_signer(ring, private_key),
         "created_at": now,
     }
     values = [literal(value, audit_signer.c[name].type) for name, value in row.items()]
@@ -56,8 +55,24 @@ def private_key(ring: KeyRing, signer: Any) -> bytes:
 
     Raises `UnknownKid` where the ring lacks its master key, and `DecryptFailed` for a row that was changed.
     """
+    return _opened(ring, signer)[:KEY_BYTES]
+
+
+def cursor_key(ring: KeyRing, signer: Any) -> bytes:
+    """The key of cursors, which is of the log's first signing key. Raises as `private_key`."""
+    opened = _opened(ring, signer)
+    return opened[KEY_BYTES:] or hmac.digest(opened, b"secretsvc/1/audit-cursor", "sha256")
+
+
+def seal_signer(ring: KeyRing, secret: bytes) -> dict[str, bytes | str]:
+    """The columns that hold a private key, and what is kept with it, under the active master key."""
+    envelope = seal_own(ring, PURPOSE, secret)
+    return {"envelope": envelope.blob, "kid": envelope.kid}
+
+
+def _opened(ring: KeyRing, signer: Any) -> bytes:
     found = open_own(ring, PURPOSE, signer.envelope, signer.kid)
-    if public_key_of(found) != signer.public_key:
+    if public_key_of(found[:KEY_BYTES]) != signer.public_key:
         raise DecryptFailed(signer.kid)
     return found
 
@@ -78,20 +93,12 @@ def move_signer(call: Call) -> bool:
     if signer is None:
         return False
     try:
-        opened = private_key(call.ring, signer)
+        opened = _opened(call.ring, signer)
     except (DecryptFailed, UnknownKid) as error:
         log.error("the signing key of the audit log cannot be moved: %s", error.code)
         return False
     admit(call)
-    envelope = seal_own(call.ring, PURPOSE, opened)
-    call.connection.execute(
-        _MOVE, {"old_kid": signer.kid, "new_envelope": envelope.blob, "new_kid": envelope.kid}
-    )
+    # Not over a key that has replaced this one meanwhile.
+    same = audit_signer.c.kid == signer.kid, audit_signer.c.public_key == signer.public_key
+    call.connection.execute(update(audit_signer).where(*same).values(**seal_signer(call.ring, opened)))
     return True
-
-
-_MOVE = (
-    update(audit_signer)
-    .where(audit_signer.c.kid == bindparam("old_kid"))
-    .values(envelope=bindparam("new_envelope", type_=LargeBinary), kid=bindparam("new_kid"))
-)

@@ -14,7 +14,7 @@ from secretsvc.db.engine import snapshot, write_transaction
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.notes import Verifier, sign
+from secretsvc.kernel.notes import Signatory, sign
 from secretsvc.sealedlog.models import ONLY, audit_snapshot, audit_unsealed
 from secretsvc.sealedlog.rules.comparing import read_state
 from secretsvc.sealedlog.rules.pruning import PRUNE
@@ -47,11 +47,11 @@ def sign_state(origin: str, key: bytes, size: int, content: bytes) -> str:
     return sign(origin, key, _said(origin, size, content))
 
 
-def open_state(note: str, verifier: Verifier, content: bytes) -> Snapshot:
-    """What the key has signed. Raises ValueError for everything else."""
-    body = verifier.has_signed(note)
+def open_state(note: str, signatory: Signatory, content: bytes) -> Snapshot:
+    """What is signed as of a log. Raises ValueError for everything else."""
+    body = signatory.has_signed(note)
     size = (body or "\n").split("\n")[1]
-    if body is None or not size.isdecimal() or body != _said(verifier.name, int(size), content):
+    if body is None or not size.isdecimal() or body != _said(signatory.name, int(size), content):
         raise ValueError("the state that a replay begins with is not signed by this key")
     return Snapshot(int(size), State.from_json(content), sha256(content).hexdigest())
 
@@ -85,10 +85,10 @@ def adopt_state(engine: Engine, sealing: Sealing, request_id: str) -> bool:
     return True
 
 
-def find_snapshot(connection: Connection, verifier: Verifier) -> Snapshot | None:
+def find_snapshot(connection: Connection, signatory: Signatory) -> Snapshot | None:
     """What a replay begins with, None where that is the first record. Raises ValueError as `open_state`."""
     row = connection.execute(select(audit_snapshot)).first()
-    return None if row is None else open_state(row.note, verifier, row.content)
+    return None if row is None else open_state(row.note, signatory, row.content)
 
 
 def _has_begun(connection: Connection) -> bool:

@@ -10,12 +10,14 @@ from sqlalchemy import Connection
 
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
-from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint
+from secretsvc.kernel.notes import Checkpoint, Signatory, read_checkpoint
+from secretsvc.kernel.succession import Signers
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
 from secretsvc.sealedlog.rules.keeping import beginning
 from secretsvc.sealedlog.rules.pruning import Pruning, newest_pruning
+from secretsvc.sealedlog.rules.replacing import wrong_signers
 from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
 
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
@@ -23,9 +25,9 @@ PRUNED_OTHERWISE = "index 0 to {}: what is pruned is not what the record of the 
 UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
 
 
-def verify_files(files: Files, verifier: Verifier, older: Sequence[Checkpoint]) -> Iterator[str]:
+def verify_files(files: Files, signers: Signers, older: Sequence[Checkpoint]) -> Iterator[str]:
     """What is wrong with an export, the lowest index first; nothing where all is well."""
-    head = _head(files.text(CHECKPOINT), verifier)
+    head = _head(files.text(CHECKPOINT), signers)
     if head is None:
         yield UNSIGNED
         return
@@ -36,7 +38,9 @@ def verify_files(files: Files, verifier: Verifier, older: Sequence[Checkpoint]) 
         for tile in tiles_of(head.size >> LEVELS * level):
             yield from _wrong_hashes(files, level, tile)
         level += 1
-    yield from _wrong_roots(files, [*older, head], head.size)
+    # The notes on replaced keys are written before the checkpoint, and may be ahead of it.
+    both = [one for one in signers.heads if one.size <= head.size]
+    yield from _wrong_roots(files, [*older, *both, head], head.size)
 
 
 def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
@@ -95,7 +99,7 @@ def _wrong_roots(files: Files, wanted: Sequence[Checkpoint], total: int) -> Iter
 
 def verify_database(
     connection: Connection,
-    verifier: Verifier,
+    signers: Signers,
     older: Sequence[Checkpoint],
     files: Files | None,
     ring: KeyRing | None,
@@ -110,28 +114,28 @@ def verify_database(
     of the database.
     """
     stored = head_of(connection)
-    head = None if stored is None else _head(stored.checkpoint, verifier)
+    head = None if stored is None else _head(stored.checkpoint, signers)
     if head is None:
         yield "nothing is sealed" if stored is None else UNSIGNED
         return
-    exported = None if files is None else _head(files.text(CHECKPOINT), verifier)
+    exported = None if files is None else _head(files.text(CHECKPOINT), signers)
     if files is not None and exported is None:
         yield f"of the export {UNSIGNED}"
     pruning = _pruning(connection)
     replay = None
     try:
-        can, begin = beginning(connection, verifier, files, pruning.size)
+        can, begin = beginning(connection, signers, files, pruning.size)
         replay = Replay(begin) if can else None
     except ValueError as error:
         yield str(error)
-    tree = _Tree([*older, head, *([exported] if exported is not None else [])], pruning)
+    tree = _Tree([*older, *signers.heads, head, *([exported] if exported is not None else [])], pruning)
     for place in sealed_from(connection, 0, head.size):
         yield from tree.meet(place)
         if files is not None and exported is not None:
             yield from _not_as_exported(place, files, exported)
         yield from () if replay is None else replay.meet(place)
     yield from tree.end()
-    yield from _beside_the_log(connection, head.size)
+    yield from _beside_the_log(connection, head.size, signers, pruning)
     yield from () if replay is None else replay.compare(connection, ring)
 
 
@@ -190,17 +194,18 @@ def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Itera
             yield f"index {place.position}: the hash is not the one that was exported"
 
 
-def _beside_the_log(connection: Connection, size: int) -> Iterator[str]:
+def _beside_the_log(connection: Connection, size: int, signers: Signers, pruning: Pruning) -> Iterator[str]:
     beyond = count_beyond(connection, size)
     if beyond:
         yield f"index {size}: {beyond} records are sealed that the checkpoint does not have"
     found = left_out(connection)
     if found is not None:
         yield f"record {found} is neither sealed nor waits to be"
+    yield from wrong_signers(connection, signers, pruning.size)
 
 
-def _head(note: str, verifier: Verifier) -> Checkpoint | None:
+def _head(note: str, signatory: Signatory) -> Checkpoint | None:
     try:
-        return read_checkpoint(note, verifier)
+        return read_checkpoint(note, signatory)
     except ValueError:
         return None
