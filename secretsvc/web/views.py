@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Required, TypedDict, TypeVar, Unpack
 
 import orjson
@@ -163,8 +163,9 @@ def api_view(name: str = "", **declared: Unpack[Declaration]) -> Callable[[V], V
 
 def add_api_views(config: Configurator, module: str) -> None:
     """Directive: the operations that a module marks with `api_view`, each by `add_api_view`."""
-    for view in vars(config.maybe_dotted(module)).values():
-        if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == module:
+    found: ModuleType = config.maybe_dotted(module)
+    for view in vars(found).values():
+        if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == found.__name__:
             name, declared = DECLARED[view]
             node, code = next(iter(hints_of(view).values())), view.__code__
             place = code.co_filename, code.co_firstlineno, code.co_name, ""
