@@ -18,7 +18,7 @@ from pyramid.interfaces import IRendererInfo, IViewDeriverInfo
 from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
-from secretsvc.kernel.authorization import Role
+from secretsvc.kernel.authorization import Address, GrantSnapshot, Role, administered, holds, sees
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
 from secretsvc.web.answers import answer_schema, hints_of, returned
 from secretsvc.web.body import parse_object
@@ -39,6 +39,8 @@ VISIBLE = "visible"
 #: An admin at any scope.
 ADMIN_SOMEWHERE = "admin somewhere"
 
+PERMISSIONS = frozenset({*Role, ANY_IDENTITY, VISIBLE, ADMIN_SOMEWHERE})
+
 UNDECLARED = object()
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
@@ -46,6 +48,15 @@ R = TypeVar("R")
 V = TypeVar("V", bound=Callable[..., object])
 #: By `api_view`: views with their names and what they declare.
 DECLARED: dict[Callable[..., object], tuple[str, Declaration]] = {}
+
+
+def permits(snapshot: GrantSnapshot, permission: str, at: Address) -> bool:
+    """Whether the caller has what one of `PERMISSIONS` says, at an address. Raises ValueError for others."""
+    if permission == ANY_IDENTITY:
+        return True
+    if permission == ADMIN_SOMEWHERE:
+        return next(administered(snapshot), None) is not None
+    return sees(snapshot, at) if permission == VISIBLE else holds(snapshot, Role(permission), at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
