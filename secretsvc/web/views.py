@@ -19,7 +19,7 @@ from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
 from secretsvc.kernel.authorization import Address, GrantSnapshot, Role, administered, holds, sees
-from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed, refuse
 from secretsvc.web.answers import answer_schema, hints_of, returned
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
@@ -202,9 +202,7 @@ def declared_view(view: View, info: IViewDeriverInfo) -> View:
 
     def wrapper(context: Node, request: ServiceRequest) -> object:
         request.operation = operation
-        issues = context.issues()
-        if issues:
-            raise ValidationFailed(issues=issues)
+        refuse(context.issues())
         if operation.reveals:
             _before_values(request)
         return view(context, request)

@@ -15,7 +15,7 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
+from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.writing import REPLACE
 from secretsvc.secrets.models import secret, secret_version
@@ -117,8 +117,7 @@ def _check_described(edits: Edits, there: Collection[str]) -> None:
             issues.append(Issue(f"description.{key}", "Its secret is to be deleted."))
         elif key not in there:
             issues.append(Issue(f"description.{key}", "The secret is not there any more."))
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
+    refuse(issues)
 
 
 def rewrite(
