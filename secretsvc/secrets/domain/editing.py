@@ -185,7 +185,9 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
     environment = find_environment(call, at)
     statement = _SINCE[call.connection.dialect.name]
     rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
-    return environment.rev, [Authored(*row[:4], row.subject or SYSTEM_NAME) for row in rows]
+    return environment.rev, [
+        Authored(row.key, row.version, row.kid, row.created_at, row.subject or SYSTEM_NAME) for row in rows
+    ]
 
 
 def _since(dialect_name: str) -> Select[Any]:
