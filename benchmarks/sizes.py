@@ -1,4 +1,4 @@
-"""What the database grows by: a secret, a further version, and the record of one read, sealed. Nothing is timed.
+"""What the database grows by: a secret, a further version, the sealed record of one read. Nothing is timed.
 
 Each is asked for by requests, as many as make the pages of the database a matter of no importance. Bytes on
 disk, indexes included; values are 80 bytes long.

@@ -33,7 +33,7 @@ SCALE, SIZING = page("scale.md"), page("operations/sizing.md")
 MEASURED = {name: [number(one) for one in row] for name, row in table(SCALE, "Measured").items()}
 PROCESS, SERVER = ({name: row[at] * MICRO for name, row in MEASURED.items()} for at in (0, 1))
 #: Of a record, on PostgreSQL.
-RECORD = number(table(SIZING, "Bytes of")["the record of one read"][1])
+RECORD = number(table(SIZING, "Bytes of")["the record of one read, sealed"][1])
 #: A turn of `run --watch`: the processes' time and PostgreSQL's, with assertions remembered and not.
 TURN = PROCESS[NOTHING_NEW] + PROCESS[ENVIRONMENT]
 UNREMEMBERED = TURN + 2 * (PROCESS[NOT_REMEMBERED] - PROCESS[NOTHING_NEW])
