@@ -12,9 +12,11 @@ from secretsvc.kernel.crypto import generate_master_key
 
 INI, KEY, SAMPLES = "production.ini", "master-key", "deploy"
 #: By name: in a source tree whoever starts containers there keeps a master key and passwords beside them.
-DEPLOY = ("Caddyfile", "Dockerfile", "compose.yaml", "haproxy.cfg", "kubernetes.yaml", "nginx.conf")
-DEPLOY += ("postgresql-roles.sh", "prometheus-alerts.yaml")
-DEPLOY += ("secretsvc.service", "secretsvc.socket", "secretsvc@.service")
+DEPLOY = (
+    *("Caddyfile", "Dockerfile", "compose.yaml", "haproxy.cfg", "kubernetes.yaml", "nginx.conf"),
+    *("postgresql-roles.sh", "prometheus-alerts.yaml"),
+    *("secretsvc.service", "secretsvc.socket", "secretsvc@.service"),
+)
 #: Samples are for root and for containers to read, and hold nothing of the deployment's.
 _PUBLIC = 0o644
 _KEY_FROM_FILE = ("# secretsvc.key_provider = file\n", "# secretsvc.master_key_file = ")
