@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -17,9 +18,14 @@ from urllib.error import HTTPError, URLError
 
 from pasting import blocks, pasted, section
 from postgresql_server import PostgresqlServer
-from processes import ROOT, STOP_SECONDS
+from processes import ROOT, STOP_SECONDS, WORKER
 from service import HEADER
 from waiting import eventually
+
+
+# As in processes.py: a range for each worker, and no port again before all others had their turn.
+_FIRST = 6_600 + 800 * WORKER
+_ports = itertools.cycle([*range(_FIRST + os.getpid() % 600, _FIRST + 800), *range(_FIRST, _FIRST + 600)])
 
 
 def page(name: str) -> str:
@@ -28,7 +34,7 @@ def page(name: str) -> str:
 
 def ports() -> tuple[int, int]:
     """A port and that with a 1 before it, as the unit has them, on which nobody listens."""
-    for port in range(6_600 + os.getpid() % 1_000, 9_999):
+    for port in itertools.islice(_ports, 800):
         with socket.socket() as one, socket.socket() as other, suppress(OSError):
             one.bind(("127.0.0.1", port))
             other.bind(("127.0.0.1", 10_000 + port))
