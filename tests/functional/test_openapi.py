@@ -209,7 +209,7 @@ ACME = """
 import colander
 from secretsvc.kernel.authorization import Role
 from secretsvc.projects.resources import Environment, Project
-from secretsvc.web.schema import Body, Document, Items, Type, Variants, required
+from secretsvc.web.schema import Body, Document, ListOf, Type, Variants, required
 from secretsvc.web.tree import Node
 
 
@@ -282,7 +282,7 @@ def test_a_plugin_s_own_type_is_described_by_itself(acme):
         ({}, "body of the operation paint: acme_paint.Colour"),
         ({"type_": "colander.String()"}, "body of the operation paint: colander.String"),
         ({"declared": "'query': Paint()"}, "query of the operation paint: acme_paint.Colour"),
-        ({"declared": "'response': Items(Paint())"}, "response of the operation paint: acme_paint.Colour"),
+        ({"declared": "'response': ListOf(Paint())"}, "response of the operation paint: acme_paint.Colour"),
         ({"declared": "'response': list[Paint]"}, "response of the operation paint: acme_paint.Paint"),
         (
             {"declared": "'method': 'POST', 'body': Variants('colour', {'red': Paint()})"},

@@ -1,4 +1,4 @@
-"""A newcomer's machine: the wheel, the pages and the files that they name. systemd is played."""
+"""A newcomer's machine: the wheel, the pages and what the wheel writes. systemd is played."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from pasting import blocks, pasted
+from pasting import blocks, pasted, section
 from postgresql_server import PostgresqlServer
 from processes import ROOT, STOP_SECONDS, WORKER
 from service import HEADER
 from waiting import eventually
-
-UNIT = (ROOT / "deploy" / "secretsvc@.service").read_text("utf-8")
 
 
 # As in processes.py: a range for each worker, and no port again before all others had their turn.
@@ -67,14 +65,17 @@ class Unit:
 
     def start(self) -> None:
         """Starts it with the environment of now, and waits until it is ready."""
-        text = self.machine.placed(UNIT.replace("%i", str(self.port)))
+        unit = (self.machine.units_folder / "secretsvc@.service").read_text("utf-8")
+        text = self.machine.placed(unit.replace("%i", str(self.port)))
         (command,) = re.findall(r"(?m)^ExecStart=(.*)$", text)
-        given = dict(re.findall(r"(?m)^Environment=(OPERATIONS_LISTEN)=(.*)$", text))
+        (settings,) = re.findall(r"(?m)^EnvironmentFile=(.*)$", text)
+        given = dict(line.split("=", 1) for line in Path(settings).read_text("utf-8").splitlines())
+        given |= dict(re.findall(r"(?m)^Environment=(OPERATIONS_LISTEN)=(.*)$", text))
         with (self.machine.folder / f"journal-{self.port}").open("ab") as journal:
             self._process = subprocess.Popen(
                 command.split(),
                 cwd=self.machine.data,
-                env={"PATH": os.environ["PATH"], **self.machine.environment, **given},
+                env={"PATH": os.environ["PATH"], **given},
                 stdout=journal,
                 stderr=journal,
             )
@@ -96,8 +97,9 @@ class Machine:
     """Its places are folders of one; `environment` is what `/etc/secretsvc/environment` holds."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder, self.data = folder, folder / "data"
-        self.data.mkdir()
+        self.folder, self.data, self.units_folder = folder, folder / "data", folder / "system"
+        for made in (self.data, self.units_folder):
+            made.mkdir()
         self.environment = environment
         self.units: list[Unit] = []
 
@@ -107,7 +109,8 @@ class Machine:
         for shown, place in (
             ("python3 -m venv", python),
             ("/opt/secretsvc", self.folder / "opt"),
-            ("/etc/secretsvc/production.ini", self.data / "production.ini"),
+            ("/etc/secretsvc", self.folder / "etc"),
+            ("/etc/systemd/system", self.units_folder),
             ("/var/lib/secretsvc", self.data),
         ):
             text = text.replace(shown, str(place))
@@ -121,6 +124,15 @@ class Machine:
     def block(self, name: str, heading: str, number: int = 0) -> str:
         return blocks(page(name), heading)[number]
 
+    def put_in_place(self) -> None:
+        """What the page has root copy, without what takes systemd or another user."""
+        text = section(page("installing.md"), "Under a service manager")
+        (block,) = (one for one in re.findall(r"(?ms)^```\n(.*?)^```", text) if "systemctl" in one)
+        copied = [line for line in block.splitlines() if re.match(r"install -m|install -d -m 0755|cp ", line)]
+        assert len(copied) == 4
+        (self.data / "environment").write_text(self._settings())
+        self.paste("\n".join(copied))
+
     def serve(self, count: int) -> None:
         for _ in range(count):
             self.units.append(Unit(self))
@@ -129,12 +141,16 @@ class Machine:
     def restart(self, **settings: str) -> None:
         """One after the other, with another environment."""
         self.environment |= settings
+        (self.folder / "etc" / "environment").write_text(self._settings())
         for unit in self.units:
             unit.restart()
 
     def stop(self) -> None:
         for unit in self.units:
             unit.stop()
+
+    def _settings(self) -> str:
+        return "".join(f"{name}={value}\n" for name, value in self.environment.items())
 
 
 def make_roles(server: PostgresqlServer) -> None:

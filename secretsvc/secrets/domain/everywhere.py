@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can, assert_sees
-from secretsvc.kernel.authorization import Address, Role, decide
+from secretsvc.kernel.authorization import Address, Role, holds
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed, VersionConflict
 from secretsvc.projects.rules import Environment, environment_in_sight
@@ -44,7 +44,7 @@ def holdings(call: Call, at: Address, key: str) -> list[Holding]:
     found = [Environment(*row) for row in rows]
     if not found:
         raise NotFound("No environment that you see has this key.")
-    return [Holding(one, _writes(call, Address(at.project, one.slug))) for one in found]
+    return [Holding(one, holds(call.snapshot, Role.WRITER, Address(at.project, one.slug))) for one in found]
 
 
 def rename_everywhere(
@@ -109,8 +109,3 @@ def _writable(call: Call, at: Address, key: str, asked: Collection[str]) -> dict
     if not asked and not any(one.writes for one in held):
         assert_can(call, Role.WRITER, Address(at.project, held[0].environment.slug))
     return {one.environment.slug: one.environment for one in held if one.writes}
-
-
-def _writes(call: Call, at: Address) -> bool:
-    held = decide(call.snapshot, at)
-    return held is not None and held.implies(Role.WRITER)
