@@ -16,6 +16,7 @@ from vault import Vault
 
 from secretsvc.db.engine import snapshot
 from secretsvc.kernel.notes import Verifier
+from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.sealedlog.rules.verifying import verify_database
 
@@ -128,7 +129,7 @@ def fill(service: Service, changes: int, reads: int) -> None:
     for _ in islice(Writer(service.user(), "first"), changes):
         pass
     said = json.dumps({"key": "K1", "version": 1})
-    log(service, reads, action="secret.reveal", reason="reveal", detail=said)
+    log(service, reads, action="secret.reveal", reason="reveal", detail=said, key="K1", given=1)
     while service.app.registry.audit_sealer.step():
         pass
 
@@ -137,5 +138,5 @@ def verified(service: Service) -> list[str]:
     """What a verification says, in one state of the database."""
     [signer] = service.rows(audit_signer)
     with snapshot(service.engine) as connection:
-        verifier = Verifier("secretsvc", signer["public_key"])
-        return [*verify_database(connection, verifier, [], None, service.app.registry.load_ring())]
+        signers = Signers(Verifier("secretsvc", signer["public_key"]))
+        return [*verify_database(connection, signers, [], None, service.app.registry.load_ring())]
