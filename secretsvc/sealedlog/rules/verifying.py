@@ -110,10 +110,9 @@ def verify_database(
 
     Without an export, a record that was changed together with its hash is told by the checkpoints between
     which it is. What is pruned is explained by sealed records of prunings that the log's key has signed, and
-    their digests must be those of the hashes that stayed; the export that has the records themselves is
-    verified by `verify_files`. The log is replayed, too, unless `is_replayed` denies it: which rows of other
-    tables it does not explain. Without a ring, descriptions are not compared. The connection must read one
-    state of the database.
+    their digests must be those of the hashes that stayed. The log is replayed, too, unless `is_replayed`
+    denies it: which rows of other tables it does not explain. Without a ring, descriptions are not compared.
+    The connection must read one state of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, signers)
@@ -124,12 +123,12 @@ def verify_database(
     if files is not None and exported is None:
         yield f"of the export {_unsigned(files.text(CHECKPOINT), signers)}"
     prunings = _sealed_prunings(connection, signers)
-    replay = None
     try:
         can, begin = beginning(connection, signers, files, prunings)
-        replay = Replay(begin) if can else None
     except ValueError as error:
+        can, begin = False, None
         yield str(error)
+    replay = Replay(begin) if can else None
     tree = _Tree([*older, *signers.heads, head, *([exported] if exported is not None else [])], prunings)
     for place in sealed_from(connection, 0, head.size):
         yield from tree.meet(place)
@@ -138,7 +137,6 @@ def verify_database(
         yield from () if replay is None else replay.meet(place)
     yield from tree.end()
     yield from _wrong_end_of_pruning(pruned_of(connection), tree.gone, prunings)
-    yield from wrong_columns(connection, tree.gone, head.size)
     yield from _beside_the_log(connection, head.size, signers, tree.gone)
     yield from () if replay is None else replay.compare(connection, ring)
 
@@ -222,6 +220,7 @@ def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Itera
 
 
 def _beside_the_log(connection: Connection, size: int, signers: Signers, pruned: int) -> Iterator[str]:
+    yield from wrong_columns(connection, pruned, size)
     try:
         frontier_of(connection, signers.newest)
     except NotSignedLast as error:
