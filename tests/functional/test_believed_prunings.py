@@ -135,6 +135,7 @@ def test_what_the_database_says_of_its_prunings_is_held_against_the_log(pruned, 
 def test_between_the_record_of_a_pruning_and_its_end_nothing_is_wrong(pruned, vault, files):
     vault.set(B="y")
     found = record(pruned, files, now_ms() + 1000)
+    assert (files.folder / "state" / f"{found.size}.note").exists()
     assert found.size > OLD + 5
     assert problems(pruned) == problems(pruned, files) == []
     assert replayed(pruned, files)
