@@ -22,7 +22,6 @@ from processes import ROOT, STOP_SECONDS, WORKER
 from service import HEADER
 from waiting import eventually
 
-
 # As in processes.py: a range for each worker, and no port again before all others had their turn.
 _FIRST = 6_600 + 800 * WORKER
 _ports = itertools.cycle([*range(_FIRST + os.getpid() % 600, _FIRST + 800), *range(_FIRST, _FIRST + 600)])
