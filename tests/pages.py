@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from bs4 import BeautifulSoup
 from bs4.element import Tag
 from outline import CONTROLS, Outline
-from service import ADMIN, HEADER, Service
+from service import ADMIN, HEADER, QUICK, Service
 from webtest import TestApp, TestRequest, TestResponse
 from webtest.forms import Form
 
@@ -72,7 +72,7 @@ class Browser(TestApp):
 
     def __init__(self, service: Service, subject: str = ADMIN) -> None:
         variable = "HTTP_" + HEADER.upper().replace("-", "_")
-        token = service.issuer.sign(subject)
+        token = service.issuer.sign(subject, kid=QUICK)
         super().__init__(service.app, extra_environ={variable: token, "HTTP_HOST": "localhost:80"})
 
     def open(self, path: str, status: int = 200, **options: Any) -> TestResponse:
