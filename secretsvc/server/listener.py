@@ -98,10 +98,11 @@ def _refuse(connection: socket.socket) -> None:
     """Answers `UNAVAILABLE` (contract 8.1) to a connection over the limit, if that can be sent at once."""
     message = "The service has as much to do as it can take."
     body, headers = error_answer("UNAVAILABLE", message, new_request_id())
-    headers += [
+    headers = [
         ("Content-Length", str(len(body))),
         ("Connection", "close"),
         ("Retry-After", str(RETRY_AFTER_SECONDS)),
+        *headers,
     ]
     head = "\r\n".join(["HTTP/1.1 503 Service Unavailable", *(f"{name}: {value}" for name, value in headers)])
     with connection, suppress(OSError):
