@@ -130,6 +130,10 @@ class Watch:
                 "Envelopes that are not under the active master key.",
                 self.readiness.envelopes_under_old_keys,
             ),
+            "audit_waiting_seconds": (
+                "Since the oldest audit record was made that is not sealed.",
+                self.readiness.audit_waiting_seconds,
+            ),
         }
         for name, (help_, value) in known.items():
             if value is not None:

@@ -10,6 +10,7 @@ from openapi_spec_validator import validate
 from pyramid.exceptions import ConfigurationError
 from service import arrange
 
+from secretsvc.meta import viewer
 from secretsvc.web.openapi import endpoints
 
 pytestmark = pytest.mark.engine_neutral
@@ -321,6 +322,12 @@ def test_the_viewer_lists_every_operation_for_those_without_the_script(service):
     listed = re.findall(r"<code[^>]*>([A-Z]+ [^<]+)</code>", service.nobody().get("/docs").text)
     paths = service.nobody().get("/openapi.json").json["paths"]
     assert sorted(listed) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
+
+
+def test_the_viewer_reads_the_description_once(service, monkeypatch):
+    page = service.nobody().get("/docs").text
+    monkeypatch.setattr(viewer, "orjson", None)
+    assert service.nobody().get("/docs").text == page
 
 
 def test_the_frame_of_the_viewer_leads_back_and_says_nothing_of_who_looks_at_it(service, admin):
