@@ -11,6 +11,7 @@ from contextlib import ExitStack
 import pytest
 from jwks_server import KeyServer, answer
 from observing import Operator, watched
+from relay import relayed
 from rotation import fill, rotated
 from server import exchange
 from service import ADMIN, HEADER, Service, arrange
@@ -122,10 +123,31 @@ def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_ar
             stack.enter_context(service.engine.connect())
         assert "UNAVAILABLE" in asked(operator, issuer)
         assert figure(operator, "secretsvc_database_connections", "in use") == 2
-    told = [
-        json.loads(JsonFormatter().format(one)) for one in caplog.records if one.name == "secretsvc.access"
-    ]
-    assert [one["cause"] for one in told] == ["TimeoutError: no connection in time"]
+    assert causes(caplog) == ["TimeoutError: no connection in time"]
+
+
+def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service, issuer, caplog):
+    caplog.set_level(logging.INFO)
+    service = make_service()
+    if service.engine.name == "sqlite":
+        pytest.skip("SQLite has no server")
+    with relayed(service.url) as relay, watched(Service(relay.url, issuer, **LISTENING)) as operator:
+        operator.until(200)
+        asked(operator, issuer)
+        relay.refuse()
+        operator.until(503, reasons=["database_unavailable"])
+        for _ in range(2):
+            assert "UNAVAILABLE" in asked(operator, issuer)
+        assert figure(operator, "secretsvc_requests_total", "GET", "other", "503") == 2
+    assert causes(caplog)[-1] == "OperationalError: connection refused"
+    assert "the database does not answer" not in caplog.text
+
+
+def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the lines of requests that failed say of it."""
+    lines = (one for one in caplog.records if one.name == "secretsvc.access")
+    told = (json.loads(JsonFormatter().format(one)) for one in lines)
+    return [one["cause"] for one in told if "cause" in one]
 
 
 def asked(operator: Operator, issuer: TestIssuer) -> str:
