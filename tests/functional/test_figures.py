@@ -19,6 +19,7 @@ from shapes import log
 from tokens import TestIssuer
 from waiting import eventually
 
+from secretsvc.db import engine as engines
 from secretsvc.kernel.clock import now_ms
 from secretsvc.web.logs import JsonFormatter
 
@@ -143,6 +144,27 @@ def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service
     assert "the database does not answer" not in caplog.text
 
 
+def test_a_full_disk_has_its_cause_in_each_requests_line_and_reads_go_on(
+    make_service, issuer, caplog, monkeypatch
+):
+    caplog.set_level(logging.INFO, "secretsvc.access")
+    service = make_service(**LISTENING)
+    if service.engine.name != "sqlite":
+        pytest.skip("no disk of a PostgreSQL is filled here: tests/faults does")
+    # Never below what the file has: it is full as it is.
+    full = (*engines.SQLITE_PRAGMAS, "PRAGMA max_page_count=1")
+    with watched(service) as operator:
+        asked(operator, issuer)
+        monkeypatch.setattr(engines, "SQLITE_PRAGMAS", full)
+        service.engine.dispose()
+        bodies = (json.dumps({"slug": f"p{number}", "name": "A" * 60}) for number in range(100))
+        assert any("UNAVAILABLE" in asked(operator, issuer, "POST", body) for body in bodies)
+        assert "200 OK" in asked(operator, issuer)
+        operator.until(200, degraded=[])
+        assert figure(operator, "secretsvc_requests_total", "POST", "/projects", "503") == 1
+    assert causes(caplog)[-1] == "OperationalError: SQLITE_FULL"
+
+
 def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What the lines of requests that failed say of it."""
     lines = (one for one in caplog.records if one.name == "secretsvc.access")
@@ -150,8 +172,9 @@ def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [one["cause"] for one in told if "cause" in one]
 
 
-def asked(operator: Operator, issuer: TestIssuer) -> str:
-    """What the process answers to an administrator."""
-    head = f"Host: h\r\nConnection: close\r\n{HEADER}: {issuer.sign(ADMIN)}\r\n\r\n"
+def asked(operator: Operator, issuer: TestIssuer, method: str = "GET", body: str = "") -> str:
+    """What the process answers to an administrator about projects."""
+    head = f"Host: h\r\nConnection: close\r\n{HEADER}: {issuer.sign(ADMIN)}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     port = int(operator.server.effective_port)
-    return exchange(port, f"GET /api/v1/projects HTTP/1.1\r\n{head}".encode()).decode()
+    return exchange(port, f"{method} /api/v1/projects HTTP/1.1\r\n{head}{body}".encode()).decode()
