@@ -126,6 +126,10 @@ class Watch:
         for named in (*reasons, *degraded):
             amiss.add_metric([named], 1)
         yield amiss
+        yield from self._of_looks()
+
+    def _of_looks(self) -> Iterator[Metric]:
+        """What the last look found out, as far as it did."""
         known = {
             "access_keys_age_seconds": (
                 "Since the access proxy's keys were seen at their source.",
@@ -134,6 +138,10 @@ class Watch:
             "envelopes_under_old_keys": (
                 "Envelopes that are not under the active master key.",
                 self.readiness.envelopes_under_old_keys,
+            ),
+            "audit_waiting_seconds": (
+                "Since the oldest audit record was made that is not sealed.",
+                self.readiness.audit_waiting_seconds,
             ),
         }
         for name, (help_, value) in known.items():
