@@ -51,7 +51,9 @@ def driver_cursor(connection: Connection, text: str, values: Any, *, many: bool 
     try:
         if not connection.in_transaction() and mode_of(connection) is not Mode.AUTOCOMMIT:
             connection.begin()
-        cursor = connection.connection.cursor()
+        # PostgreSQL writes, and psycopg reads, bytes and numbers in less time as they are than as texts.
+        options = {} if connection.dialect.name == "sqlite" else {"binary": True}
+        cursor = connection.connection.cursor(**options)
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
             context = StatementContext(connection, cursor, text, many=many)
         if listeners.before_cursor_execute:
