@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Select, bindparam, case, func, or_, select
-from sqlalchemy.dialects import postgresql
 
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS, is_among
+from secretsvc.db.statements import DIALECTS, Array, is_among
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.rows import IS_CURRENT, short_of, versions_beside
@@ -79,7 +78,7 @@ def _whole(dialect_name: str) -> Select[Any]:
     is_named = is_among(secret.c.key, "keys", dialect_name)
     if dialect_name != "sqlite":
         # A condition that no index serves: PostgreSQL would weigh it key by key to plan it, each time.
-        keys = bindparam("keys", type_=postgresql.ARRAY(secret.c.key.type))
+        keys = bindparam("keys", type_=Array(secret.c.key.type))
         is_named = secret.c.key.in_(select(func.unnest(keys)))
     description = case((is_named, secret.c.description)).label("description")
     columns = [description if one.name == "description" else one for one in _COLUMNS]

@@ -87,10 +87,8 @@ def open_differing(
     admitted = sum(one.size for one in entries if one.key not in left_alone)
     call.admit(admitted)
     count, size = 0, 0
-    by_id = {one.id: one for one in entries}
     with _pairs(call, entries, {key: present[key] for key in present.keys() - left_alone}) as rows:
-        for secret_id, envelope, kid, own_envelope, own_kid, *origin in rows:
-            _, key, version, *_ = by_id[secret_id]
+        for (secret_id, key, version, *_), envelope, kid, own_envelope, own_kid, *origin in rows:
             plaintext = cipher.open(envelope, kid, key, version)
             count += 1
             if key in left_alone:
@@ -136,28 +134,27 @@ def _envelopes(call: Call, wanted: Collection[Entry]) -> Iterator[Iterator[Seque
 def _pairs(
     call: Call, wanted: Collection[Entry], present: Mapping[str, Known]
 ) -> Iterator[Iterator[Sequence[Any]]]:
-    """As `_envelopes`, each with the envelope and kid of what is `present` under its key, and its origin.
+    """The entry of each version that is there, its envelope and kid, those `present` there, and its origin.
 
-    The former are None where there is none of that length: equal values have envelopes of one length, so
-    that others that are long are not even read.
+    Those present are None where there is none of that length: equal values have envelopes of one length, so
+    that others that are long are not even read. As with `secrets_inside` nothing may be executed meanwhile.
     """
-    near: list[Sequence[Any]] = []
-    far: list[Sequence[int | None]] = []
-    size = 0
-    for one in wanted:
-        own = present.get(one.key)
-        if one.size <= SHORT:
-            alike = own if own and len(own.envelope or b"") == one.size else None
-            beside = alike and alike.envelope, alike and alike.kid
-            near.append((one.id, one.envelope, one.kid, *beside, *one[-3:]))
-            continue
-        far.append((one.id, one.version, own and own.id, own and own.version))
-        size += one.size if own is None else 2 * one.size
+    near = (_near(one, present.get(one.key)) for one in wanted if one.size <= SHORT)
+    far = {one.id: one for one in wanted if one.size > SHORT}
     if not far:
-        yield iter(near)
+        yield near
         return
-    with read_all(call, _PAIRS, as_listed(call.connection.dialect.name, far, *_BESIDE), size) as rows:
-        yield chain(near, rows)
+    beside = [(one, present.get(one.key)) for one in far.values()]
+    numbers = [(one.id, one.version, own and own.id, own and own.version) for one, own in beside]
+    size = sum(one.size if own is None else 2 * one.size for one, own in beside)
+    with read_all(call, _PAIRS, as_listed(call.connection.dialect.name, numbers, *_BESIDE), size) as rows:
+        yield chain(near, ((far[row[0]], *row[1:]) for row in rows))
+
+
+def _near(one: Entry, own: Known | None) -> Sequence[Any]:
+    if own is None or own.envelope is None or len(own.envelope) != one.size:
+        return one, one.envelope, one.kid, None, None, *one[-3:]
+    return one, one.envelope, one.kid, own.envelope, own.kid, *one[-3:]
 
 
 def _is(version: FromClause, number: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
