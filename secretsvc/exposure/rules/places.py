@@ -11,18 +11,17 @@ from sqlalchemy import (
     Integer,
     Select,
     and_,
-    collate,
-    false,
     literal,
     or_,
     select,
-    true,
     type_coerce,
     union_all,
 )
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
-from secretsvc.kernel.authorization import ScopeType, administered
+from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.db.statements import by_code_point
+from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
@@ -54,12 +53,14 @@ def places_met_in(
     Those that the identity read or wrote, and those that are the source or the target of a copy. One
     statement.
     """
-    slugs = [_by_code_point(call, one) for one in (project.c.slug, environment.c.slug)]
+    dialect_name = call.connection.dialect.name
+    slugs = [by_code_point(dialect_name, one) for one in (project.c.slug, environment.c.slug)]
     is_after = slugs[1] >= start[1] if inside else slugs[1] > start[1]
     statement = (
         select(environment.c.id, *slugs, _is_whole(identity_id))
         .join_from(environment, project)
-        .where(_is_administered(call), or_(*_touched(identity_id)))
+        .where(reached_by(administered(call.snapshot), environment.c.project_id, environment.c.id))
+        .where(or_(*_touched(identity_id)))
         .where(or_(slugs[0] > start[0], and_(slugs[0] == start[0], is_after)))
         .order_by(*slugs)
         .limit(most)
@@ -89,15 +90,6 @@ def keys_of(call: Call, identity_id: UUID, places: Sequence[Place], start: str, 
 def there(statement: Select[Any]) -> ColumnElement[bool]:
     """Whether there is a row; PostgreSQL might read all that an EXISTS could ask for, to have it at hand."""
     return statement.limit(1).scalar_subquery().is_not(None)
-
-
-def _is_administered(call: Call) -> ColumnElement[bool]:
-    held = list(administered(call.snapshot))
-    if any(one.scope_type is ScopeType.GLOBAL for one in held):
-        return true()
-    projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
-    environments = {one.environment_id for one in held if one.scope_type is ScopeType.ENVIRONMENT}
-    return or_(false(), environment.c.project_id.in_(projects), environment.c.id.in_(environments))
 
 
 def _touched(identity_id: UUID) -> list[ColumnElement[bool]]:
@@ -166,8 +158,3 @@ def _related() -> list[ColumnElement[bool]]:
             for made in (secret_version.alias("made"), departed_version)
         ),
     ]
-
-
-def _by_code_point(call: Call, column: ColumnElement[str]) -> ColumnElement[str]:
-    """PostgreSQL sorts by the language of its server."""
-    return collate(column, "C") if call.connection.dialect.name == "postgresql" else column

@@ -10,7 +10,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, Text, cast, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
-from secretsvc.home.rules import by_code_point, holds_text
+from secretsvc.db.statements import by_code_point
+from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
@@ -82,7 +83,7 @@ def find_places(
     if in_environment is not None:
         del parts[PROJECT]
         parts = {kind: part.where(environment.c.slug == in_environment) for kind, part in parts.items()}
-    limited = (part.order_by("order", "key").limit(limit + 1).subquery() for part in parts.values())
+    limited = (part.order_by("place", "key").limit(limit + 1).subquery() for part in parts.values())
     statement = union_all(*map(select, limited))
     rows = sorted(call.connection.execute(statement), key=lambda row: row.place)
     for row in rows:
@@ -163,5 +164,4 @@ def _row(
         key.label("key"),
         description.label("description"),
         cast(order, Text).label("place"),
-        cast(order, Text).label("order"),
     )
