@@ -51,9 +51,7 @@ def driver_cursor(connection: Connection, text: str, values: Any, *, many: bool 
     try:
         if not connection.in_transaction() and mode_of(connection) is not Mode.AUTOCOMMIT:
             connection.begin()
-        # PostgreSQL writes, and psycopg reads, bytes and numbers in less time as they are than as texts.
-        options = {} if connection.dialect.name == "sqlite" else {"binary": True}
-        cursor = connection.connection.cursor(**options)
+        cursor = connection.connection.cursor()
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
             context = StatementContext(connection, cursor, text, many=many)
         if listeners.before_cursor_execute:
