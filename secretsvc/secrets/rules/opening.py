@@ -79,7 +79,7 @@ def open_differing(
     `present` is what it has; what is `left_alone` is not compared. What cannot be opened there is another
     value. Raises `DecryptFailed`, `UnknownKid` for any of `taken`, and `Unavailable`.
     """
-    found = Differing({}, {})
+    found = values, origins = Differing({}, {})
     entries = taken.entries.values()
     if not entries:
         return found
@@ -88,17 +88,18 @@ def open_differing(
     call.admit(admitted)
     count, size = 0, 0
     with _pairs(call, entries, {key: present[key] for key in present.keys() - left_alone}) as rows:
-        for (secret_id, key, version, *_), envelope, kid, own_envelope, own_kid, *origin in rows:
+        for one, envelope, kid, own_envelope, own_kid, *origin in rows:
+            key, version = one.key, one.version
             plaintext = cipher.open(envelope, kid, key, version)
             count += 1
             if key in left_alone:
                 continue
             if own_envelope and _holds(own, own_envelope, own_kid, present[key], plaintext):
                 continue
-            value = found.values[key] = plaintext.decode("utf-8")
-            found.origins[key] = origin_of(taken.id, secret_id, version, origin)
+            value = values[key] = plaintext.decode("utf-8")
+            origins[key] = origin_of(taken.id, one.id, version, origin)
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
-            size += getsizeof(value) - _EMPTY
+            size += len(value) if value.isascii() else getsizeof(value) - _EMPTY
             if size > admitted:
                 call.admit(size - admitted)
                 admitted = size
@@ -139,10 +140,10 @@ def _pairs(
     Those present are None where there is none of that length: equal values have envelopes of one length, so
     that others that are long are not even read. As with `secrets_inside` nothing may be executed meanwhile.
     """
-    near = (_near(one, present.get(one.key)) for one in wanted if one.size <= SHORT)
+    near = [_near(one, present.get(one.key)) for one in wanted if one.size <= SHORT]
     far = {one.id: one for one in wanted if one.size > SHORT}
     if not far:
-        yield near
+        yield iter(near)
         return
     beside = [(one, present.get(one.key)) for one in far.values()]
     numbers = [(one.id, one.version, own and own.id, own and own.version) for one, own in beside]
