@@ -8,7 +8,7 @@ from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, state, tamper
 
 from secretsvc.kernel.crypto import EnvironmentCipher
-from secretsvc.secrets.rules.rows import SHORT
+from secretsvc.secrets.rules.short import SHORT
 
 DEV = "/projects/shop/environments/dev"
 WITH_DEV = "secrets:compare?project=shop&environment=dev"

@@ -18,7 +18,8 @@ from secretsvc.kernel.errors import NotFound
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.lineage import ORIGIN
 from secretsvc.secrets.rules.revisions import REVISION_NOT_FOUND
-from secretsvc.secrets.rules.rows import IS_CURRENT, length_of, short_of, versions_beside
+from secretsvc.secrets.rules.rows import IS_CURRENT, length_of, versions_beside
+from secretsvc.secrets.rules.short import short_of
 from secretsvc.secrets.rules.states import version_at_revision
 from secretsvc.tables.projects import environment, project
 

@@ -13,7 +13,8 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS, Array, is_among
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret
-from secretsvc.secrets.rules.rows import IS_CURRENT, short_of, versions_beside
+from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
+from secretsvc.secrets.rules.short import short_of
 
 
 class Known(NamedTuple):

@@ -29,7 +29,8 @@ from secretsvc.secrets.rules.contents import Contents, Entry
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
 from secretsvc.secrets.rules.planning import Origin
-from secretsvc.secrets.rules.rows import SHORT, length_of, read_all, versions_beside
+from secretsvc.secrets.rules.rows import length_of, read_all, versions_beside
+from secretsvc.secrets.rules.short import SHORT
 
 _EMPTY = getsizeof("")
 

@@ -16,7 +16,6 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    case,
     func,
     literal_column,
     select,
@@ -40,8 +39,6 @@ SECRET_NOT_FOUND = "Secret not found."  # noqa: S105 - a message, not a password
 VERSION_NOT_FOUND = "Version not found."
 #: Up to so many bytes are read without a stream, which PostgreSQL plans anew each time.
 AT_ONCE = 2**20
-#: An envelope of up to so many bytes is read along with its key, where it may be opened later.
-SHORT = 2**10
 _EMPTY = getsizeof("")
 
 
@@ -292,11 +289,6 @@ def length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[
     """How many bytes an envelope is, without reading it."""
     bytes_of = func.length if dialect_name == "sqlite" else func.octet_length
     return bytes_of(envelope, type_=BigInteger)
-
-
-def short_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[Any]:
-    """The envelope if it is `SHORT`, else None."""
-    return case((length_of(envelope, dialect_name) <= literal_column(str(SHORT)), envelope))
 
 
 _SIZED = {name: Prepared(_sized(name)) for name in DIALECTS}
