@@ -126,6 +126,10 @@ class Watch:
         for named in (*reasons, *degraded):
             amiss.add_metric([named], 1)
         yield amiss
+        yield from self._of_looks()
+
+    def _of_looks(self) -> Iterator[Metric]:
+        """What the last look found out, as far as it did."""
         known = {
             "access_keys_age_seconds": (
                 "Since the access proxy's keys were seen at their source.",
