@@ -11,6 +11,7 @@ from pkgutil import walk_packages
 from typing import NoReturn
 
 from ini_loader import find_once
+from sorting import sort_once
 
 
 def serve() -> None:
@@ -20,6 +21,7 @@ def serve() -> None:
     for module in walk_packages(secretsvc.__path__, "secretsvc."):
         import_module(module.name)
     find_once()
+    sort_once()
     # What is made once in a process, as the signatures of views, a fork has.
     secretsvc.assemble({})
     # A fork that looked for garbage among all this would copy it.
