@@ -20,10 +20,19 @@ from secretsvc.db.statements import insert_many, is_among
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash
-from secretsvc.kernel.notes import Checkpoint, sign
+from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, sign
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer, private_key
+
+OTHER_TREE = "the tree that is stored is not the one that was signed last"
+
+
+class NotSignedLast(ValueError):
+    """The head that the database holds is not what the log's key has signed last; why, in one line.
+
+    Nothing is sealed on top of it: the key would sign whatever somebody has put there.
+    """
 
 
 class Sealing(NamedTuple):
@@ -62,7 +71,7 @@ def seal_some(engine: Engine, sealing: Sealing, bound: Bound) -> int:
     """Seals some of the records that wait, and says how many; 0 also where another process is at it.
 
     Where the active master key is not adopted it does nothing. Raises `UnknownKid` or `DecryptFailed` where
-    the signing key cannot be opened.
+    the signing key cannot be opened, and `NotSignedLast`.
     """
     if engine.name == "sqlite":
         # Nothing is computed while others wait to write; whoever was quicker meanwhile is noticed.
@@ -111,8 +120,7 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
     if signer is None or not is_adopted(connection, sealing.ring):
         return None
     key = private_key(sealing.ring, signer)
-    head = connection.execute(select(audit_head.c.size, audit_head.c.frontier)).first()
-    frontier = Frontier() if head is None else Frontier(head.size, head.frontier)
+    frontier = frontier_of(connection, Verifier(sealing.origin, signer.public_key))
     before = frontier.size
     seals = _seals(_waiting(connection, bound.records), frontier, bound.seconds)
     if not seals:
@@ -129,6 +137,24 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
             "sealed_at": now_ms(),
         },
     )
+
+
+def frontier_of(connection: Connection, verifier: Verifier) -> Frontier:
+    """That of the head, which must be what the newest checkpoint says. Raises `NotSignedLast`."""
+    head = connection.execute(select(audit_head)).first()
+    if head is None:
+        return Frontier()
+    try:
+        last = read_checkpoint(head.checkpoint, verifier)
+    except ValueError as error:
+        raise NotSignedLast(f"the newest checkpoint is {error}") from None
+    try:
+        frontier = Frontier(head.size, head.frontier)
+    except ValueError:
+        raise NotSignedLast(OTHER_TREE) from None
+    if (frontier.size, frontier.root()) != (last.size, last.root):
+        raise NotSignedLast(OTHER_TREE)
+    return frontier
 
 
 def _waiting(connection: Connection, limit: int) -> Sequence[Any]:
