@@ -129,16 +129,17 @@ def adopt(ini: str) -> None:
 def init(directory: Path) -> None:
     """Write a first production.ini and a master key into DIR, and tell what comes next.
 
-    Nothing is overwritten. Run it as the user that the service runs as: the files are that user's alone.
+    Beside them a folder deploy with samples for systemd, balancers, containers and alerts. Nothing is
+    overwritten. Run it as the user that the service runs as: ini and key are that user's alone.
 
     \b
     Example:
       secretsvc-server init /var/lib/secretsvc
     """
     with failing_plainly():
-        ini, key = write_first_files(directory)
+        ini, key, samples = write_first_files(directory)
     name = quote(str(ini))
-    click.echo(f"Wrote {ini} and {key}.")
+    click.echo(f"Wrote {ini} and {key}, and samples into {samples}.")
     click.echo("Keep a copy of the key where no backup of the database is: without it no value can be read.")
     click.echo("Name the database and the access proxy in the ini file, or in the environment. Then:")
     click.echo(f"  secretsvc-server migrate {name}\n  secretsvc-server check {name}\n  pserve {name}")

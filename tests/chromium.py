@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from furnished import DOCS, SENT, Sent
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, WebError, expect, sync_playwright
 from programs import need
 from service import ADMIN, Service
 from waiting import PATIENCE
+
+from secretsvc.meta.viewer import SCRIPT as VIEWER
 
 COOKIE = "Proxy_Authorization"
 # What a busy machine may take to show something, in milliseconds.
@@ -19,6 +22,19 @@ expect.set_options(timeout=1000 * PATIENCE)
 #: Told to the console, where all else that goes wrong is told too.
 TELL_VIOLATIONS = """document.addEventListener("securitypolicyviolation", (event) =>
     console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI}`))"""
+#: Sends a form to an address, with the token of the page.
+SEND = """([action, fields]) => {
+    const form = document.createElement("form");
+    Object.assign(form, { action, method: "post" });
+    const token = document.querySelector("[name=csrf]").value;
+    for (const [name, value] of Object.entries({ csrf: token, ...fields })) {
+        const field = document.createElement("input");
+        Object.assign(field, { type: "hidden", name, value });
+        form.append(field);
+    }
+    document.body.append(form);
+    form.submit();
+}"""
 
 
 @contextmanager
@@ -48,11 +64,14 @@ class Visitor:
         self.cookies = [{"name": COOKIE, "value": token, "url": origin}] if token else []
         self.problems: list[str] = []
         self.requests: list[Request] = []
+        #: What may fail to load, beside a page's own address.
+        self.loaded = {VIEWER}
 
     def page(self, path: str | None = None, **options: Any) -> Page:
         """A page with a context of its own, at a path if one is given, in which ids go by name.
 
-        `options` are the context's.
+        For the name of a form of `SENT` it is the page that the form leads to; the API's page comes without
+        its viewer. `options` are the context's.
         """
         context = self.browser.new_context(base_url=self.origin, **options)
         context.set_default_timeout(1000 * PATIENCE)
@@ -63,9 +82,21 @@ class Visitor:
         context.on("request", self._request)
         context.on("requestfailed", self._failed)
         page = context.new_page()
-        if path is not None:
+        if path == DOCS:
+            context.route(VIEWER, lambda route: route.abort())
+        if path in SENT:
+            self._send(page, SENT[path])
+        elif path is not None:
             page.goto(path.format(**self.ids))
         return page
+
+    def _send(self, page: Page, form: Sent) -> None:
+        page.goto(form.page.format(**self.ids))
+        action = form.action.format(**self.ids)
+        # Some are refused, on purpose.
+        self.loaded.add(f"{self.origin}{action}")
+        with page.expect_navigation():
+            page.evaluate(SEND, [action, form.fields])
 
     def paths(self, *, method: str = "GET") -> list[str]:
         """What was requested so far, with its query."""
@@ -79,19 +110,20 @@ class Visitor:
 
     def _console(self, message: ConsoleMessage) -> None:
         # An error page's own status is no problem of the page.
-        own = message.page is not None and message.location["url"] == message.page.url
+        url = message.location["url"]
+        own = message.page is not None and url in {message.page.url, *self.loaded}
         expected = own and message.text.startswith("Failed to load resource")
         if message.type == "error" and not expected:
             self.problems.append(f"error: {message.text}")
 
     def _request(self, request: Request) -> None:
         self.requests.append(request)
-        if not request.url.startswith((f"{self.origin}/", "blob:", "data:")):
+        if not request.url.startswith((f"{self.origin}/", "blob:", "data:", VIEWER)):
             self.problems.append(f"another host: {request.url}")
 
     def _failed(self, request: Request) -> None:
         # A download answers a navigation, and a navigation that is left for another is no failure either.
-        if request.failure != "net::ERR_ABORTED":
+        if request.failure != "net::ERR_ABORTED" and request.url != VIEWER:
             self.problems.append(f"failed: {request.url} {request.failure}")
 
 

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from service import Service, arrange
 from vault import Vault, tamper
 
+from secretsvc.kernel.clock import now_ms
+
+
+class Sent(NamedTuple):
+    """What a form sends, beside its token, and the page that it stands on."""
+
+    page: str
+    action: str
+    fields: dict[str, str]
+
+
 SHOP = "/projects/shop"
-PROD = f"{SHOP}/environments/prod"
-#: Every page there is; `{wendy}`, `{crew}` and `{late}` stand for ids.
+PROD, DEV = f"{SHOP}/environments/prod", f"{SHOP}/environments/dev"
+TOKENS = "/identities/{robot}/tokens"
+#: Every page there is; `{wendy}` and other names in braces stand for ids.
 PATHS = (
     "/projects",
+    "/projects?new",
     SHOP,
     f"{SHOP}?q=key&show=missing",
     f"{SHOP}/compare?from=dev&to=prod&show=all",
     f"{SHOP}/settings",
+    f"{SHOP}/rename-everywhere?key=API_KEY",
+    f"{SHOP}/delete-everywhere?key=API_KEY",
     f"{SHOP}/environments",
     PROD,
     f"{PROD}/settings",
@@ -32,7 +49,10 @@ PATHS = (
     f"{PROD}/restore?rev=1",
     f"{PROD}/deleted",
     "/",
-    "/?q=key",
+    "/?setup",
+    "/search",
+    "/search?q=key",
+    "/search?q=in:shop+prod",
     "/audit",
     "/audit?project=shop&outcome=denied",
     "/audit?since=long+ago",
@@ -57,9 +77,40 @@ PATHS = (
     "/groups?new",
     "/groups/{crew}?add",
     "/grants?remove={late}",
+    TOKENS,
+    f"{TOKENS}?new",
+    f"{TOKENS}?remove={{made}}",
     "/whoami",
     "/projects/absent",
 )
+#: The page of the API, which asks another host for its viewer.
+DOCS = "/api/v1/docs"
+#: Pages that forms lead to, by what they are.
+SENT = {
+    "review": Sent(
+        PROD,
+        f"{PROD}/edit-review",
+        {"value.API_KEY": "changed ", "new.1.key": "FRESH", "new.1.value": "x", "delete.BROKEN": "1"},
+    ),
+    "refusal": Sent(PROD, f"{PROD}/edit-review", {"value.API_KEY": "typed", "new.1.key": "no key"}),
+    "conflict": Sent(PROD, f"{PROD}/edit-apply", {"rev": "1", "value.API_KEY": "mine", "reason": "typed"}),
+    "import": Sent(
+        f"{PROD}/import", f"{PROD}/import-review", {"format": "env", "mode": "merge", "content": "FRESH=x"}
+    ),
+    "text": Sent(f"{DEV}/text", f"{DEV}/text", {}),
+    "copy": Sent(
+        SHOP,
+        f"{PROD}/copy-review",
+        {"from": "dev", "existing": "overwrite", "keys": "API_KEY,BROKEN,ONLY_HERE"},
+    ),
+    "copy onwards": Sent(
+        SHOP,
+        f"{DEV}/copy-review",
+        {"from": "prod", "existing": "skip", "keys": "API_KEY,BROKEN", "also.dev": "1"},
+    ),
+    "delete": Sent(SHOP, f"{SHOP}/delete-keys", {"key.API_KEY": "1", "key.BROKEN": "1"}),
+    "token": Sent(f"{TOKENS}?new", TOKENS, {"attempt": "first", "name": "Of a test", "until": "1w"}),
+}
 
 
 def furnish(service: Service) -> dict[str, str]:
@@ -80,4 +131,13 @@ def furnish(service: Service) -> dict[str, str]:
     service.grant("rita@example.com", "reader", "shop/prod")
     late = service.grant("wendy@example.com", "writer", "shop/prod", expires_at=1)
     service.robot("unknown.access").get(SHOP, 404)
-    return {"wendy": str(service.identity_id("wendy@example.com")), "crew": str(crew), "late": str(late)}
+    robot = service.identity_id("ci.access", "service")
+    ids = {"wendy": service.identity_id("wendy@example.com"), "crew": crew, "late": late, "robot": robot}
+    return {name: str(one) for name, one in ids.items()}
+
+
+def hand_out(service: Service, robot: str) -> str:
+    """A service token of an identity where they are switched on; its id."""
+    body = {"name": "CI of the shop", "expires_at": now_ms() + 7 * 86_400_000}
+    made: str = service.user().post(f"/identities/{robot}/tokens", body, 201).json["id"]
+    return made

@@ -16,6 +16,7 @@ from vault import Vault
 
 from secretsvc.db.engine import snapshot
 from secretsvc.kernel.notes import Verifier
+from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.sealedlog.rules.verifying import verify_database
 
@@ -137,5 +138,5 @@ def verified(service: Service) -> list[str]:
     """What a verification says, in one state of the database."""
     [signer] = service.rows(audit_signer)
     with snapshot(service.engine) as connection:
-        verifier = Verifier("secretsvc", signer["public_key"])
-        return [*verify_database(connection, verifier, [], None, service.app.registry.load_ring())]
+        signers = Signers(Verifier("secretsvc", signer["public_key"]))
+        return [*verify_database(connection, signers, [], None, service.app.registry.load_ring())]

@@ -115,7 +115,10 @@ class Applications:
         if app.registry.service_settings.report():
             _let_go(app)
             return
-        self._idle.setdefault(self._kind(settings), []).append(app)
+        idle = self._idle.setdefault(self._kind(settings), [])
+        # Twice among the idle, it would serve two databases at once.
+        if app not in idle:
+            idle.append(app)
 
     def close(self) -> None:
         """Lets go of the databases."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from processes import ROOT
 
 #: What a build reads.
-SOURCE = ("alembic", "constraints", "secretsvc", "LICENSE", "Makefile", "README.md", "development.ini")
-SOURCE += ("production.ini", "pyproject.toml", "setup.cfg", "setup.py")
+SOURCE = ("alembic", "constraints", "deploy", "secretsvc", "LICENSE", "Makefile", "README.md")
+SOURCE += ("development.ini", "production.ini", "pyproject.toml", "setup.cfg", "setup.py")
 
 
 def copy_source(folder: Path) -> Path:

@@ -6,7 +6,8 @@ from pyramid.config import Configurator
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".directives")
-    config.include(".api")
+    config.include(".resources")
+    config.add_api_views(".api")
     config.include(".refusals")
     config.include(".ui.grants")
     config.include(".ui.grant")

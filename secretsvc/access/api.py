@@ -12,7 +12,6 @@ from secretsvc.db.paging import Page, Window
 from secretsvc.identity.resources import Identity
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.described import Items
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery, Values
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
@@ -97,9 +96,3 @@ def terms_of(body: Values) -> Terms:
     """The terms in a validated body of either kind of grant."""
     scope = Address(body.get("project"), body.get("environment"))
     return Terms(scope, Role(body["role"]), body["expires_at"])
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
-    config.include(".resources")
-    config.add_api_views(__name__)

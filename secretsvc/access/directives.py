@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from pyramid.config import Configurator
 
@@ -16,11 +17,7 @@ Finder = Callable[[ServiceRequest, Identity], Sequence[object]]
 
 def set_activity(config: Configurator, find: Finder) -> None:
     """Directive: how the page of an identity finds what that did lately."""
-
-    def register() -> None:
-        config.registry.find_activity = find
-
-    declare(config, "activity", "identity", register)
+    declare(config, "activity", "identity", partial(setattr, config.registry, "find_activity", find))
 
 
 def includeme(config: Configurator) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from secretsvc.access.domain.helping import explain_refusal
 from secretsvc.db.engine import read_transaction
-from secretsvc.kernel.authorization import Address, Role, ScopeType, decide, sees
+from secretsvc.kernel.authorization import Address, Role, ScopeType, holds, sees
 from secretsvc.kernel.refused import Refused
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
@@ -15,9 +15,7 @@ from secretsvc.web.request import ServiceRequest
 def explained(request: ServiceRequest, at: Address, needed: Role) -> Refused | None:
     """Why the caller may not do it; None where it sees nothing there, or the role is not what was missing."""
     call = request.call
-    held = decide(call.snapshot, at)
-    enough = held is not None and held.implies(needed)
-    if enough or at.scope_type is ScopeType.GLOBAL or not sees(call.snapshot, at):
+    if holds(call.snapshot, needed, at) or at.scope_type is ScopeType.GLOBAL or not sees(call.snapshot, at):
         return None
     with read_transaction(request.registry.database.engine) as connection:
         own = replace(call, connect=lambda: connection, denials=[])

@@ -5,7 +5,7 @@ from pyramid.config import Configurator
 
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
-    config.include(".api")
+    config.add_api_views(".api")
     config.include(".ui.page")
     config.include(".ui.download")
     config.include(".ui.recent")

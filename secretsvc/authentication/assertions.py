@@ -45,7 +45,6 @@ class Keys(Protocol):
 
     def find(self, kid: str, alg: str) -> jwt.PyJWK:
         """The key. Raises `Unauthenticated` or `IdentityProviderUnavailable`."""
-        ...
 
 
 class Refused(Unauthenticated):

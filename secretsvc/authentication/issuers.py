@@ -24,7 +24,6 @@ class Verifying(Protocol):
 
     def verify(self, token: str, now: float) -> Verified:
         """As `Verifier.verify`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,11 +43,9 @@ class KeySource(Protocol):
 
     def changed(self) -> bool:
         """Whether the document is known to differ from the last one read."""
-        ...
 
     def read(self) -> bytes:
         """The document. Raises OSError, HTTPException or ValueError."""
-        ...
 
 
 class UnreadableFile(OSError):

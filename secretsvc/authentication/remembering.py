@@ -18,7 +18,6 @@ class ChangingKeys(Keys, Protocol):
     @property
     def generation(self) -> int:
         """Another number when the key set has changed."""
-        ...
 
 
 class RememberingVerifier:

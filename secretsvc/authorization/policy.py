@@ -12,21 +12,14 @@ from pyramid.security import Allowed, Denied
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, assert_sees
 from secretsvc.kernel.actors import Actor
-from secretsvc.kernel.authorization import (
-    Address,
-    GrantSnapshot,
-    Role,
-    administered,
-    decide,
-    sees,
-)
+from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.derivers import reads_option
 from secretsvc.web.request import ServiceRequest, View, call_of
 from secretsvc.web.tree import Node
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
+from secretsvc.web.views import ADMIN_SOMEWHERE, PERMISSIONS, VISIBLE, permits
 
 ROLES = frozenset(Role)
 
@@ -50,9 +43,9 @@ class GrantPolicy:
         Denied is also the answer to a permission that nobody knows, and where there is no caller or no node.
         """
         call, at = call_of(request), getattr(context, "address", None)
-        if call is None or at is None or not _holds(call.snapshot, permission, at):
+        if call is None or at is None or permission not in PERMISSIONS:
             return Denied(permission)
-        return Allowed(permission)
+        return Allowed(permission) if permits(call.snapshot, permission, at) else Denied(permission)
 
     def remember(self, request: ServiceRequest, userid: str, **options: object) -> list[tuple[str, str]]:
         """Nothing to remember: each request carries its own assertion."""
@@ -61,17 +54,6 @@ class GrantPolicy:
     def forget(self, request: ServiceRequest, **options: object) -> list[tuple[str, str]]:
         """Nothing to forget."""
         return []
-
-
-def _holds(snapshot: GrantSnapshot, permission: str, at: Address) -> bool:
-    if permission == ANY_IDENTITY:
-        return True
-    if permission == ADMIN_SOMEWHERE:
-        return next(administered(snapshot), None) is not None
-    if permission == VISIBLE:
-        return sees(snapshot, at)
-    held = decide(snapshot, at) if permission in ROLES else None
-    return held is not None and held.implies(Role(permission))
 
 
 def _refuse(call: Call, permission: str, at: Address) -> None:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -265,24 +266,16 @@ def connect(engine: Engine) -> Connection:
 
 
 @contextmanager
-def read_once(engine: Engine) -> Iterator[Connection]:
-    """A connection for one statement that needs no transaction of its own."""
-    with connect(engine) as connection:
-        yield for_mode(connection, Mode.AUTOCOMMIT)
-
-
-@contextmanager
-def read_transaction(engine: Engine) -> Iterator[Connection]:
+def read_transaction(engine: Engine, mode: Mode = Mode.READ) -> Iterator[Connection]:
     """A short transaction that only reads."""
     with connect(engine) as connection:
-        yield for_mode(connection, Mode.READ)
+        yield for_mode(connection, mode)
 
 
-@contextmanager
-def snapshot(engine: Engine) -> Iterator[Connection]:
-    """One state of the database for all that is read, whoever writes meanwhile."""
-    with connect(engine) as connection:
-        yield for_mode(connection, Mode.SNAPSHOT)
+#: A connection for one statement that needs no transaction of its own.
+read_once = partial(read_transaction, mode=Mode.AUTOCOMMIT)
+#: One state of the database for all that is read, whoever writes meanwhile.
+snapshot = partial(read_transaction, mode=Mode.SNAPSHOT)
 
 
 @contextmanager

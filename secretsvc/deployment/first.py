@@ -1,4 +1,4 @@
-"""The first files of a deployment: an ini file made from the sample, and a master key beside it."""
+"""The first files of a deployment: an ini file made from the sample, a master key, what `deploy/` has."""
 
 from __future__ import annotations
 
@@ -10,24 +10,35 @@ from secretsvc.db.files import PRIVATE
 from secretsvc.deployment.shipped import is_inside, shipped
 from secretsvc.kernel.crypto import generate_master_key
 
-INI, KEY = "production.ini", "master-key"
+INI, KEY, SAMPLES = "production.ini", "master-key", "deploy"
+#: By name: in a source tree whoever starts containers there keeps a master key and passwords beside them.
+DEPLOY = (
+    *("Caddyfile", "Dockerfile", "compose.yaml", "haproxy.cfg", "kubernetes.yaml", "nginx.conf"),
+    *("postgresql-roles.sh", "prometheus-alerts.yaml"),
+    *("secretsvc.service", "secretsvc.socket", "secretsvc@.service"),
+)
+#: Samples are for root and for containers to read, and hold nothing of the deployment's.
+_PUBLIC = 0o644
 _KEY_FROM_FILE = ("# secretsvc.key_provider = file\n", "# secretsvc.master_key_file = ")
 
 
-def write_first_files(directory: Path) -> tuple[Path, Path]:
-    """The ini file and the key file, in a folder that is made if it is not there; all their owner's alone.
+def write_first_files(directory: Path) -> tuple[Path, Path, Path]:
+    """The ini file and the key file, their owner's alone, and a folder of samples, in one that may be there.
 
-    Nothing is ever overwritten: where one of them is there, neither is written. Raises `OSError`.
+    Nothing is ever overwritten: where one of them is there, none is written. Raises `OSError`.
     """
-    ini, key = directory / INI, directory / KEY
-    for path in (ini, key):
+    ini, key, samples = directory / INI, directory / KEY, directory / SAMPLES
+    for path in (ini, key, samples):
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, "it is there already, and is left as it is", str(path))
     text = first_ini()
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     _write(key, f"{generate_master_key()}\n")
     _write(ini, text)
-    return ini, key
+    samples.mkdir(mode=0o755)
+    for name in DEPLOY:
+        _write(samples / name, shipped(f"{SAMPLES}/{name}").read_text("utf-8"), _PUBLIC)
+    return ini, key, samples
 
 
 def first_ini() -> str:
@@ -39,8 +50,8 @@ def first_ini() -> str:
     return text.replace("%(here)s/alembic", place)
 
 
-def _write(path: Path, text: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+def _write(path: Path, text: str, mode: int = PRIVATE) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     with open(file, "w", encoding="utf-8") as stream:
-        os.fchmod(file, PRIVATE)
+        os.fchmod(file, mode)
         stream.write(text)

@@ -1,4 +1,4 @@
-"""What `setup.py` ships of the source's top level: migrations, sample inis, exact versions."""
+"""What `setup.py` ships of the source's top level: migrations, samples, exact versions."""
 
 from __future__ import annotations
 

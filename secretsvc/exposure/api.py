@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from secretsvc.exposure import domain, schemas
 from secretsvc.identity.resources import Identity
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import ADMIN_SOMEWHERE, api_view
 
@@ -20,8 +19,3 @@ def read_exposure(context: Identity, request: ServiceRequest) -> domain.Exposure
     """`GET /identities/{id}/exposure`."""
     query = request.query_values
     return domain.exposure_of(request.call, context.id, query["limit"], query.get("cursor"))
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operation."""
-    config.add_api_views(__name__)

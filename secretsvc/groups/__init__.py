@@ -17,7 +17,8 @@ SENTENCES = (
 
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
-    config.include(".api")
+    config.include(".resources")
+    config.add_api_views(".api")
     config.include(".ui")
     for name, sentence, icon in SENTENCES:
         config.add_audit_action(name, sentence=sentence, icon=icon)

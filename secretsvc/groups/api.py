@@ -11,7 +11,6 @@ from secretsvc.groups.resources import Group, GroupGrant, GroupGrants, Groups, M
 from secretsvc.identity.rules import Identity
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.described import Items
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
@@ -166,9 +165,3 @@ def update_group_grant(context: GroupGrant, request: ServiceRequest) -> Grant:
 def delete_group_grant(context: GroupGrant, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/grants/{grantId}`."""
     domain.delete_group_grant(request.call, context.group_id, context.id)
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
-    config.include(".resources")
-    config.add_api_views(__name__)

@@ -9,7 +9,6 @@ from uuid import UUID
 from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from secretsvc.access.domain.named_grants import whom
 from secretsvc.access.rules.grants import (
     Grant,
     Terms,
@@ -146,15 +145,6 @@ def add_member(call: Call, group_id: UUID, identity_id: UUID) -> Identity:
         raise Conflict("The identity is a member already.")
     record(call, "group.member.add", detail={"group_id": group_id, "identity_id": identity_id})
     return member
-
-
-def add_member_by_name(call: Call, group_id: UUID, member: str, *, announce: bool = False) -> None:
-    """Adds whoever bears a name to a group, with `announce` also who has not signed in yet.
-
-    Raises `ValidationFailed` where nobody does, and as above.
-    """
-    assert_can(call, Role.ADMIN, GLOBAL)
-    add_member(call, group_id, whom(call, member, announce=announce, groups=False).id)
 
 
 def remove_member(call: Call, group_id: UUID, identity_id: UUID) -> None:

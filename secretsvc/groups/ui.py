@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.rules.holders import GROUP, FoundHolder
-from secretsvc.access.schemas import WhoForm
 from secretsvc.access.ui import giving
 from secretsvc.access.ui.changing import add_grant_forms, chosen
 from secretsvc.access.ui.grants import LIMIT, removing
@@ -78,12 +77,10 @@ def delete_group(context: Group, request: ServiceRequest) -> object:
 
 
 def add_member(context: Group, request: ServiceRequest) -> object:
-    """Adds whoever is named."""
-    form = request.form
-    form.label("holder", "Who")
-    name = form.read(WhoForm(), "holder")["holder"]
-    announce = form["announce"] == "yes"
-    domain.add_member_by_name(request.call, context.id, name, announce=announce)
+    """Adds whoever is named, who may not have signed in yet."""
+    request.form.label("holder", "Who")
+    member = giving.read_holder(request, announce=request.form["announce"] == "yes", groups=False)
+    domain.add_member(request.call, context.id, member.id)
     return see_other(context.path(PAGES), "added")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from secretsvc.home import schemas
 from secretsvc.home.domain.search import Found, search
 from secretsvc.kernel.described import Items
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ANY_IDENTITY, api_view
@@ -22,8 +21,3 @@ def find(_context: Root, request: ServiceRequest) -> Items[Found]:
     """`GET /search`."""
     query = request.query_values
     return Items(search(request.call, query["q"], query["limit"])[: query["limit"]])
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operation."""
-    config.add_api_views(__name__)

@@ -5,6 +5,7 @@ from pyramid.config import Configurator
 
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
-    config.include(".api")
+    config.include(".resources")
+    config.add_api_views(".api")
     config.include(".ui")
     config.add_audit_action("identity.update", sentence="{changed} {holder}", icon="user")

@@ -6,7 +6,6 @@ from secretsvc.db.paging import Page, Window
 from secretsvc.identity import domain, rules, schemas
 from secretsvc.identity.resources import Identities, Identity
 from secretsvc.kernel.authorization import Role
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.tree import Root
@@ -64,9 +63,3 @@ def announce_identity(context: Identities, request: ServiceRequest) -> rules.Ide
 def update_identity(context: Identity, request: ServiceRequest) -> rules.Identity:
     """`PATCH /identities/{id}`."""
     return domain.update_identity(request.call, context.id, request.body_values)
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
-    config.include(".resources")
-    config.add_api_views(__name__)

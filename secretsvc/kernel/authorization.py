@@ -139,6 +139,12 @@ def decide(snapshot: GrantSnapshot, at: Address) -> Role | None:
     return greatest(grant.role for grant in snapshot.effective_grants if grant.covers(at))
 
 
+def holds(snapshot: GrantSnapshot, role: Role, at: Address) -> bool:
+    """Whether the effective role at an address implies another one."""
+    held = decide(snapshot, at)
+    return held is not None and held.implies(role)
+
+
 def decide_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID | None = None) -> Role | None:
     """As `decide`, for rows that were loaded.
 

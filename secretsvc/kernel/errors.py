@@ -5,6 +5,7 @@ Nothing here knows HTTP: `web.errors` gives a code its status, in one place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import ClassVar, NamedTuple
 
@@ -107,6 +108,12 @@ class ValidationFailed(SecretsvcError):
     def at(cls, path: str, message: str) -> ValidationFailed:
         """One issue at `path`."""
         return cls(issues=(Issue(path, message),))
+
+
+def refuse(issues: Sequence[Issue]) -> None:
+    """Passes where there are none. Raises `ValidationFailed` with all of them."""
+    if issues:
+        raise ValidationFailed(issues=tuple(issues))
 
 
 class RateLimited(SecretsvcError):

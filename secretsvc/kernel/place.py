@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A project by its slug and its name."""
+    """A project or an environment by its slug and its name."""
 
     slug: str
     name: str

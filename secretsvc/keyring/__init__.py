@@ -7,7 +7,8 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".providers")
     config.include(".verdict")
-    config.include(".api")
+    config.include(".resources")
+    config.add_api_views(".api")
     config.include(".ui")
     config.add_audit_action(
         "keyring.rekey", sentence="moved {rekeyed} envelopes to the active key", icon="refresh-cw"

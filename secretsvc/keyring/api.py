@@ -8,7 +8,6 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.described import Kid
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import api_view
 
@@ -45,9 +44,3 @@ def key_ring(_context: Admin, request: ServiceRequest) -> KeyRing:
 def rekey(_context: Admin, request: ServiceRequest) -> domain.Rekeyed:
     """`POST /admin/rekey`."""
     return domain.rekey(request.call, **request.body_values)
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
-    config.include(".resources")
-    config.add_api_views(__name__)

@@ -13,7 +13,6 @@ from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import VERSION
 from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, INTEGRITY, SCRIPT, listed
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.openapi import document
 from secretsvc.web.request import ServiceRegistry, ServiceRequest
 from secretsvc.web.schema import Document
@@ -84,8 +83,3 @@ def description(registry: ServiceRegistry) -> bytes:
     if getattr(registry, "openapi", None) is None:
         registry.openapi = orjson.dumps(document(registry, VERSION, GLOSSARY))
     return registry.openapi
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
-    config.add_api_views(__name__)

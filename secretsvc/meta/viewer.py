@@ -9,6 +9,7 @@ What that script can read is on its page: the frame around it says nothing of wh
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import NamedTuple
 
 import orjson
@@ -41,8 +42,9 @@ class Operation(NamedTuple):
     summary: str
 
 
+@lru_cache(maxsize=1)
 def listed(description: bytes) -> dict[str, list[Operation]]:
-    """The operations of an OpenAPI document by their tags, as it orders them."""
+    """The operations of an OpenAPI document by their tags, as it orders them; a process has but one."""
     found: dict[str, list[Operation]] = defaultdict(list)
     for path, item in orjson.loads(description)["paths"].items():
         for method, operation in item.items():

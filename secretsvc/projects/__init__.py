@@ -5,7 +5,8 @@ from pyramid.config import Configurator
 
 def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
-    config.include(".api")
+    config.include(".resources")
+    config.add_api_views(".api")
     config.include(".ui")
     for thing in ("project", "environment"):
         config.add_audit_action(f"{thing}.create", sentence="created {place}", icon="plus")

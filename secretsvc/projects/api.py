@@ -7,7 +7,6 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.described import Items
 from secretsvc.projects import domain, rules, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.views import ANY_IDENTITY, VISIBLE, api_view, created_at
@@ -133,9 +132,3 @@ def update_environment(context: Environment, request: ServiceRequest) -> rules.E
 def delete_environment(context: Environment, request: ServiceRequest) -> None:
     """`DELETE /projects/{project}/environments/{env}`."""
     domain.delete_environment(request.call, context.address)
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
-    config.include(".resources")
-    config.add_api_views(__name__)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Text, bindparam, func, or_, select, true
+from sqlalchemy import ColumnElement, Text, bindparam, func, select, true
 
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
+from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.kernel.authorization import Address, ScopeType
+from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Description, Name, Slug, Time
 from secretsvc.tables.projects import environment, project
@@ -90,12 +91,7 @@ def project_in_sight(call: Call) -> ColumnElement[bool]:
 
 def environment_in_sight(call: Call) -> ColumnElement[bool]:
     """The condition that the caller sees an environment: it holds a grant above or on it."""
-    if call.snapshot.global_role is not None:
-        return true()
-    held = call.snapshot.effective_grants
-    whole = {grant.project_id for grant in held if grant.scope_type is ScopeType.PROJECT}
-    single = {grant.environment_id for grant in held if grant.scope_type is ScopeType.ENVIRONMENT}
-    return or_(environment.c.project_id.in_(whole), environment.c.id.in_(single))
+    return reached_by(call.snapshot.effective_grants, environment.c.project_id, environment.c.id)
 
 
 _PROJECT = Prepared(

@@ -34,7 +34,7 @@ def projects_page(_context: Projects, request: ServiceRequest) -> object:
     text = validate(TextFilter(), {"q": parse_query(request.environ).get("q", "")})["q"]
     page = domain.list_projects(request.call, Window(LIMIT, cursor_of(request)), text)
     environments = domain.environments_of(request.call, page.items)
-    _label(request, slug="Address")
+    request.form.label("slug", "Address")
     return {
         "projects": page.items,
         "text": text,
@@ -92,14 +92,9 @@ def slug_of(name: str) -> str:
 def _slug_from_name(request: ServiceRequest) -> None:
     """Where no address was typed, the name makes it."""
     form = request.form
-    _label(request, slug="Address")
+    form.label("slug", "Address")
     if not form["slug"].strip():
         form.values["slug"] = slug_of(form["name"])
-
-
-def _label(request: ServiceRequest, **labels: str) -> None:
-    for path, label in labels.items():
-        request.form.label(path, label)
 
 
 def _opens(request: ServiceRequest, word: str) -> bool:
@@ -110,7 +105,7 @@ def _opens(request: ServiceRequest, word: str) -> bool:
 def project_settings(context: Project, request: ServiceRequest) -> object:
     """What can be changed of a project, and its environments."""
     found = domain.get_project(request.call, context.address)
-    _label(request, confirm="Address")
+    request.form.label("confirm", "Address")
     return {"project": found, "environments": domain.list_environments(request.call, context.address)}
 
 
@@ -130,7 +125,7 @@ def delete_project(context: Project, request: ServiceRequest) -> object:
 
 def environments_page(context: Environments, request: ServiceRequest) -> object:
     """The project's environments, and the panel that makes another."""
-    _label(request, slug="Address")
+    request.form.label("slug", "Address")
     return {
         "environments": domain.list_environments(request.call, context.address),
         "creates": _opens(request, "new"),
@@ -150,7 +145,7 @@ def create_environment(context: Environments, request: ServiceRequest) -> object
 
 def environment_settings(context: Environment, request: ServiceRequest) -> object:
     """What can be changed of an environment, and its deletion."""
-    _label(request, confirm="Address")
+    request.form.label("confirm", "Address")
     return {"environment": domain.get_environment(request.call, context.address)}
 
 

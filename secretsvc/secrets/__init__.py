@@ -21,7 +21,7 @@ def includeme(config: Configurator) -> None:
     config.include(".directives")
     config.add_models(".models")
     config.include(".api.secrets")
-    config.include(".api.history")
+    config.add_api_views(".api.history")
     config.include(".api.copying")
     config.include(".ui.changes")
     config.include(".ui.matrix")

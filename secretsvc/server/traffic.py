@@ -29,24 +29,19 @@ class Connection(Protocol):
     @property
     def is_waiting(self) -> bool:
         """Whether no whole request is there, nor an answer that was not taken."""
-        ...
 
     @property
     def is_receiving(self) -> bool:
         """Whether a request has begun to arrive and is not whole."""
-        ...
 
     def unread_for(self, now: float) -> float:
         """For how long a whole answer has been waiting for its client to take more of it, in seconds."""
-        ...
 
     def overdue(self, now: float) -> str | None:
         """Which of its deadlines has passed."""
-        ...
 
     def abort(self) -> None:
         """Closes it at once."""
-        ...
 
 
 class Traffic:

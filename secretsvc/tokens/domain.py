@@ -6,8 +6,10 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 from uuid import UUID
 
+import orjson
 from sqlalchemy import Row, delete, select
 
+from secretsvc.audit.models import audit_record
 from secretsvc.audit.rules.recording import record
 from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of, token_of_attempt
 from secretsvc.authorization.rules.asserting import assert_can
@@ -17,8 +19,8 @@ from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, Time, called, text
-from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
-from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed, VersionConflict
+from secretsvc.kernel.ids import earliest_id, new_id
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
@@ -28,7 +30,12 @@ LONGEST_MS = 366 * DAY_MS
 SOON_MS = 14 * DAY_MS
 #: At least so long, in milliseconds, one attempt to make a token gives it again, and at most twice as long.
 AGAIN_MS = 60_000
+#: By so much, in milliseconds, the clocks of processes may differ.
+LAG_MS = 60_000
+#: The action of the record that a removal leaves.
+DELETED = "token.delete"
 TOKEN_NOT_FOUND = "Service token not found."  # noqa: S105 - a message
+TOKEN_REMOVED = "The token that this form made was removed."  # noqa: S105 - a message
 
 
 @called("ServiceToken")
@@ -73,8 +80,9 @@ def create_token(
 
     The same `attempt` of the same caller within a minute makes one token however often it comes, and gives it
     again: it follows from the attempt, the minute and a subkey of the master key, and is kept nowhere. Later
-    it makes another, so that nothing brings a removed one back. Raises `NotFound`, `Conflict` for a person,
-    and `ValidationFailed` for an end that is past or over 366 days ahead.
+    it makes another, and once that was removed, none: nothing brings a removed one back. Raises `NotFound`,
+    `Conflict` for a person and for an attempt whose token was removed, `VersionConflict` for one whose token
+    is being removed, and `ValidationFailed` for an end that is past or over 366 days ahead.
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     if not call.now < expires_at <= call.now + LONGEST_MS:
@@ -94,8 +102,10 @@ def create_token(
         "last_used_at": None,
     }
     stored = {**row, "identity_id": holder.id, "digest": digest_of(token)}
-    if not insert_or_ignore(call.connection, service_token, stored) and (made := _made(call, token)):
-        return made
+    if not insert_or_ignore(call.connection, service_token, stored):
+        return _made_meanwhile(call, token)
+    if earlier:
+        _check_not_removed(call, holder, {prefix_of(one) for one in (token, earlier)})
     created = CreatedToken(**{**row, "created_by": author(row["created_by"])}, token=token)
     record(call, "token.create", detail=_detail(holder.id, created))
     return created
@@ -116,6 +126,26 @@ def _made(call: Call, token: str) -> CreatedToken | None:
     return CreatedToken(**{**row._mapping, "created_by": author(row.created_by)}, token=token)
 
 
+def _made_meanwhile(call: Call, token: str) -> CreatedToken:
+    made = _made(call, token)
+    if made is None:
+        raise VersionConflict("The token that this form made is being removed.", hint="Look again.")
+    return made
+
+
+def _check_not_removed(call: Call, holder: Identity, prefixes: set[str]) -> None:
+    """Raises `Conflict` where the token of an attempt was there, and is not any more; one statement.
+
+    After the insertion, which waits for a removal that is under way.
+    """
+    since = earliest_id(call.now - 2 * AGAIN_MS - LAG_MS)
+    removed = audit_record.c.action == DELETED, audit_record.c.id >= since
+    for found in call.connection.execute(select(audit_record.c.detail).where(*removed)).scalars():
+        detail = orjson.loads(found)
+        if detail["identity_id"] == str(holder.id) and detail["prefix"] in prefixes:
+            raise Conflict(TOKEN_REMOVED, hint="Open the form anew to make another.")
+
+
 def list_tokens(call: Call, identity_id: UUID) -> list[Token]:
     """The tokens of an identity, the first first, expired ones too. Raises `NotFound`."""
     assert_can(call, Role.ADMIN, GLOBAL)
@@ -133,7 +163,7 @@ def delete_token(call: Call, identity_id: UUID, token_id: UUID) -> None:
     row = call.connection.execute(delete(service_token).where(*named).returning(*_COLUMNS)).first()
     if row is None:
         raise NotFound(TOKEN_NOT_FOUND)
-    record(call, "token.delete", detail=_detail(holder.id, _token(row)))
+    record(call, DELETED, detail=_detail(holder.id, _token(row)))
 
 
 def ending_tokens(call: Call, within: int, limit: int) -> list[EndingToken]:

@@ -30,17 +30,6 @@ class ListOf(Type):
         return found | {"minItems": self.minimum} if self.minimum else found
 
 
-class Items(Type):
-    """An array of objects of one schema; it stands in answers only."""
-
-    def __init__(self, schema: object) -> None:
-        super().__init__()
-        self.schema = schema
-
-    def json_schema(self) -> JsonSchema:
-        return {"type": "array", "items": described(self.schema)}
-
-
 class MapOf(Type):
     """An object from names of one type to values of another; an issue's path segment is the name."""
 

@@ -88,7 +88,7 @@ BUILT_IN: tuple[tuple[type[SecretsvcError], int, str], ...] = (
         409,
         "Others are writing to the same environment. Go back, reload and send it again.",
     ),
-    (errors.LastAdmin, 409, "Give somebody else the admin role everywhere first."),
+    (errors.LastAdmin, 409, "Give somebody else a global admin role first."),
     (
         errors.PreconditionFailed,
         412,

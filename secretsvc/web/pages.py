@@ -26,6 +26,7 @@ from secretsvc.kernel.errors import (
     SecretsvcError,
     ValidationFailed,
     VersionConflict,
+    refuse,
 )
 from secretsvc.kernel.refusals import Reason
 from secretsvc.web.derivers import reads_option
@@ -153,9 +154,7 @@ def page_view(view: View, info: IViewDeriverInfo) -> View:
     def wrapper(context: Node, request: ServiceRequest) -> object:
         request.operation = page
         request.form = Form()
-        issues = context.issues()
-        if issues:
-            raise ValidationFailed(issues=issues)
+        refuse(context.issues())
         if page.writes:
             # What comes of a form may hold values: where the edge cache cannot be told, nothing is done.
             _ = request.registry.service_settings.edge_cache_header

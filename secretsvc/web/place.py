@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from pyramid.config import Configurator
 from pyramid.interfaces import IViewDeriverInfo
@@ -21,11 +22,7 @@ Finder = Callable[[Call, Address], Place | None]
 
 def set_place(config: Configurator, find: Finder) -> None:
     """Directive: how the shell finds the project that a page lies in, in one statement."""
-
-    def register() -> None:
-        config.registry.find_place = find
-
-    declare(config, "place", "project", register)
+    declare(config, "place", "project", partial(setattr, config.registry, "find_place", find))
 
 
 @reads_option("page")

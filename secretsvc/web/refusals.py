@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from pyramid.config import Configurator
 
@@ -23,11 +24,7 @@ Explainer = Callable[[ServiceRequest, Address, Role], Refused | None]
 
 def set_refusals(config: Configurator, explain: Explainer) -> None:
     """Directive: how the page of a refusal finds what it tells, in one statement of its own."""
-
-    def register() -> None:
-        config.registry.explain_refusal = explain
-
-    declare(config, "refusals", "page", register)
+    declare(config, "refusals", "page", partial(setattr, config.registry, "explain_refusal", explain))
 
 
 def refused(error: SecretsvcError, request: ServiceRequest) -> Refused | None:

@@ -12,7 +12,7 @@ import colander
 from colander import SchemaNode
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.web.containers import Items, ListOf, MapOf, invalid
+from secretsvc.web.containers import ListOf, MapOf, invalid
 from secretsvc.web.types import (
     Anything,
     Boolean,
@@ -43,7 +43,6 @@ __all__ = [
     "Identifier",
     "Integer",
     "IntegerText",
-    "Items",
     "JsonSchema",
     "ListOf",
     "ListQuery",

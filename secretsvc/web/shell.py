@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from pyramid.config import Configurator
 from pyramid.renderers import get_renderer
 
-from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType, administered, decide, sees
+from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
 from secretsvc.kernel.place import Place
 from secretsvc.web import moments, parts
 from secretsvc.web.declaring import declare
@@ -19,7 +19,7 @@ from secretsvc.web.navigation import Crumb, ErrorLink, Link, Tab
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, VISIBLE
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, permits
 
 #: What is done by forms of any package, by the word in the URL that they lead on to.
 DONE = {
@@ -219,14 +219,7 @@ class Shell:
         return f"\n{text}"
 
     def _holds(self, role: str, at: Address) -> bool:
-        if role == ANY_IDENTITY:
-            return True
-        if role == VISIBLE:
-            return sees(self.call.snapshot, at)
-        if role == ADMIN_SOMEWHERE:
-            return next(administered(self.call.snapshot), None) is not None
-        held = decide(self.call.snapshot, at)
-        return held is not None and held.implies(Role(role))
+        return role == ANY_IDENTITY or permits(self.call.snapshot, role, at)
 
     def _crumb(self, node: Node) -> Crumb | None:
         """None for what has no page, or only leads into a project."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -192,11 +193,7 @@ def add_tree_child(
     above, below = config.maybe_dotted(parent), config.maybe_dotted(child)
     tree: Tree = config.registry.tree
     _check_described(below)
-
-    def register() -> None:
-        tree.children[above][name] = below
-
-    declare(config, "tree child", name, register, within=above)
+    declare(config, "tree child", name, partial(tree.children[above].__setitem__, name, below), within=above)
 
 
 def _check_described(node: type[Node] | None) -> None:

@@ -145,7 +145,7 @@ class Slug(Type):
 
     def read(self, node: SchemaNode, value: object) -> str:
         if not isinstance(value, str) or not is_slug(value):
-            raise colander.Invalid(node, "Must be a slug.")
+            raise colander.Invalid(node, "Use a-z, 0-9 and single hyphens, such as shop-2.")
         return value
 
     def json_schema(self) -> JsonSchema:

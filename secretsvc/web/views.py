@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Required, TypedDict, TypeVar, Unpack
 
 import orjson
@@ -18,8 +18,8 @@ from pyramid.interfaces import IRendererInfo, IViewDeriverInfo
 from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
-from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed
+from secretsvc.kernel.authorization import Address, GrantSnapshot, Role, administered, holds, sees
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed, refuse
 from secretsvc.web.answers import answer_schema, hints_of, returned
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
@@ -39,6 +39,8 @@ VISIBLE = "visible"
 #: An admin at any scope.
 ADMIN_SOMEWHERE = "admin somewhere"
 
+PERMISSIONS = frozenset({*Role, ANY_IDENTITY, VISIBLE, ADMIN_SOMEWHERE})
+
 UNDECLARED = object()
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
@@ -46,6 +48,15 @@ R = TypeVar("R")
 V = TypeVar("V", bound=Callable[..., object])
 #: By `api_view`: views with their names and what they declare.
 DECLARED: dict[Callable[..., object], tuple[str, Declaration]] = {}
+
+
+def permits(snapshot: GrantSnapshot, permission: str, at: Address) -> bool:
+    """Whether the caller has what one of `PERMISSIONS` says, at an address. Raises ValueError for others."""
+    if permission == ANY_IDENTITY:
+        return True
+    if permission == ADMIN_SOMEWHERE:
+        return next(administered(snapshot), None) is not None
+    return sees(snapshot, at) if permission == VISIBLE else holds(snapshot, Role(permission), at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +174,9 @@ def api_view(name: str = "", **declared: Unpack[Declaration]) -> Callable[[V], V
 
 def add_api_views(config: Configurator, module: str) -> None:
     """Directive: the operations that a module marks with `api_view`, each by `add_api_view`."""
-    for view in vars(config.maybe_dotted(module)).values():
-        if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == module:
+    found: ModuleType = config.maybe_dotted(module)
+    for view in vars(found).values():
+        if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == found.__name__:
             name, declared = DECLARED[view]
             node, code = next(iter(hints_of(view).values())), view.__code__
             place = code.co_filename, code.co_firstlineno, code.co_name, ""
@@ -190,9 +202,7 @@ def declared_view(view: View, info: IViewDeriverInfo) -> View:
 
     def wrapper(context: Node, request: ServiceRequest) -> object:
         request.operation = operation
-        issues = context.issues()
-        if issues:
-            raise ValidationFailed(issues=issues)
+        refuse(context.issues())
         if operation.reveals:
             _before_values(request)
         return view(context, request)

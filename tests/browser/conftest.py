@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from chromium import Visitor, chromium, visit
 from databases import SqliteDatabases
-from furnished import furnish
+from furnished import furnish, hand_out
 from playwright.sync_api import Browser, Page
 from rotation import rotated
 from server import served
@@ -58,8 +58,9 @@ def organisation(
 ) -> Iterator[tuple[Service, int, dict[str, str]]]:
     """A service with something on every page, its port and ids, for a module's tests that change nothing."""
     url = sqlite_databases.create()
-    service = Service(url, issuer)
+    service = Service(url, issuer, SERVICE_TOKENS="on")
     ids = furnish(service)
+    ids["made"] = hand_out(service, ids["robot"])
     # As it is while the master key is being changed, when there is most to say.
     turned = rotated(service)
     with served(turned.app) as port:

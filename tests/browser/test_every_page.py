@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from chromium import Visitor
-from furnished import PATHS
+from furnished import DOCS, PATHS, SENT
 from layout import SHIFTS
 from playwright.sync_api import Page
 
-EVERY_PAGE = pytest.mark.parametrize("path", PATHS)
+EVERY_PAGE = pytest.mark.parametrize("path", [*PATHS, DOCS, *SENT])
 NARROW = {"width": 320, "height": 640}
 #: A line of some kilobytes a second.
 SLOW = {"offline": False, "latency": 20, "downloadThroughput": 20_000, "uploadThroughput": 20_000}
@@ -72,8 +72,8 @@ def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(onlooker: Vis
 
 @EVERY_PAGE
 def test_nothing_moves_while_a_page_loads(onlooker: Visitor, path: str) -> None:
-    page = onlooker.page()
-    page.goto(path.format(**onlooker.ids), wait_until="networkidle")
+    page = onlooker.page(path)
+    page.wait_for_load_state("networkidle")
     assert sum(page.evaluate(SHIFTS)) < STILL
 
 

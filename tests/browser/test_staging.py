@@ -67,6 +67,13 @@ def leave(page: Page) -> list[str]:
     return asked
 
 
+def ground_under_mouse(page: Page, kind: str) -> str:
+    """The colour of a row of a kind that the mouse is on."""
+    cell = page.locator(f"tr.{kind}").first.locator("td").nth(1)
+    cell.hover()
+    return str(cell.evaluate("(one) => getComputedStyle(one).backgroundColor"))
+
+
 def test_staged_edits_are_counted_in_words_and_marked(page: Page) -> None:
     stage(page)
     told = page.locator("#staged")
@@ -74,6 +81,9 @@ def test_staged_edits_are_counted_in_words_and_marked(page: Page) -> None:
     expect(page.locator(".dock.when-staged .tally")).to_have_text(["+1 new", "~1 changed", "−1 deleted"])
     expect(page.locator("tr.mod .flag.mod")).to_be_visible()
     expect(page.locator("tr.gone .flag.del")).to_be_visible()
+    expect(page.locator("tr.gone a.key")).to_have_css("text-decoration-line", "line-through")
+    colours = [ground_under_mouse(page, kind) for kind in ("mod", "gone", "add", "old:not(.mod, .gone)")]
+    assert len({*colours}) == len(colours)
     delete(page, "API_KEY")
     expect(told).to_have_text("1 new, 2 deleted: nothing is written yet.")
     page.locator("tr.gone").filter(has_text="DB_URL").get_by_text("Keep", exact=True).click()
@@ -244,6 +254,14 @@ def test_a_panel_with_something_typed_is_not_left_by_accident(page: Page) -> Non
     page.get_by_role("link", name="Close").click()
     expect(page).to_have_url(re.compile("/projects$"))
     assert asked == ["beforeunload"]
+
+
+def test_what_is_typed_for_all_environments_is_not_lost_by_accident(page: Page) -> None:
+    page.goto("/projects/shop/rename-everywhere?key=API_KEY")
+    page.get_by_label("New key").fill("TYPED")
+    assert leave(page) == ["beforeunload"]
+    page.get_by_role("link", name="Cancel").click()
+    expect(page).to_have_url(re.compile("/projects/shop$"))
 
 
 def test_a_form_that_is_sent_twice_writes_once(page: Page, visitor: Visitor, vault: Vault) -> None:

@@ -146,7 +146,7 @@ DATABASE = (
     READ_ONLY,
     SMALL_POOL,
     Fault("environment's row locked", "`SELECT … FOR UPDATE` elsewhere", _locked_row, seconds=25, slowest=20),
-    Fault("audit table locked", "`LOCK TABLE` elsewhere", _locked_audit, seconds=20, slowest=20),
+    Fault("audit table locked", "`LOCK TABLE` elsewhere", _locked_audit, seconds=30, slowest=22),
     Fault(
         "an insert that hangs",
         "a trigger that sleeps",

@@ -119,3 +119,92 @@ def test_nothing_is_added_where_the_write_was_refused(browser, vault, places):
     vault.set(API_KEY="theirs")
     form.submit(status=412)
     assert not places["dev"].values()
+
+
+def sent_again(browser, page, action, **also):
+    """The answer to a form that was sent twice, as by a double click without scripts: the second one's."""
+    form = form_of(page, action)
+    for slug in also:
+        form[f"also.{slug}"].checked = True
+    button = "existing" if action == "/copy-apply" else None
+    for _ in range(2):
+        answer = form.submit(button, status="*")
+    return answer
+
+
+def test_a_place_that_has_the_keys_meanwhile_is_passed_over_for_the_next(browser, places):
+    page = apply_but(browser, places, also=("dev", "preview"))
+    assert page.html.h1.text.strip() == "Copy 2 keys to Preview"
+    page = apply(browser, page, "/copy-apply", status=303)
+    assert "Copied 2 keys from Prod to Preview (revision 1)." in words(page)
+
+
+def apply_but(browser, places, also):
+    """The review that follows where somebody else adds the keys to the first place meanwhile."""
+    page = review(browser)
+    places["dev"].batch(set={"NEW": "theirs", "OTHER": "theirs"})
+    form = form_of(page, "/edit-apply")
+    for slug in also:
+        form[f"also.{slug}"].checked = True
+    answer = form.submit(status=307)
+    while answer.status_int == 307:
+        answer = browser.post(answer.location, form.submit_fields(), status="*")
+    return answer
+
+
+def test_where_the_last_place_has_the_keys_meanwhile_its_review_says_so(browser, places):
+    page = apply_but(browser, places, also=("dev",))
+    assert page.html.h1.text.strip() == "Nothing to copy"
+    assert "Prod is saved. Dev has its new keys already." in words(page)
+
+
+def test_a_double_click_on_apply_leads_on_to_the_places_that_were_ticked(browser, vault):
+    page = review(browser)
+    answer = sent_again(browser, page, "/edit-apply", dev=True)
+    assert answer.location.endswith("/dev/copy-review")
+    assert vault.listed()["NEW"]["version"] == 1
+
+
+def test_a_double_click_on_copy_leads_on_and_ends_where_it_was_the_last(browser, places):
+    page = apply(browser, review(browser), also=("dev", "preview"))
+    answer = sent_again(browser, page, "/copy-apply")
+    assert answer.location.endswith("/preview/copy-review")
+    page = browser.post(answer.location, answer.request.POST.mixed())
+    answer = sent_again(browser, page, "/copy-apply")
+    assert answer.status_int == 303
+    assert "Nothing had to be changed." in words(answer.follow())
+    assert places["preview"].values() == {"NEW": "value of NEW", "OTHER": "value of OTHER"}
+
+
+def test_what_is_there_is_never_replaced_in_a_review_that_leads_on(browser, places):
+    page = apply(browser, review(browser), also=("staging", "preview"))
+    page = apply(browser, page, "/copy-apply")
+    assert page.html.h1.text.strip() == "Copy 1 key to Staging"
+    assert [one["value"] for one in page.html.select("button[name=existing]")] == ["skip"]
+
+
+def reviewed_import(browser, content):
+    """The form of the review of a text that is imported."""
+    form = form_of(browser.open(f"{PROD}/import"), "/import-review")
+    form["content"] = content
+    return form_of(form.submit(), "/import-apply")
+
+
+def test_however_many_keys_are_new_one_field_has_them(browser, places):
+    form = reviewed_import(browser, "".join(f"KEY_{number}=x\n" for number in range(300)))
+    assert len(form.fields) < 20
+    form["also.dev"].checked = True
+    answer = form.submit(status=307)
+    fields = answer.request.POST.mixed()
+    page = browser.post(answer.location, fields, content_type="multipart/form-data")
+    apply(browser, page, "/copy-apply", status=303)
+    assert len(places["dev"].values()) == 300
+
+
+def test_what_fits_as_a_file_fits_in_its_review_which_offers_no_more_than_does(places, make_service):
+    browser = Browser(make_service(BODY_MAX_BYTES="20000"))
+    # Urlencoded it would be three times as long.
+    form = reviewed_import(browser, "".join(f"KEY_{number}='{'ä' * 20}'\n" for number in range(250)))
+    assert not any(name and name.startswith("also.") for name in form.fields)
+    assert "Saved 250 changes" in words(form.submit(status=303).follow())
+    assert "also.dev" in reviewed_import(browser, "OTHER=x").fields

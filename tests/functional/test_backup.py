@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -54,6 +55,16 @@ def test_a_backup_is_one_private_file_that_says_which_keys_it_needs(back_up, ser
     assert target.read_bytes()[18:20] == b"\x01\x01"
     with closing(sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True)) as copy:
         assert copy.execute("SELECT count(*) FROM secret_version WHERE kid IS NOT NULL").fetchone() == (9,)
+
+
+@LITE
+@pytest.mark.usefixtures("service")
+def test_the_page_shows_what_the_command_prints(back_up, admin, tmp_path, here):
+    fill(admin)
+    page = (here / "docs" / "operations" / "backup.md").read_text("utf-8")
+    (shown,) = re.findall(r"(?s)```\n(Wrote .*?)```", page)
+    pattern = re.sub(r"/var/backups/[\w.-]+", re.escape(str(tmp_path / "copy")), shown).replace("…", r"\w+")
+    assert re.fullmatch(pattern, back_up(tmp_path / "copy").output)
 
 
 @LITE

@@ -7,13 +7,15 @@ import secrets as random
 import psycopg
 import pytest
 from databases import ENGINES
+from guarding import kid_of
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
-from rotation import NEXT_KEY, Operator, fill
+from rotation import NEW_KEY, NEXT_KEY, Operator, fill, rotated
 from service import MASTER_KEY, arrange
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
+from vault import Vault
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import make_engine, read_once, write_transaction
@@ -23,7 +25,7 @@ from secretsvc.deployment.checks.names import is_one_edit
 from secretsvc.kernel.clock import now_ms
 
 CHECKS = ["names", "settings", "files", "key", "key source", "database", "durability", "schema", "triggers"]
-CHECKS += ["rights", "clock", "adoption"]
+CHECKS += ["rights", "clock", "adoption", "ring"]
 SESAME = "open-sesame"
 #: What a migration does for roles that have these rights by then.
 NARROWED = [
@@ -168,6 +170,19 @@ def test_a_key_that_is_not_in_use_fails(check, service):
 
 
 @pytest.mark.engine_neutral
+def test_envelopes_under_a_key_that_the_ring_lacks_fail(check, service):
+    fill(arrange(service))
+    lost = kid_of(service)
+    Vault(rotated(service).user()).set(NEW="sealed under the new key")
+    code, found = check(MASTER_KEY=NEW_KEY, MASTER_KEY_OLD=MASTER_KEY)
+    assert levels(found)["ring"] == "ok"
+    code, found = check(MASTER_KEY=NEW_KEY)
+    assert (code, levels(found)["adoption"]) == (1, "ok")
+    ((level, told),) = found["ring"]
+    assert level == "fail"
+    assert told.startswith(f"9 envelopes are under master key {lost}, which is not on the ring: ")
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/keys", "file:/nowhere/jwks.json"])
 def test_a_key_source_that_gives_no_keys_fails(check, url):
     code, found = check(ACCESS_JWKS_URL=url)

@@ -111,8 +111,10 @@ def test_what_the_url_says_to_the_driver_holds(service):
     if service.engine.name == "sqlite":
         pytest.skip(POSTGRESQL_ONLY)
     mark = "&" if "?" in service.url else "?"
-    engine = make_engine(f"{service.url}{mark}options=-c%20statement_timeout%3D7s")
+    engine = make_engine(f"{service.url}{mark}options=-c%20statement_timeout%3D7s&keepalives_idle=60")
     with engine.connect() as connection:
+        told = connection.connection.dbapi_connection.info.get_parameters()
+        assert (told["keepalives_idle"], told["tcp_user_timeout"]) == ("60", "10000")
         assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "7s"
         assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "0"
     engine.dispose()

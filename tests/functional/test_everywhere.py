@@ -115,11 +115,51 @@ def test_it_goes_as_far_as_the_caller_may_write_and_says_where_it_does_not(brows
     service.grant(WANDA, "reader", "shop")
     assert "Prod stays as it is: you may not write there" in words(opened(wanda, did))
     fields = dict(form_of(opened(wanda, did), f"/{did}-everywhere").submit_fields()) | {"to": "NEW"}
-    wanda.post(f"{PROJECT}/{did}-everywhere", fields | {"rev.prod": "1"}, status=412)
+    wanda.post(f"{PROJECT}/{did}-everywhere", fields | {"rev.prod": "1"}, status=403)
+    assert denials(service) == ["authz.environment.writer"]
     wanda.post(f"{PROJECT}/{did}-everywhere", fields, status=303)
     assert "DB_URL" not in dev.listed()
     assert "DB_URL" in vault.listed()
     assert "It is in no environment that you may write to." in words(opened(wanda, did, "OTHER"))
+
+
+def denials(service):
+    return [row["action"] for row in service.audit() if row["outcome"] == "denied"]
+
+
+@pytest.mark.parametrize("did", BOTH)
+@pytest.mark.parametrize("seen", [{"rev.prod": "1", "rev.dev": "1"}, {}], ids=["seen", "unseen"])
+def test_who_may_write_nowhere_is_denied_and_that_is_recorded(browser, service, dev, did, seen):
+    service.grant("rita@example.com", "reader", "shop")
+    rita = Browser(service, "rita@example.com")
+    token = rita.open(PROJECT).html.find("input", {"name": "csrf"})["value"]
+    fields = {"csrf": token, "key": "DB_URL", "to": "NEW", **seen}
+    rita.post(f"{PROJECT}/{did}-everywhere", fields, status=403)
+    assert denials(service) == ["authz.environment.writer"]
+    assert "DB_URL" in dev.listed()
+
+
+@pytest.mark.parametrize("did", BOTH)
+def test_a_form_that_is_sent_twice_ends_where_the_key_was(browser, service, did):
+    service.grant(WANDA, "writer", "shop/dev")
+    service.grant(WANDA, "reader", "shop")
+    # The one may write to all of them, the other leaves the key in one.
+    for one in (Browser(service, WANDA), browser):
+        form = form_of(opened(one, did), f"/{did}-everywhere")
+        if did == "rename":
+            form["to"] = "NEW"
+        form.submit(status=303)
+        page = form.submit(status=303).follow()
+        assert page.request.path == PROJECT
+        assert "Nothing had to be changed." in words(page)
+
+
+def test_a_rename_of_what_somebody_else_deleted_meanwhile_is_not_said_to_be_done(browser, vault, dev):
+    form = form_of(opened(browser, "rename"), "/rename-everywhere")
+    form["to"] = "NEW"
+    for one in (vault, dev):
+        one.batch(delete=["DB_URL"])
+    form.submit(status=404)
 
 
 @pytest.mark.parametrize("did", BOTH)

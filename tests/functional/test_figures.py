@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import time
 from contextlib import ExitStack
@@ -11,8 +12,12 @@ import pytest
 from jwks_server import KeyServer, answer
 from observing import Operator, watched
 from rotation import fill, rotated
-from service import Service, arrange
+from server import exchange
+from service import ADMIN, HEADER, Service, arrange
+from tokens import TestIssuer
 from waiting import eventually
+
+from secretsvc.web.logs import JsonFormatter
 
 DAY = 86_400
 LISTENING: dict[str, str | None] = {"OPERATIONS_LISTEN": "127.0.0.1:0"}
@@ -46,7 +51,7 @@ def test_who_was_dropped_is_counted_by_the_reason(make_service):
 
 
 @pytest.mark.engine_neutral
-def test_the_age_of_keys_that_no_source_gives_is_that_of_the_file(make_service, issuer, tmp_path):
+def test_the_age_of_keys_that_no_source_gives_is_that_of_the_file(make_service, issuer, tmp_path, caplog):
     kept = tmp_path / "keys.json"
     with KeyServer(answer(b"", 500)) as source:
         held = {"url": source.url, "seen_at": time.time() - DAY / 2, "jwks": json.loads(issuer.jwks())}
@@ -56,6 +61,7 @@ def test_the_age_of_keys_that_no_source_gives_is_that_of_the_file(make_service, 
         with watched(make_service(**LISTENING, **settings)) as operator:
             operator.until(200, degraded=["access_keys_stale"])
             age = figure(operator, "secretsvc_access_keys_age_seconds")
+    assert "the access proxy's keys could not be fetched: " in caplog.text
     assert age is not None
     assert age >= DAY / 2
 
@@ -80,3 +86,39 @@ def test_connections_and_plaintext_that_are_in_use_are_counted(make_service):
     assert found["secretsvc_database_connections", "in use"] >= 2
     assert found["secretsvc_plaintext_bytes",] == 1_000
     assert found["secretsvc_plaintext_max_bytes",] > 1_000
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize(
+    ("setting", "status", "code"),
+    [("BOOTSTRAP_ADMINS", "503", "NO_ADMINS_CONFIGURED"), ("ACCESS_ISSUER", "500", "SERVER_MISCONFIGURED")],
+)
+def test_a_request_that_failed_is_counted_with_its_status(make_service, issuer, setting, status, code):
+    with watched(make_service(**LISTENING, **{setting: ""})) as operator:
+        assert code in asked(operator, issuer)
+        assert figure(operator, "secretsvc_requests_total", "GET", "other", status) == 1
+
+
+@pytest.mark.engine_neutral
+def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_are_counted(
+    make_service, issuer, caplog
+):
+    caplog.set_level(logging.INFO, "secretsvc.access")
+    service = make_service(DATABASE_POOL_SIZE="2", DATABASE_TIMEOUT="1").restarted(**LISTENING)
+    with watched(service) as operator, ExitStack() as stack:
+        operator.until(200)
+        for _ in range(2):
+            stack.enter_context(service.engine.connect())
+        assert "UNAVAILABLE" in asked(operator, issuer)
+        assert figure(operator, "secretsvc_database_connections", "in use") == 2
+    told = [
+        json.loads(JsonFormatter().format(one)) for one in caplog.records if one.name == "secretsvc.access"
+    ]
+    assert [one["cause"] for one in told] == ["TimeoutError: no connection in time"]
+
+
+def asked(operator: Operator, issuer: TestIssuer) -> str:
+    """What the process answers to an administrator."""
+    head = f"Host: h\r\nConnection: close\r\n{HEADER}: {issuer.sign(ADMIN)}\r\n\r\n"
+    port = int(operator.server.effective_port)
+    return exchange(port, f"GET /api/v1/projects HTTP/1.1\r\n{head}".encode()).decode()

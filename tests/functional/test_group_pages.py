@@ -134,7 +134,7 @@ def test_groups_are_for_global_admins_to_change_and_their_grants_for_the_admins_
     for path in ("/groups?new", *(f"/groups/{team}?{panel}" for panel in ("edit", "add", "delete"))):
         page = ada.open(path)
         assert not page.html.select_one("[role=dialog]")
-        assert "needs the admin role everywhere" in words(page)
+        assert "needs a global admin role" in words(page)
     assert not page.html.select_one(f"{MEMBERS} td button")
     assert "No grants." in words(page, "section[aria-labelledby=grants]")
     token = page.html.find("input", {"name": "csrf"})["value"]

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from furnished import PATHS
-from pages import Browser, Sweeper
+from furnished import PATHS, SENT, Sent
+from pages import Browser, Sweeper, form_token
 from service import Service, arrange
 from vault import Vault
 from webtest import Form, TestResponse
@@ -115,7 +115,7 @@ def shape(address: str) -> tuple[str, tuple[str, ...]]:
 
 
 def crawl(browsers: tuple[Browser, Browser]) -> Iterator[tuple[TestResponse, TestResponse]]:
-    """Every page of both services that links lead to, side by side."""
+    """Every page of both services that links and some forms lead to, side by side."""
     waiting = deque((path, path) for path in PATHS if "{" not in path)
     seen = set()
     while waiting:
@@ -133,6 +133,16 @@ def crawl(browsers: tuple[Browser, Browser]) -> Iterator[tuple[TestResponse, Tes
             for mine, other in zip(*links, strict=True)
             if mine.startswith("/") and not mine.startswith("/api/")
         ]
+    for form in SENT.values():
+        if "{" not in form.page:
+            page, twin = (sent(browser, form) for browser in browsers)
+            yield page, twin
+
+
+def sent(browser: Browser, form: Sent) -> TestResponse:
+    """What a form leads to."""
+    token = {"csrf": form_token(browser.get(form.page).text)}
+    return browser.post(form.action, form.fields | token, status="*")
 
 
 def text_fields(form: Form) -> list[Field]:

@@ -211,7 +211,7 @@ def test_an_admin_of_one_project_sees_the_scopes_that_it_administers(admin, serv
     page = Browser(service, ADA).open(f"/identities/{service.identity_id(EVE)}")
     assert role_map(page) == {"Shop": ["reader directly"]}
     assert len(page.html.select("section[aria-labelledby=grants] tbody tr")) == 1
-    assert "needs the admin role everywhere" in words(page)
+    assert "needs a global admin role" in words(page)
 
 
 def test_an_identity_is_given_a_role_extended_and_loses_it_on_its_own_page(browser, service, monkeypatch):
@@ -287,7 +287,7 @@ def test_what_is_not_the_callers_to_change_is_denied(admin, service):
     for panel in ("rename", "disable"):
         page = ada.open(f"/identities/{eve}?{panel}")
         assert not page.html.select_one("[role=dialog]")
-        assert "needs the admin role everywhere" in words(page)
+        assert "needs a global admin role" in words(page)
     browser.open(f"/identities/{new_id()}", 404)
     browser.open("/identities/nobody", 422)
     assert not service.rows(identity, identity.c.disabled)

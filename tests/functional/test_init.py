@@ -14,10 +14,12 @@ from pyramid.paster import get_appsettings
 import secretsvc
 from secretsvc.commands import main
 from secretsvc.db.schema import REVISION
+from secretsvc.deployment.first import DEPLOY
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Settings
 
 FILES = ("master-key", "production.ini")
+SAMPLES = "deploy"
 
 
 def init(directory):
@@ -36,7 +38,7 @@ def test_it_writes_an_ini_and_a_key_for_their_owner_alone_and_tells_what_comes_n
     place = tmp_path / "deep" / "my secrets"
     done = init(place)
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in place.iterdir()) == [*FILES]
+    assert sorted(path.name for path in place.iterdir()) == [SAMPLES, *FILES]
     assert {stat.S_IMODE((place / name).stat().st_mode) for name in FILES} == {0o600}
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     lines = done.output.splitlines()
@@ -67,7 +69,16 @@ def test_alembic_by_hand_finds_the_migrations_by_the_ini_that_it_writes(tmp_path
     assert script.get_current_head() == REVISION
 
 
-@pytest.mark.parametrize("there", FILES)
+@pytest.mark.usefixtures("umask")
+def test_it_writes_the_files_for_service_managers_and_balancers_as_they_are_shipped(tmp_path, here):
+    init(tmp_path)
+    found = {path.name: path.read_bytes() for path in (tmp_path / SAMPLES).iterdir()}
+    assert found == {name: (here / "deploy" / name).read_bytes() for name in DEPLOY}
+    modes = {stat.S_IMODE((tmp_path / SAMPLES / name).stat().st_mode) for name in (".", *found)}
+    assert modes == {0o755, 0o644}
+
+
+@pytest.mark.parametrize("there", [SAMPLES, *FILES])
 def test_what_is_there_is_never_overwritten_and_nothing_is_put_beside_it(tmp_path, there):
     (tmp_path / there).write_text("mine")
     done = init(tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from service import Service
 from sqlalchemy import inspect, text
 
 from secretsvc.db.engine import make_engine, write_transaction
@@ -34,3 +36,13 @@ def test_nobody_gets_a_schema_that_was_changed(databases):
     assert "stray" not in {column["name"] for column in inspect(engine).get_columns("project")}
     engine.dispose()
     databases.take_back(after)
+
+
+@pytest.mark.engine_neutral
+def test_a_service_that_is_closed_twice_is_lent_to_one(database_url, issuer):
+    for service in [Service(database_url, issuer)] * 2:
+        service.close()
+    two = [Service(database_url, issuer) for _ in range(2)]
+    assert two[0].app is not two[1].app
+    for service in two:
+        service.close()

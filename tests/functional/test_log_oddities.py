@@ -58,13 +58,10 @@ def problems(service, files=None):
 
 
 def let(service, table):
-    """No trigger and no constraint of a table stands in the way."""
+    """No trigger of a table stands in the way."""
     with write_transaction(service.engine) as connection:
         if service.engine.name == "postgresql":
             connection.execute(text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
-            connection.execute(
-                text("ALTER TABLE audit_seal DROP CONSTRAINT IF EXISTS ck_audit_seal_position")
-            )
             return
         named = text("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table")
         for name in connection.execute(named, {"table": table}).scalars().all():

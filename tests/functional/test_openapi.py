@@ -10,6 +10,7 @@ from openapi_spec_validator import validate
 from pyramid.exceptions import ConfigurationError
 from service import arrange
 
+from secretsvc.meta import viewer
 from secretsvc.web.openapi import endpoints
 
 pytestmark = pytest.mark.engine_neutral
@@ -208,7 +209,7 @@ ACME = """
 import colander
 from secretsvc.kernel.authorization import Role
 from secretsvc.projects.resources import Environment, Project
-from secretsvc.web.schema import Body, Document, Items, Type, Variants, required
+from secretsvc.web.schema import Body, Document, ListOf, Type, Variants, required
 from secretsvc.web.tree import Node
 
 
@@ -281,7 +282,7 @@ def test_a_plugin_s_own_type_is_described_by_itself(acme):
         ({}, "body of the operation paint: acme_paint.Colour"),
         ({"type_": "colander.String()"}, "body of the operation paint: colander.String"),
         ({"declared": "'query': Paint()"}, "query of the operation paint: acme_paint.Colour"),
-        ({"declared": "'response': Items(Paint())"}, "response of the operation paint: acme_paint.Colour"),
+        ({"declared": "'response': ListOf(Paint())"}, "response of the operation paint: acme_paint.Colour"),
         ({"declared": "'response': list[Paint]"}, "response of the operation paint: acme_paint.Paint"),
         (
             {"declared": "'method': 'POST', 'body': Variants('colour', {'red': Paint()})"},
@@ -321,6 +322,12 @@ def test_the_viewer_lists_every_operation_for_those_without_the_script(service):
     listed = re.findall(r"<code[^>]*>([A-Z]+ [^<]+)</code>", service.nobody().get("/docs").text)
     paths = service.nobody().get("/openapi.json").json["paths"]
     assert sorted(listed) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
+
+
+def test_the_viewer_reads_the_description_once(service, monkeypatch):
+    page = service.nobody().get("/docs").text
+    monkeypatch.setattr(viewer, "orjson", None)
+    assert service.nobody().get("/docs").text == page
 
 
 def test_the_frame_of_the_viewer_leads_back_and_says_nothing_of_who_looks_at_it(service, admin):

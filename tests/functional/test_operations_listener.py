@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -65,9 +63,10 @@ def test_it_fetches_the_access_proxys_keys_before_any_request_needs_them(watch):
 
 
 @pytest.mark.engine_neutral
-def test_without_the_access_proxys_keys_it_is_not_ready(watch, tmp_path):
+def test_without_the_access_proxys_keys_it_is_not_ready(watch, tmp_path, caplog):
     with watch(ACCESS_JWKS_URL=f"file:{tmp_path}/none.json") as operator:
         operator.until(503, reasons=["access_keys_never_seen"])
+    assert "the access proxy's keys could not be fetched: FileNotFoundError" in caplog.text
 
 
 @pytest.mark.engine_neutral
@@ -300,10 +299,6 @@ def test_the_page_of_monitoring_has_every_alert(here):
     page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8").partition("\n## ")[0]
     alerts = re.findall(r"alert: (\w+)", rules)
     assert re.findall(r"(?m)^\| `(Secretsvc\w+)` \|", page) == alerts
-    promtool = shutil.which("promtool")
-    if promtool is not None:
-        command = [promtool, "check", "rules", str(here / "deploy" / "prometheus-alerts.yaml")]
-        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.engine_neutral

@@ -123,6 +123,8 @@ def test_the_place_shown_is_marked_in_navigation_and_tabs(admin, service):
     assert marked("/projects") == [("Projects", "/projects")]
     assert marked("/projects/shop/settings") == [("Settings", "/projects/shop/settings")]
     assert marked(f"{PROD}/settings")[0] == ("Prod0", PROD)
+    # The tab of a project's keys leads to another page than the list of its environments.
+    assert marked("/projects/shop/environments") == []
 
 
 def test_a_package_outside_adds_to_navigation_and_tabs(admin, make_service, tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from webtest import TestApp
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.service_tokens import service_token
+from secretsvc.tokens import domain
 
 ADA = "ada@example.com"
 DAY = 86_400_000
@@ -80,8 +81,9 @@ def test_a_form_sent_twice_makes_one_token_and_both_answers_show_it(tokens):
     assert len(service.rows(service_token)) == 3
 
 
-def test_forms_sent_at_the_same_moment_make_one_token(tokens):
+def test_forms_sent_at_the_same_moment_make_one_token(tokens, monkeypatch):
     service, browser = tokens
+    StoppedClock(monkeypatch)
     path, typed = typed_token(service, browser)
     with ThreadPoolExecutor(2) as pool:
         pages = [*pool.map(lambda one: one.post(path, typed), (browser, Browser(service)))]
@@ -100,6 +102,40 @@ def test_a_removed_token_does_not_come_back_by_the_form_that_made_it(tokens, mon
     service.user().delete(f"{path}/{service.rows(service_token)[0]['id']}")
     clock.now += 1
     assert browser.post(path, typed).html.find(id="token")["value"] != token
+
+
+def test_a_form_whose_token_was_removed_is_refused_until_it_makes_another(tokens, monkeypatch):
+    service, browser = tokens
+    clock = StoppedClock(monkeypatch)
+    clock.now = (clock.now // 60_000 + 1) * 60_000
+    path, typed = typed_token(service, browser)
+    browser.post(path, typed)
+    other = browser.post(path, typed | {"name": "Another"}).html.find(id="token")["value"]
+    remove(service, path, "CI")
+    for passed in (0, 119_999):
+        clock.now += passed
+        page = browser.post(path, typed, status=409)
+        assert "The token that this form made was removed. Open the form anew" in words(page)
+        assert [row["name"] for row in service.rows(service_token)] == ["Another"]
+    # Another form's token is none of its.
+    assert browser.post(path, typed | {"name": "Another"}).html.find(id="token")["value"] == other
+    assert [one["action"] for one in service.audit()].count("token.create") == 2
+
+
+def test_a_token_that_is_being_removed_is_not_shown(tokens, monkeypatch):
+    service, browser = tokens
+    StoppedClock(monkeypatch)
+    path, typed = typed_token(service, browser)
+    # As where the row that kept the new one out is gone when it is asked for.
+    monkeypatch.setattr(domain, "insert_or_ignore", lambda *_: False)
+    page = browser.post(path, typed, status=409)
+    assert "is being removed" in words(page, "[role=dialog]")
+    assert page.html.find(id="token") is None
+
+
+def remove(service, path, name):
+    (id_,) = (row["id"] for row in service.rows(service_token) if row["name"] == name)
+    service.user().delete(f"{path}/{id_}")
 
 
 def test_nobody_else_gets_a_token_by_the_form_of_another(tokens):

@@ -1,7 +1,8 @@
-"""A newcomer's machine: the wheel, the pages and the files that they name. systemd is played."""
+"""A newcomer's machine: the wheel, the pages and what the wheel writes. systemd is played."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -15,13 +16,15 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from pasting import blocks, pasted
+from pasting import blocks, pasted, section
 from postgresql_server import PostgresqlServer
-from processes import ROOT, STOP_SECONDS
+from processes import ROOT, STOP_SECONDS, WORKER
 from service import HEADER
 from waiting import eventually
 
-UNIT = (ROOT / "deploy" / "secretsvc@.service").read_text("utf-8")
+# As in processes.py: a range for each worker, and no port again before all others had their turn.
+_FIRST = 6_600 + 800 * WORKER
+_ports = itertools.cycle([*range(_FIRST + os.getpid() % 600, _FIRST + 800), *range(_FIRST, _FIRST + 600)])
 
 
 def page(name: str) -> str:
@@ -30,7 +33,7 @@ def page(name: str) -> str:
 
 def ports() -> tuple[int, int]:
     """A port and that with a 1 before it, as the unit has them, on which nobody listens."""
-    for port in range(6_600 + os.getpid() % 1_000, 9_999):
+    for port in itertools.islice(_ports, 800):
         with socket.socket() as one, socket.socket() as other, suppress(OSError):
             one.bind(("127.0.0.1", port))
             other.bind(("127.0.0.1", 10_000 + port))
@@ -61,14 +64,17 @@ class Unit:
 
     def start(self) -> None:
         """Starts it with the environment of now, and waits until it is ready."""
-        text = self.machine.placed(UNIT.replace("%i", str(self.port)))
+        unit = (self.machine.units_folder / "secretsvc@.service").read_text("utf-8")
+        text = self.machine.placed(unit.replace("%i", str(self.port)))
         (command,) = re.findall(r"(?m)^ExecStart=(.*)$", text)
-        given = dict(re.findall(r"(?m)^Environment=(OPERATIONS_LISTEN)=(.*)$", text))
+        (settings,) = re.findall(r"(?m)^EnvironmentFile=(.*)$", text)
+        given = dict(line.split("=", 1) for line in Path(settings).read_text("utf-8").splitlines())
+        given |= dict(re.findall(r"(?m)^Environment=(OPERATIONS_LISTEN)=(.*)$", text))
         with (self.machine.folder / f"journal-{self.port}").open("ab") as journal:
             self._process = subprocess.Popen(
                 command.split(),
                 cwd=self.machine.data,
-                env={"PATH": os.environ["PATH"], **self.machine.environment, **given},
+                env={"PATH": os.environ["PATH"], **given},
                 stdout=journal,
                 stderr=journal,
             )
@@ -90,8 +96,9 @@ class Machine:
     """Its places are folders of one; `environment` is what `/etc/secretsvc/environment` holds."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder, self.data = folder, folder / "data"
-        self.data.mkdir()
+        self.folder, self.data, self.units_folder = folder, folder / "data", folder / "system"
+        for made in (self.data, self.units_folder):
+            made.mkdir()
         self.environment = environment
         self.units: list[Unit] = []
 
@@ -101,7 +108,8 @@ class Machine:
         for shown, place in (
             ("python3 -m venv", python),
             ("/opt/secretsvc", self.folder / "opt"),
-            ("/etc/secretsvc/production.ini", self.data / "production.ini"),
+            ("/etc/secretsvc", self.folder / "etc"),
+            ("/etc/systemd/system", self.units_folder),
             ("/var/lib/secretsvc", self.data),
         ):
             text = text.replace(shown, str(place))
@@ -115,6 +123,15 @@ class Machine:
     def block(self, name: str, heading: str, number: int = 0) -> str:
         return blocks(page(name), heading)[number]
 
+    def put_in_place(self) -> None:
+        """What the page has root copy, without what takes systemd or another user."""
+        text = section(page("installing.md"), "Under a service manager")
+        (block,) = (one for one in re.findall(r"(?ms)^```\n(.*?)^```", text) if "systemctl" in one)
+        copied = [line for line in block.splitlines() if re.match(r"install -m|install -d -m 0755|cp ", line)]
+        assert len(copied) == 4
+        (self.data / "environment").write_text(self._settings())
+        self.paste("\n".join(copied))
+
     def serve(self, count: int) -> None:
         for _ in range(count):
             self.units.append(Unit(self))
@@ -123,12 +140,16 @@ class Machine:
     def restart(self, **settings: str) -> None:
         """One after the other, with another environment."""
         self.environment |= settings
+        (self.folder / "etc" / "environment").write_text(self._settings())
         for unit in self.units:
             unit.restart()
 
     def stop(self) -> None:
         for unit in self.units:
             unit.stop()
+
+    def _settings(self) -> str:
+        return "".join(f"{name}={value}\n" for name, value in self.environment.items())
 
 
 def make_roles(server: PostgresqlServer) -> None:

@@ -38,11 +38,11 @@ def test_a_go_program_proves_each_entry_and_the_growth_of_an_export(vault: Any, 
     key = vault.client.get("/audit/key").text
     verifier: Verifier = read_verifier(key)
     with read_transaction(service.engine) as connection:
-        size = export_log(connection, Signers(verifier), Files(tmp_path))
+        exported = export_log(connection, Signers(verifier), Files(tmp_path))
     done = read(tmp_path, key)
     hashes = [row["leaf_hash"] for row in service.rows(audit_seal) if row["position"] < OLD]
     before = base64.b64encode(root_of(hashes)).decode()
-    assert (done.returncode, done.stdout) == (0, f"secretsvc {size} {before}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"secretsvc {exported.size} {before}\n"), done.stderr
     entries = tmp_path / "tile" / "entries" / "001"
     changed = bytearray(entries.read_bytes())
     changed[50] ^= 1

@@ -21,7 +21,7 @@ from load.test_failover import execute, standby_of, url_of_both
 from load.test_in_front import uncommented
 from pasting import blocks, reached
 from postgresql_server import PROGRAMS, PostgresqlServer, own_server
-from processes import ROOT, free_port
+from processes import free_port
 from programs import need
 from service import ADMIN
 from tls import authority
@@ -73,17 +73,20 @@ def set_up(machine: Machine, primary: PostgresqlServer, standby: PostgresqlServe
     migrate, check = machine.block("installing.md", "The wheel and its commands", 2).splitlines()
     machine.paste(migrate, DATABASE_URL=url(primary, "secretsvc_owner"))
     machine.environment["DATABASE_URL"] = url_of_both(primary, standby, "secretsvc")
+    machine.environment["MASTER_KEY_FILE"] = str(machine.data / "master-key")
     machine.paste(check)
+    machine.put_in_place()
     machine.serve(2)
 
 
 @contextmanager
 def balanced(machine: Machine, issuer: TestIssuer) -> Iterator[Front]:
-    """HAProxy with TLS by the file of deploy/, until the end of the context."""
+    """HAProxy with TLS by the file that `init` wrote, until the end of the context."""
     certificate, port = authority(machine.folder, "front"), free_port()
     places = [(unit.port, unit.operations) for unit in machine.units]
     file = machine.folder / "haproxy.cfg"
-    file.write_text(uncommented((ROOT / "deploy" / "haproxy.cfg").read_text(), places, port, certificate))
+    sample = (machine.data / "deploy" / "haproxy.cfg").read_text()
+    file.write_text(uncommented(sample, places, port, certificate))
     with (machine.folder / "haproxy").open("wb") as told:
         process = subprocess.Popen([need("haproxy"), "-db", "-f", file], stdout=told, stderr=told)
     try:

@@ -116,7 +116,8 @@ def test_what_the_image_starts_is_there():
     command = json.loads(stage["CMD"])
     assert command[:3] == ["pserve", "-q", "/etc/secretsvc/production.ini"]
     assert f"listen=0.0.0.0:{stage['EXPOSE']}" == command[3]
-    assert ("COPY", "production.ini /etc/secretsvc/production.ini") in instructions()
+    assert ("COPY", "--from=install /opt/production.ini /etc/secretsvc/production.ini") in instructions()
+    assert "/site-packages/secretsvc/shipped/production.ini /opt/production.ini\n" in text("Dockerfile")
     check = json.loads(re.findall(r"CMD (\[.*\])", stage["HEALTHCHECK"])[0])
     assert f":{stage['EXPOSE']}/api/v1/health" in check[2]
     compile(check[2], "health check", "exec")
@@ -160,6 +161,14 @@ def test_the_script_of_the_roles_does_what_the_page_says():
     (script,) = re.findall(r"<<'SQL'\n(.*?)SQL\n", text("postgresql-roles.sh"), re.DOTALL)
     told = script.replace("\\connect secretsvc\n", "").replace(":'owner'", "'one'")
     assert told.replace(":'service'", "'another'") == block
+
+
+def test_prometheus_takes_the_rules():
+    if shutil.which("promtool") is None:
+        pytest.skip("promtool is missing; on Debian: apt-get install prometheus")
+    command = ["promtool", "check", "rules", str(DEPLOY / "prometheus-alerts.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("version", ["1.27", "1.37"])

@@ -9,7 +9,7 @@ import pytest
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.web.containers import Items, ListOf, MapOf
+from secretsvc.web.containers import ListOf, MapOf
 from secretsvc.web.schema import Body, Variants, example_of, field_schema, optional, required, validate
 from secretsvc.web.types import Boolean, Choice, Integer, Slug, Text, Type, described
 
@@ -131,7 +131,7 @@ class WithMapping(Body):
         (MapOf(Slug(), Odd()), r"\.Odd "),
         (MapOf(Odd(), Slug()), r"\.Odd "),
         (WithOdd(), r"\.Odd "),
-        (Items(WithOdd()), r"\.Odd "),
+        (ListOf(WithOdd()), r"\.Odd "),
         (Variants("kind", {"odd": WithOdd()}), r"\.Odd "),
         (WithString(), r"^colander\.String "),
         (WithMapping(), r"^colander\.Mapping "),

@@ -15,13 +15,17 @@ import pytest
 from processes import ROOT
 from wheels import copy_source, make_dist, wheel_in
 
+from secretsvc.deployment.first import DEPLOY
 from secretsvc.deployment.shipped import shipped
 
-SHIPPED = sorted(
+#: What whoever starts containers keeps beside the files of deploy/.
+PRIVATE = {".env", "master-key"}
+FILES = sorted(
     str(path.relative_to(ROOT))
     for pattern in ("alembic/**/*.py", "alembic/*.mako", "*.ini", "constraints/run.txt")
     for path in ROOT.glob(pattern)
 )
+SHIPPED = sorted([*FILES, *(f"deploy/{name}" for name in DEPLOY)])
 
 
 def contents(wheel: Path) -> dict[str, bytes]:
@@ -66,11 +70,14 @@ def test_the_wheel_of_a_source_distribution_is_the_same(source, dist, tmp_path):
     assert contents(wheel_in(made)) == contents(wheel_in(dist))
 
 
-def test_what_an_earlier_build_left_does_not_go_into_the_wheel(source, dist):
+def test_what_an_earlier_build_or_a_deployment_left_does_not_go_into_the_wheel(source, dist):
     left = source / "build" / "lib" / "secretsvc" / "left.py"
     left.parent.mkdir(parents=True, exist_ok=True)
     left.touch()
-    assert "secretsvc/left.py" not in contents(wheel_in(make_dist(source)))
+    for name in PRIVATE:
+        (source / "deploy" / name).write_text("of containers that were started there")
+    found = {name.rpartition("/")[2] for name in contents(wheel_in(make_dist(source)))}
+    assert not {"left.py", *PRIVATE} & found
 
 
 def test_the_list_to_install_by_has_every_pin_and_the_hash_of_the_wheel(dist):
@@ -97,6 +104,10 @@ def test_the_bill_of_materials_has_every_pin_and_the_wheel_and_is_the_same_again
         [sys.executable, ROOT / "constraints" / "bill.py", dist], capture_output=True, check=False
     )
     assert (again.returncode, json.loads(path.read_text("utf-8"))) == (0, made)
+
+
+def test_no_file_for_operators_is_left_out():
+    assert {path.name for path in (ROOT / "deploy").iterdir()} - PRIVATE == {*DEPLOY}
 
 
 def test_a_source_tree_is_served_from_its_own_top_level():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import func, literal, or_, select, true, union_all
+from sqlalchemy import func, literal, or_, select, union_all
 
 from secretsvc.access.rules.grants import (
     GRANT_NOT_FOUND,
@@ -25,14 +25,16 @@ from secretsvc.access.rules.holders import (
     find_named,
     is_address,
 )
-from secretsvc.access.rules.named import NamedGrant, all_named, make_named, select_named
+from secretsvc.access.rules.named import NamedGrant, Reached, all_named, make_named, select_named
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.domain import announce_identity
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.authorization import GLOBAL, Role, ScopeType, administered, decide
+from secretsvc.kernel.authorization import Role, administered, decide_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound, ValidationFailed
+from secretsvc.kernel.place import Named
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -50,24 +52,11 @@ class ChangeableGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectScopes:
-    """What the caller can grant in a project: the project as a whole, and these environments.
-
-    The environments are pairs of slug and name.
-    """
-
-    project: str
-    name: str
-    whole: bool
-    environments: list[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
 class Scopes:
     """Where the caller can grant."""
 
     everywhere: bool
-    projects: list[ProjectScopes]
+    projects: list[Reached]
 
 
 def named_grants(call: Call, window: Window, containing: str = "") -> Page[NamedGrant]:
@@ -118,11 +107,6 @@ def same_grant(call: Call, holder: FoundHolder, terms: Terms) -> NamedGrant | No
 def grantable_scopes(call: Call) -> Scopes:
     """The scopes that the caller administers, by name."""
     assert_admin_somewhere(call)
-    everywhere = decide(call.snapshot, GLOBAL) is Role.ADMIN
-    held = list(administered(call.snapshot))
-    whole = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
-    single = {one.environment_id for one in held if one.environment_id is not None}
-    condition = true() if everywhere else or_(project.c.id.in_(whole), environment.c.id.in_(single))
     statement = (
         select(
             project.c.id,
@@ -132,16 +116,16 @@ def grantable_scopes(call: Call) -> Scopes:
             environment.c.name.label("environment_name"),
         )
         .outerjoin_from(project, environment)
-        .where(condition)
+        .where(reached_by(administered(call.snapshot), project.c.id, environment.c.id))
         .order_by(project.c.slug, environment.c.slug)
     )
-    found: dict[str, ProjectScopes] = {}
+    found: dict[str, Reached] = {}
     for row in call.connection.execute(statement):
-        usual = ProjectScopes(row.slug, row.name, everywhere or row.id in whole, [])
+        usual = Reached(row.slug, row.name, decide_row(call.snapshot, row.id) is Role.ADMIN, [])
         scopes = found.setdefault(row.slug, usual)
         if row.environment is not None:
-            scopes.environments.append((row.environment, row.environment_name))
-    return Scopes(everywhere, list(found.values()))
+            scopes.environments.append(Named(row.environment, row.environment_name))
+    return Scopes(call.snapshot.global_role is Role.ADMIN, list(found.values()))
 
 
 def known_holders(call: Call, *, groups: bool = True) -> list[FoundHolder]:

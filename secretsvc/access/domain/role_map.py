@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import and_, func, or_, select
 
-from secretsvc.access.rules.named import NamedGrant, all_named
+from secretsvc.access.rules.named import NamedGrant, Reached, all_named
 from secretsvc.access.rules.ways import SYSTEM, GroupName, Holding, Way
 from secretsvc.authorization.rules.admission import is_bootstrap_admin
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
@@ -23,30 +23,13 @@ from secretsvc.kernel.authorization import (
     is_expired,
 )
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.place import Named
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.projects import environment, project
 
 #: How many projects with their environments are looked at.
 LIMIT = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """An environment by its slug and its name."""
-
-    slug: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A project with those of its environments that are shown; `whole` where the project itself is, too."""
-
-    slug: str
-    name: str
-    whole: bool
-    environments: list[Environment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +149,7 @@ def _places(call: Call, shows: Callable[..., bool]) -> list[Reached]:
         whole = shows(row.id)
         if row.environment is not None and shows(row.id, row.environment_id):
             reached = found.setdefault(row.slug, Reached(row.slug, row.name, whole, []))
-            reached.environments.append(Environment(row.environment, row.environment_name))
+            reached.environments.append(Named(row.environment, row.environment_name))
         elif whole:
             found.setdefault(row.slug, Reached(row.slug, row.name, whole, []))
     return [*found.values()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, or_, select
@@ -97,12 +97,5 @@ def _first(row: Any) -> TurnedAway:
 
 def _and(one: TurnedAway, row: Any) -> TurnedAway:
     """With what was counted at an earlier place."""
-    return TurnedAway(
-        one.kind,
-        one.subject,
-        one.denials + row.denials,
-        min(one.first_denied_at, row.first_denied_at),
-        one.last_denied_at,
-        one.at,
-        one.place,
-    )
+    first = min(one.first_denied_at, row.first_denied_at)
+    return replace(one, denials=one.denials + row.denials, first_denied_at=first)

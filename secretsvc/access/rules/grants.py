@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.last_admin import last_admin_guard
+from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.statements import delete_one, update_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.actors import Maker, author
@@ -93,13 +94,8 @@ def select_grants() -> Select[Any]:
 
 def within_administered(call: Call) -> ColumnElement[bool]:
     """The condition that a grant's scope is one that the caller administers (contract 3.7)."""
-    held = list(administered(call.snapshot))
-    if any(one.scope_type is ScopeType.GLOBAL for one in held):
-        return true()
-    projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
-    environments = {one.environment_id for one in held if one.scope_type is ScopeType.ENVIRONMENT}
     # An environment's grant names its project too.
-    return or_(grant.c.project_id.in_(projects), grant.c.environment_id.in_(environments))
+    return reached_by(administered(call.snapshot), grant.c.project_id, grant.c.environment_id)
 
 
 def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:

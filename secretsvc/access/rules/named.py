@@ -11,6 +11,7 @@ from secretsvc.access.rules.grants import Grant, make_grant, select_grants
 from secretsvc.access.rules.holders import GROUP, Holder
 from secretsvc.access.rules.ways import SYSTEM
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.place import Named
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -30,6 +31,16 @@ class NamedGrant:
     def where(self) -> str:
         """Its scope in words."""
         return self.place or "everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A project with those of its environments that are meant; `whole` where the project itself is, too."""
+
+    slug: str
+    name: str
+    whole: bool
+    environments: list[Named]
 
 
 def select_named() -> Select[Any]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from secretsvc.access.domain.role_map import Reached, RoleMap
+from secretsvc.access.domain.role_map import RoleMap
 from secretsvc.access.rules.grants import SOON_MS
+from secretsvc.access.rules.named import Reached
 from secretsvc.access.rules.ways import Way
 from secretsvc.access.ui.table import Explaining, Reason, source_of
 from secretsvc.kernel.authorization import GLOBAL, Address, Role

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 from uuid import UUID
 
 import orjson
@@ -30,37 +30,25 @@ class Given(NamedTuple):
     version: int
 
 
-def record(
-    call: Call,
-    action: str,
-    *,
-    project_id: UUID | None = None,
-    environment_id: UUID | None = None,
-    reason: str | None = None,
-    detail: Mapping[str, object] | None = None,
-    key: str | None = None,
-    given: int | None = None,
-    record_id: UUID | None = None,
-) -> None:
-    """Writes one success in the call's transaction: if this fails, so does what it tells of.
+class Said(TypedDict, total=False):
+    """What a record says beside who did what and when; its columns are as in the model.
 
-    `detail` holds names and numbers, never a value (contract 3.11); `key` and `given` are as in the model.
+    `detail` holds names and numbers, never a value (contract 3.11).
     """
-    write(
-        call.connection,
-        call.actor,
-        call.now,
-        call.request_id,
-        action,
-        project_id=project_id,
-        environment_id=environment_id,
-        reason=reason,
-        detail=detail,
-        key=key,
-        given=given,
-        record_id=record_id,
-        client_address=call.client_address,
-    )
+
+    record_id: UUID | None
+    project_id: UUID | None
+    environment_id: UUID | None
+    reason: str | None
+    detail: Mapping[str, object] | None
+    key: str | None
+    given: int | None
+
+
+def record(call: Call, action: str, **said: Unpack[Said]) -> None:
+    """Writes one success in the call's transaction: if this fails, so does what it tells of."""
+    address = call.client_address
+    write(call.connection, call.actor, call.now, call.request_id, action, client_address=address, **said)
 
 
 def record_each(
@@ -113,34 +101,28 @@ def write(
     action: str,
     *,
     outcome: str = SUCCESS,
-    project_id: UUID | None = None,
-    environment_id: UUID | None = None,
-    reason: str | None = None,
-    detail: Mapping[str, object] | None = None,
-    key: str | None = None,
-    given: int | None = None,
-    record_id: UUID | None = None,
     client_address: str | None = None,
+    **said: Unpack[Said],
 ) -> None:
     """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds."""
     _INSERT.run_with_commit(
         connection,
         {
-            "id": record_id or new_id(),
+            "id": said.get("record_id") or new_id(),
             "created_at": now,
             "action": action,
             "outcome": outcome,
             "identity_id": actor.identity_id,
             "actor_kind": actor.kind,
             "actor_subject": actor.subject,
-            "project_id": project_id,
-            "environment_id": environment_id,
+            "project_id": said.get("project_id"),
+            "environment_id": said.get("environment_id"),
             "request_id": request_id,
             "client_address": client_address,
-            "reason": reason,
-            "detail": _detail(detail),
-            "key": key,
-            "given": given,
+            "reason": said.get("reason"),
+            "detail": _detail(said.get("detail")),
+            "key": said.get("key"),
+            "given": said.get("given"),
         },
     )
 

@@ -1,4 +1,4 @@
-"""The newest records as sentences, on the pages of other things."""
+"""The newest records as sentences: on the first page, and on the page of an identity."""
 
 from __future__ import annotations
 

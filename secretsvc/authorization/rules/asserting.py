@@ -10,8 +10,8 @@ from secretsvc.kernel.authorization import (
     Address,
     Role,
     administered,
-    decide,
     decide_row,
+    holds,
     sees,
     sees_project,
 )
@@ -28,8 +28,7 @@ def assert_can(call: Call, role: Role, at: Address) -> None:
     Raises `Forbidden` where the thing is visible and `NotFound` where it is not; both are noted as a
     denial (specification, "Authorization resolution" 11; contract 3.10).
     """
-    held = decide(call.snapshot, at)
-    if held is None or not held.implies(role):
+    if not holds(call.snapshot, role, at):
         _refuse(call, role, at)
 
 

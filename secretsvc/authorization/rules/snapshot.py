@@ -24,6 +24,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    true,
     union_all,
 )
 
@@ -46,6 +47,18 @@ def not_expired() -> ColumnElement[bool]:
     Its parameter is `now`.
     """
     return or_(grant.c.expires_at.is_(None), grant.c.expires_at > _NOW)
+
+
+def reached_by(
+    grants: Iterable[HeldGrant], project_id: ColumnElement[UUID], environment_id: ColumnElement[UUID]
+) -> ColumnElement[bool]:
+    """The condition that one of the grants lies above or on an environment, by the columns of these ids."""
+    held = list(grants)
+    if any(one.scope_type is ScopeType.GLOBAL for one in held):
+        return true()
+    whole = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
+    single = {one.environment_id for one in held if one.scope_type is ScopeType.ENVIRONMENT}
+    return or_(project_id.in_(whole), environment_id.in_(single))
 
 
 def usable_global_admin() -> ColumnElement[bool]:

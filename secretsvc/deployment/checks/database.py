@@ -30,6 +30,12 @@ _TRIGGERS = {
         WHERE tgenabled IN ('O', 'A') AND pg_table_is_visible(tgrelid)
     """,
 }
+_KIDS = text(
+    """
+    SELECT kid, count(*) FROM (SELECT kid FROM secret_version UNION ALL SELECT kid FROM audit_signer) AS named
+    WHERE kid IS NOT NULL GROUP BY kid ORDER BY kid
+    """
+)
 _NEWEST = text("SELECT created_at FROM audit_record ORDER BY id DESC LIMIT 1")
 
 
@@ -67,6 +73,7 @@ def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Findi
         lambda: check_rights(connection, {*registry.models.names, schema_release.name}),
         lambda: check_clock(connection),
         lambda: check_adoption(registry),
+        lambda: check_ring(registry, connection),
     )
     for check in checks:
         yield from check()
@@ -134,3 +141,17 @@ def check_adoption(registry: ServiceRegistry) -> Iterator[Finding]:
     else:
         advice = "start with the right key, or see docs/operations/key-rotation.md"
         yield fail("adoption", f"master key {kid} is not in use in this database: {advice}")
+
+
+def check_ring(registry: ServiceRegistry, connection: Connection) -> Iterator[Finding]:
+    """Whether every envelope, with that of the key that signs the log, is under a key that is held here."""
+    try:
+        ring = registry.load_ring()
+    except ServerMisconfigured:
+        return
+    lost = [(kid, count) for kid, count in connection.execute(_KIDS) if kid not in ring.kids]
+    for kid, count in lost:
+        told = f"{count} envelopes are under master key {kid}, which is not on the ring"
+        yield fail("ring", f"{told}: give it as MASTER_KEY_OLD, and see docs/operations/key-rotation.md")
+    if not lost:
+        yield ok("ring", "every envelope is under a key that is on the ring")

@@ -12,17 +12,16 @@ from sqlalchemy import (
     Select,
     and_,
     collate,
-    false,
     literal,
     or_,
     select,
-    true,
     type_coerce,
     union_all,
 )
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
-from secretsvc.kernel.authorization import ScopeType, administered
+from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
@@ -59,7 +58,8 @@ def places_met_in(
     statement = (
         select(environment.c.id, *slugs, _is_whole(identity_id))
         .join_from(environment, project)
-        .where(_is_administered(call), or_(*_touched(identity_id)))
+        .where(reached_by(administered(call.snapshot), environment.c.project_id, environment.c.id))
+        .where(or_(*_touched(identity_id)))
         .where(or_(slugs[0] > start[0], and_(slugs[0] == start[0], is_after)))
         .order_by(*slugs)
         .limit(most)
@@ -89,15 +89,6 @@ def keys_of(call: Call, identity_id: UUID, places: Sequence[Place], start: str, 
 def there(statement: Select[Any]) -> ColumnElement[bool]:
     """Whether there is a row; PostgreSQL might read all that an EXISTS could ask for, to have it at hand."""
     return statement.limit(1).scalar_subquery().is_not(None)
-
-
-def _is_administered(call: Call) -> ColumnElement[bool]:
-    held = list(administered(call.snapshot))
-    if any(one.scope_type is ScopeType.GLOBAL for one in held):
-        return true()
-    projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
-    environments = {one.environment_id for one in held if one.scope_type is ScopeType.ENVIRONMENT}
-    return or_(false(), environment.c.project_id.in_(projects), environment.c.id.in_(environments))
 
 
 def _touched(identity_id: UUID) -> list[ColumnElement[bool]]:

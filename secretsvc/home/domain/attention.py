@@ -16,13 +16,12 @@ from sqlalchemy import (
     exists,
     func,
     literal,
-    or_,
     select,
-    true,
     union_all,
 )
 
-from secretsvc.kernel.authorization import Role, ScopeType
+from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
@@ -142,12 +141,8 @@ def _writes(call: Call, of: FromClause) -> ColumnElement[bool]:
 
 def _holds(call: Call, of: FromClause, role: Role) -> ColumnElement[bool]:
     """The condition that the caller holds the role at an environment."""
-    held = [one for one in call.snapshot.effective_grants if one.role.implies(role)]
-    if any(one.scope_type is ScopeType.GLOBAL for one in held):
-        return true()
-    whole = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT}
-    single = {one.environment_id for one in held if one.scope_type is ScopeType.ENVIRONMENT}
-    return or_(of.c.project_id.in_(whole), of.c.id.in_(single))
+    held = (one for one in call.snapshot.effective_grants if one.role.implies(role))
+    return reached_by(held, of.c.project_id, of.c.id)
 
 
 def _between(kids: Sequence[str]) -> list[list[ColumnElement[bool]]]:

@@ -82,7 +82,7 @@ def find_places(
     if in_environment is not None:
         del parts[PROJECT]
         parts = {kind: part.where(environment.c.slug == in_environment) for kind, part in parts.items()}
-    limited = (part.order_by("order", "key").limit(limit + 1).subquery() for part in parts.values())
+    limited = (part.order_by("place", "key").limit(limit + 1).subquery() for part in parts.values())
     statement = union_all(*map(select, limited))
     rows = sorted(call.connection.execute(statement), key=lambda row: row.place)
     for row in rows:
@@ -163,5 +163,4 @@ def _row(
         key.label("key"),
         description.label("description"),
         cast(order, Text).label("place"),
-        cast(order, Text).label("order"),
     )

@@ -10,7 +10,7 @@ from secretsvc.db.paging import Window
 from secretsvc.home.domain.lately import used_lately
 from secretsvc.home.domain.overview import ProjectOverview, is_read_by_services, overview
 from secretsvc.home.ui.attention import attention
-from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Role, administered
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GLOBAL, Role, administered, holds
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.origins import PORTS
@@ -32,7 +32,7 @@ def home(_context: Root, request: ServiceRequest) -> object:
     """The caller's projects and what needs it, or the first steps while there is no project."""
     call, cursor = request.call, cursor_of(request)
     page = overview(call, Window(PROJECTS, cursor))
-    creates = call.snapshot.global_role is not None and call.snapshot.global_role.implies(Role.WRITER)
+    creates = holds(call.snapshot, Role.WRITER, GLOBAL)
     shown: dict[str, Any] = {"projects": page.items, "next_cursor": page.next_cursor, "creates": creates}
     if creates and ("setup" in parse_query(request.environ) or not (page.items or cursor)):
         request.override_renderer = "secretsvc.home:templates/first-run.pt"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -38,8 +41,8 @@ def search_page(_context: Root, request: ServiceRequest) -> object:
     text, show = query.get("q", "").strip(), query.get("show", "all")
     request.form = Form({"q": text})
     sought, narrowed = split(text)
-    shown: dict[str, Any] = {"text": text, "sought": sought, "found": None, "marked": marked}
-    shown |= {"show": show, "segments": []}
+    shown: dict[str, Any] = {"text": text, "found": None, "show": show, "segments": []}
+    shown["marked"] = partial(Marked, sought=sought)
     if not text:
         return shown
     try:
@@ -93,14 +96,21 @@ def _segments(found: dict[str, Any], text: str, show: str) -> list[tuple[str, st
     ]
 
 
-def marked(text: str, sought: str) -> list[tuple[str, bool]]:
-    """A text in pieces, and whether each is what was sought; letters of ASCII alone have no case."""
-    pieces, low, wanted = [], _folded(text), _folded(sought)
-    start = 0
-    while wanted and (at := low.find(wanted, start)) >= 0:
-        pieces += [(text[start:at], False), (text[at : at + len(wanted)], True)]
-        start = at + len(wanted)
-    return [piece for piece in [*pieces, (text[start:], False)] if piece[0]]
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text with marks where it has what was sought; letters of ASCII alone have no case."""
+
+    text: str
+    sought: str
+
+    def __html__(self) -> str:
+        pieces, low, wanted = [], _folded(self.text), _folded(self.sought)
+        start = 0
+        while wanted and (at := low.find(wanted, start)) >= 0:
+            end = at + len(wanted)
+            pieces += [escape(self.text[start:at]), f"<mark>{escape(self.text[at:end])}</mark>"]
+            start = end
+        return "".join([*pieces, escape(self.text[start:])])
 
 
 def _folded(text: str) -> str:

@@ -14,7 +14,7 @@ const WORDS = {
   DECRYPT_FAILED: "An envelope of this page cannot be decrypted, so the page was not moved. The command “secretsvc-server verify” names such envelopes; write or delete those secrets, then go on.",
   UNKNOWN_KID: "An envelope of this page was sealed by a master key that is not loaded. Load it as MASTER_KEY_OLD, then go on.",
   UNAUTHENTICATED: SESSION_ENDED,
-  FORBIDDEN: "You may no longer do this: it needs the admin role everywhere.",
+  FORBIDDEN: "You may no longer do this: it needs a global admin role.",
 };
 let stopped = false;
 

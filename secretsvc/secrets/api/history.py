@@ -6,7 +6,6 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.secrets.domain import history as domain
 from secretsvc.secrets.resources import Revisions, Secrets
 from secretsvc.secrets.schemas import history as schemas
-from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import api_view
 
@@ -32,8 +31,3 @@ def list_revisions(context: Revisions, request: ServiceRequest) -> domain.Revisi
 def list_deleted(context: Secrets, request: ServiceRequest) -> domain.DeletedKeys:
     """`GET …/secrets:deleted`."""
     return domain.deleted_keys(request.call, context.address, **request.query_values)
-
-
-def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
-    config.add_api_views(__name__)

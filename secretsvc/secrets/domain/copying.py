@@ -10,7 +10,7 @@ from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count
-from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed
+from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed, refuse
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.rules.comparing import Compared, compare, in_doubt
 from secretsvc.secrets.rules.contents import Contents, contents_of
@@ -106,8 +106,7 @@ def _check_copy(at: Address, source: Address, keys: Sequence[str] | None, mode: 
         issues.append(Issue("from", "Is this environment, which takes `from_rev`."))
     if keys is not None and mode == REPLACE:
         issues.append(Issue("keys", "Does not go together with `replace`."))
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
+    refuse(issues)
 
 
 class _Copy:
@@ -164,11 +163,7 @@ class _Copy:
 
 
 def _selected(found: Contents, keys: Sequence[str]) -> Contents:
-    missing = [
-        Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries
-    ]
-    if missing:
-        raise ValidationFailed(issues=tuple(missing))
+    refuse([Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries])
     return replace(found, entries={key: found.entries[key] for key in sorted({*keys})})
 
 

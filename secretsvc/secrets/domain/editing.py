@@ -6,16 +6,15 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Unpack
-from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, select
+from sqlalchemy import Select, and_, bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, ValidationFailed
+from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.writing import REPLACE
 from secretsvc.secrets.models import secret, secret_version
@@ -117,8 +116,7 @@ def _check_described(edits: Edits, there: Collection[str]) -> None:
             issues.append(Issue(f"description.{key}", "Its secret is to be deleted."))
         elif key not in there:
             issues.append(Issue(f"description.{key}", "The secret is not there any more."))
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
+    refuse(issues)
 
 
 def rewrite(
@@ -185,29 +183,23 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    found = _authored(call, SINCE, environment.id, since_rev=rev)
-    return environment.rev, sorted(found, key=lambda one: one.key)
-
-
-def _authored(
-    call: Call, statements: Mapping[str, Select[Any]], environment_id: UUID, **more: object
-) -> list[Authored]:
-    statement = statements[call.connection.dialect.name]
-    rows = call.connection.execute(statement, {"environment_id": environment_id, **more})
-    return [
-        Authored(row.key, row.version, row.kid, row.created_at, row.subject or SYSTEM_NAME)
-        for row in rows.all()
+    statement = _SINCE[call.connection.dialect.name]
+    rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
+    return environment.rev, [
+        Authored(row.key, row.version, row.kid, row.created_at, row.subject or SYSTEM_NAME) for row in rows
     ]
 
 
-def _written(dialect_name: str, condition: ColumnElement[bool]) -> Select[Any]:
-    version, on = versions_beside(dialect_name, condition)
+def _since(dialect_name: str) -> Select[Any]:
+    # A key's newest version is its current one, be it a tombstone.
+    is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
+    version, on = versions_beside(dialect_name, is_later)
     return (
         select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, identity.c.subject)
         .join_from(secret, version, on)
         .outerjoin(identity, identity.c.id == version.c.created_by)
         .where(secret.c.environment_id == bindparam("environment_id"))
-        .order_by(version.c.version)
+        .order_by(secret.c.key)
     )
 
 
@@ -226,7 +218,4 @@ def _edited(dialect_name: str) -> Select[Any]:
 
 
 _EDITED = {name: Prepared(_edited(name)) for name in DIALECTS}
-# A key's newest version is its current one, be it a tombstone.
-SINCE = {
-    name: _written(name, and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))) for name in DIALECTS
-}
+_SINCE = {name: _since(name) for name in DIALECTS}

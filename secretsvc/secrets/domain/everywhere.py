@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 
 from sqlalchemy import bindparam, select
 
-from secretsvc.authorization.rules.asserting import assert_sees
-from secretsvc.kernel.authorization import Address, Role, decide
+from secretsvc.authorization.rules.asserting import assert_can, assert_sees
+from secretsvc.kernel.authorization import Address, Role, holds
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed, VersionConflict
 from secretsvc.projects.rules import Environment, environment_in_sight
@@ -44,7 +44,7 @@ def holdings(call: Call, at: Address, key: str) -> list[Holding]:
     found = [Environment(*row) for row in rows]
     if not found:
         raise NotFound("No environment that you see has this key.")
-    return [Holding(one, _writes(call, Address(at.project, one.slug))) for one in found]
+    return [Holding(one, holds(call.snapshot, Role.WRITER, Address(at.project, one.slug))) for one in found]
 
 
 def rename_everywhere(
@@ -53,7 +53,8 @@ def rename_everywhere(
     """Renames a key wherever the caller may write, and tells in how many environments; each is asserted.
 
     `revs` are the revisions that were seen, by slug. Raises as `rename_secret` does, `PreconditionFailed`
-    where other environments have the key by now, and `VersionConflict` for a race lost once.
+    where other environments have the key by now, or none of them has, and `VersionConflict` for a race lost
+    once.
     """
     assert_sees(call, at)
 
@@ -79,7 +80,7 @@ def delete_everywhere(call: Call, at: Address, key: str, revs: Mapping[str, int]
 def _each(
     call: Call, at: Address, key: str, revs: Mapping[str, int], act: Callable[[Address, str, int], None]
 ) -> int:
-    places = {one.environment.slug: one.environment for one in holdings(call, at, key) if one.writes}
+    places = _writable(call, at, key, revs)
     if not places or places.keys() != revs.keys():
         raise PreconditionFailed(f"Other environments have the key by now: {NOTHING}")
     connection = call.connection
@@ -95,6 +96,16 @@ def _each(
     return len(places)
 
 
-def _writes(call: Call, at: Address) -> bool:
-    held = decide(call.snapshot, at)
-    return held is not None and held.implies(Role.WRITER)
+def _writable(call: Call, at: Address, key: str, asked: Collection[str]) -> dict[str, Environment]:
+    """The environments that have the key where the caller may write, by slug; each asked for is asserted."""
+    for slug in sorted(asked):
+        assert_can(call, Role.WRITER, Address(at.project, slug))
+    try:
+        held = holdings(call, at, key)
+    except NotFound:
+        if not asked:
+            raise
+        raise PreconditionFailed(f"No environment has the key any more: {NOTHING}") from None
+    if not asked and not any(one.writes for one in held):
+        assert_can(call, Role.WRITER, Address(at.project, held[0].environment.slug))
+    return {one.environment.slug: one.environment for one in held if one.writes}

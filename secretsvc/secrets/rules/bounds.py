@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from uuid import UUID
 
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, refuse
 from secretsvc.secrets.rules.known import count_undeleted
 from secretsvc.secrets.rules.planning import Change, growth_of
 
@@ -32,8 +32,7 @@ def check_edits(
     stray = sorted(descriptions.keys() - values.keys())
     issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
     issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
+    refuse(issues)
 
 
 def check_growth(call: Call, environment_id: UUID, changes: Iterable[Change]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import orjson
 
-from secretsvc.kernel.errors import Issue, ValidationFailed
+from secretsvc.kernel.errors import Issue, refuse
 
 #: Values by key to the bytes of a file. Raises ValidationFailed for what the format cannot carry.
 Writer = Callable[[Mapping[str, str]], bytes]
@@ -65,7 +65,7 @@ def encode_shell(values: Mapping[str, str]) -> bytes:
 
     Raises ValidationFailed for NUL, and for keys of `UNSETTABLE`.
     """
-    _refuse(
+    _refuse_where(
         values,
         "A shell cannot hold it.",
         lambda key, value: UNSETTABLE.fullmatch(key) is not None or "\0" in value,
@@ -79,13 +79,15 @@ def encode_docker(values: Mapping[str, str]) -> bytes:
 
     Raises ValidationFailed for a newline, NUL, and a carriage return at the end.
     """
-    _refuse(values, "One line cannot hold it.", lambda _, value: bool(_NOT_IN_DOCKER.search(value)))
+    _refuse_where(values, "One line cannot hold it.", lambda _, value: bool(_NOT_IN_DOCKER.search(value)))
     return _encoded(f"{key}={values[key]}\n" for key in sorted(values))
 
 
 def encode_kubernetes(values: Mapping[str, str], name: str) -> bytes:
     """The manifest of a Secret with that name. Raises ValidationFailed for keys that are too long for one."""
-    _refuse(values, "The key is too long for a Secret.", lambda key, _: len(key) > KUBERNETES_KEY_LENGTH)
+    _refuse_where(
+        values, "The key is too long for a Secret.", lambda key, _: len(key) > KUBERNETES_KEY_LENGTH
+    )
     head = f'apiVersion: v1\nkind: Secret\nmetadata:\n  name: "{name}"\ntype: Opaque\n'
     # Quoted, because without them `NO` is a boolean.
     data = (f'  "{key}": "{b64encode(values[key].encode()).decode()}"\n' for key in sorted(values))
@@ -100,12 +102,8 @@ def _encoded(lines: Iterator[str]) -> bytes:
     return written.getvalue()
 
 
-def _refuse(values: Mapping[str, str], message: str, is_refused: Callable[[str, str], bool]) -> None:
-    issues = [
-        Issue(f"secrets.{key}", message) for key, value in sorted(values.items()) if is_refused(key, value)
-    ]
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
+def _refuse_where(values: Mapping[str, str], message: str, is_refused: Callable[[str, str], bool]) -> None:
+    refuse([Issue(f"secrets.{key}", message) for key in sorted(values) if is_refused(key, values[key])])
 
 
 def _env_lines(values: Mapping[str, str]) -> Iterator[str]:

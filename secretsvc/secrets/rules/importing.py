@@ -13,7 +13,7 @@ from typing import Any
 from dotenv import parser
 from dotenv.parser import Binding, parse_binding
 
-from secretsvc.kernel.errors import Issue, ValidationFailed
+from secretsvc.kernel.errors import Issue, ValidationFailed, refuse
 from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, is_secret_key
 from secretsvc.kernel.json import parse_json
 
@@ -52,7 +52,7 @@ def read_env(content: str, limit: int | None = None) -> dict[str, str]:
             values[binding.key] = binding.value
             if len(values) - 1 == limit:
                 break
-    _refuse(issues)
+    refuse(issues)
     return values
 
 
@@ -76,7 +76,7 @@ def read_json(content: str, limit: int | None = None) -> dict[str, str]:
             values[key] = value
             if len(values) - 1 == limit:
                 break
-    _refuse(issues)
+    refuse(issues)
     return values
 
 
@@ -91,7 +91,7 @@ def checked(read: Reader) -> Reader:
     def read_checked(content: str, limit: int) -> Mapping[str, str]:
         values = read(content, limit)
         issues = (_member_issue(number, *pair, ()) for number, pair in enumerate(values.items(), 1))
-        _refuse([*islice(filter(None, issues), MAX_ISSUES)])
+        refuse([*islice(filter(None, issues), MAX_ISSUES)])
         return values
 
     return read_checked
@@ -195,8 +195,3 @@ def _member_issue(number: int, key: str, value: object, earlier: Container[str])
     if _SURROGATE.search(value):
         return Issue(f"content.{key}", "The value holds a lone surrogate.")
     return None
-
-
-def _refuse(issues: Sequence[Issue]) -> None:
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))

@@ -204,6 +204,8 @@ def versions_beside(
     return found.lateral(f"found_{version.name}"), true()
 
 
+#: Joins a secret to its environment, by the bound `secret_key`.
+OF_KEY = and_(secret.c.environment_id == environment.c.id, secret.c.key == bindparam("secret_key"))
 IS_CURRENT = and_(secret_version.c.secret_id == secret.c.id, secret_version.c.version == secret.c.version)
 _SECRET = Prepared(
     select(
@@ -219,10 +221,7 @@ _SECRET = Prepared(
         secret_version.c.kid,
     )
     .join_from(environment, project)
-    .outerjoin(
-        secret,
-        and_(secret.c.environment_id == environment.c.id, secret.c.key == bindparam("secret_key")),
-    )
+    .outerjoin(secret, OF_KEY)
     .outerjoin(secret_version, IS_CURRENT)
     .where(at_environment())
 )
@@ -259,17 +258,17 @@ _INSIDE = {name: Prepared(statement) for name, statement in _EACH.items()}
 _ENVELOPES = {name: Prepared(only_envelopes(statement)) for name, statement in _EACH.items()}
 
 
-def _sized(dialect_name: str) -> Select[Any]:
-    """An environment, and how many bytes the envelopes are that `secrets_inside` reads.
+def sized(
+    dialect_name: str, version: FromClause, secrets: FromClause, *conditions: ColumnElement[bool]
+) -> Select[Any]:
+    """An environment, and how many bytes the envelopes of some versions of its secrets are.
 
-    Neither database reads a long value to tell its length.
+    `secrets` are joined with the versions. Neither database reads a long value to tell its length.
     """
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
     size = (
         select(func.coalesce(func.sum(length_of(version.c.envelope, dialect_name)), 0))
-        .select_from(secret)
-        .outerjoin(version, is_current)
-        .where(secret.c.environment_id == environment.c.id, ~secret.c.deleted)
+        .select_from(secrets)
+        .where(secret.c.environment_id == environment.c.id, *conditions)
         .correlate(environment)
         .scalar_subquery()
     )
@@ -278,6 +277,12 @@ def _sized(dialect_name: str) -> Select[Any]:
         .join_from(environment, project)
         .where(at_environment())
     )
+
+
+def _sized(dialect_name: str) -> Select[Any]:
+    """Of those that `secrets_inside` reads."""
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    return sized(dialect_name, version, secret.outerjoin(version, is_current), ~secret.c.deleted)
 
 
 def length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
@@ -35,12 +34,13 @@ from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.revisions import require_revision
 from secretsvc.secrets.rules.rows import (
+    OF_KEY,
     SECRET_NOT_FOUND,
     VERSION_NOT_FOUND,
     Sealed,
-    length_of,
     only_envelopes,
     open_admitted,
+    sized,
 )
 from secretsvc.tables.projects import environment, project
 
@@ -136,19 +136,7 @@ def _each(dialect_name: str) -> Select[Any]:
 
 def _sized(dialect_name: str) -> Select[Any]:
     version, is_in_force = version_at_revision(dialect_name)
-    size = (
-        select(func.coalesce(func.sum(length_of(version.c.envelope, dialect_name)), 0))
-        .select_from(secret)
-        .join(version, is_in_force)
-        .where(secret.c.environment_id == environment.c.id)
-        .correlate(environment)
-        .scalar_subquery()
-    )
-    return (
-        select(*(environment.c[one.name] for one in fields(Environment)), size.label("size"))
-        .join_from(environment, project)
-        .where(at_environment())
-    )
+    return sized(dialect_name, version, secret.join(version, is_in_force))
 
 
 _STATE = {name: Prepared(_each(name)) for name in DIALECTS}
@@ -163,10 +151,7 @@ _VERSION = Prepared(
         secret_version.c.kid,
     )
     .join_from(environment, project)
-    .outerjoin(
-        secret,
-        and_(secret.c.environment_id == environment.c.id, secret.c.key == bindparam("secret_key")),
-    )
+    .outerjoin(secret, OF_KEY)
     .outerjoin(
         secret_version,
         and_(

@@ -40,8 +40,3 @@ form?.addEventListener("submit", (event) => {
     event.preventDefault();
   }
 });
-
-// What was done is told once.
-if (/[?&](saved|done)=/.test(location.search)) {
-  history.replaceState(history.state, "", location.pathname + location.hash);
-}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote_plus, urlencode
 
 from secretsvc.kernel.grammar import is_slug
 from secretsvc.projects.resources import Project
@@ -20,6 +21,8 @@ from secretsvc.web.responses import RelativeResponse
 from secretsvc.web.tree import PAGES, Node
 
 PREFIX = "also."
+#: What a review's form has at most beside what it carries, in bytes: a reason, the token, the choices.
+BESIDE = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,12 @@ def offers(context: Node, request: ServiceRequest, missing: Mapping[str, Sequenc
     writable = [place for place, _ in counts.most_common() if may_write(context, request, place.slug)]
     marked = chosen(request.form)
     return [Offer(one.slug, one.name, counts[one], one.slug in marked) for one in writable[:NAMED]]
+
+
+def fits(request: ServiceRequest, carried: Mapping[str, str], keys: Sequence[str]) -> bool:
+    """Whether a review's form that names the keys, too, is no larger than a body may be."""
+    size = len(urlencode(carried)) + len(quote_plus(",".join(keys)))
+    return size + BESIDE <= request.call.settings.body_max_bytes
 
 
 def chosen(form: Form) -> list[str]:

@@ -63,8 +63,10 @@ def choose(context: Project, request: ServiceRequest) -> object:
 
 def review(context: Environment, request: ServiceRequest) -> object:
     """What copying would do to this environment, at the present revisions of both."""
-    asked = _asked(context, request)
-    return _reviewed(context, request, replace(asked, rev=None, from_rev=None))
+    asked = replace(_asked(context, request), rev=None, from_rev=None)
+    reviewed = _reviewed(context, request, asked)
+    # A place that has everything by now is no reason to forget those that follow.
+    return (None if reviewed["rows"] else lead_on(context, request.form)) or reviewed
 
 
 def apply(context: Environment, request: ServiceRequest) -> object:
@@ -88,12 +90,18 @@ def apply(context: Environment, request: ServiceRequest) -> object:
 
 
 def redrawn(context: Environment, request: ServiceRequest) -> object:
-    """After a refusal: the review again, of the present state, with the selection and the reason."""
+    """After a refusal: the review again, of the present state, with the selection and the reason.
+
+    Where all of it is there, because it was sent twice or somebody else wrote the same, it leads on.
+    """
     asked, late = _asked(context, request), None
     if isinstance(request.form.error, PreconditionFailed):
         _, late = written_since(request.call, context.address, asked.rev or 0)
         asked = replace(asked, from_rev=None)
-    return _reviewed(context, request, asked, late)
+    reviewed = _reviewed(context, request, asked, late)
+    if reviewed["rows"] or reviewed["left_out"]:
+        return reviewed
+    return lead_on(context, request.form) or see_other(context.path(PAGES), "unchanged")
 
 
 def copied(ui: Shell, details: Sequence[str]) -> str | None:

@@ -30,7 +30,8 @@ class Draft:
     """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
 
     `by_key` says that each key was typed by itself: one whose value is as it was is told of, and in a
-    conflict each can be given up. `tab` is the name of its page's view.
+    conflict each can be given up. `tab` is the name of its page's view; `enctype` is how its forms are sent:
+    a file's text would grow by being urlencoded, beyond what a form may be.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Draft:
     values: Callable[[ServiceRequest, Form], Mapping[str, str]]
     carried_fields: Callable[[Form], dict[str, str]]
     by_key: bool
+    enctype: str | None = None
 
 
 def import_page(_context: Environment, request: ServiceRequest) -> object:
@@ -122,7 +124,17 @@ def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
 EDIT = Draft("edit", "", "editor", editor, write_edits, values_of_edits, carried_edits, by_key=True)
 WRITE = Draft("write", "", "secret", secret, write_edits, values_of_edits, carried_edits, by_key=True)
 _FILE = named_fields("content", "file", "format", "mode")
-IMPORT = Draft("import", "import", "import", import_page, write_import, values_of_import, _FILE, by_key=False)
+IMPORT = Draft(
+    "import",
+    "import",
+    "import",
+    import_page,
+    write_import,
+    values_of_import,
+    _FILE,
+    by_key=False,
+    enctype="multipart/form-data",
+)
 TEXT = Draft(
     "text", "text", "text", text_page, write_text, values_of_text, named_fields("content"), by_key=False
 )

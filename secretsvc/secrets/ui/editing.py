@@ -16,7 +16,7 @@ from secretsvc.secrets.rules.importing import read_env, read_json
 from secretsvc.secrets.rules.planning import ADDED, REMOVED
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui.adding import chosen, lead_on, offers
+from secretsvc.secrets.ui.adding import chosen, fits, lead_on, offers
 from secretsvc.secrets.ui.changes import tally
 from secretsvc.secrets.ui.drafts import (
     EDIT,
@@ -124,8 +124,9 @@ def _rows(
     rows = review_rows(planned, values, described, missing, tells_unchanged=draft.by_key)
     if asked:
         rows = with_values(rows, lambda key: asked in (EVERY, key), old, values)
-    offered = offers(context, request, missing)
-    return {"rows": rows, "offers": offered, "lacking": sorted(missing) if offered else []}
+    lacking = sorted(missing)
+    offered = offers(context, request, missing) if fits(request, draft.carried_fields(form), lacking) else []
+    return {"rows": rows, "offers": offered, "lacking": lacking}
 
 
 def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
@@ -199,7 +200,7 @@ def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
         return back_to_edit(draft, context, request)
     if not (planned.changes or planned.described):
         # All of it is there: it was sent twice, or somebody else wrote the same.
-        return see_other(context.path(PAGES), "unchanged")
+        return lead_on(context, form) or see_other(context.path(PAGES), "unchanged")
     request.override_renderer = f"{TEMPLATES}/conflict.pt"
     told = {"since": since, "rev": rev, "concurrent": concurrent, "rows": conflicts(planned, concurrent)}
     return _reviewed(draft, request, planned) | told

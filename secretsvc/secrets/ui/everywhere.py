@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from secretsvc.kernel.errors import NotFound, PreconditionFailed
 from secretsvc.projects.resources import Project
 from secretsvc.secrets.domain import everywhere as domain
 from secretsvc.secrets.schemas import secrets as schemas
@@ -23,12 +24,17 @@ REV = "rev."
 
 
 def everywhere_page(context: Project, request: ServiceRequest) -> object:
-    """The environments that have a key, and the form; without one the matrix, to choose it."""
+    """The environments that have a key, and the form; without one the matrix, to choose it.
+
+    After a refusal that comes of all being done already, the matrix too.
+    """
     form, asked = request.form, parse_query(request.environ).get("key", "")
     if not asked and form.error is None:
         return see_other(context.path(PAGES))
     key = validate(schemas.KeyQuery(), {"key": form["key"] or asked})["key"]
     form.label("to", "New key")
+    if isinstance(form.error, PreconditionFailed) and _is_done(context, request, key):
+        return see_other(context.path(PAGES), "unchanged")
     places = domain.holdings(request.call, context.address, key)
     return {
         "key": key,
@@ -55,6 +61,23 @@ def delete_everywhere(context: Project, request: ServiceRequest) -> object:
     call, key, reason = request.call, body["key"], body.get("reason")
     done = domain.delete_everywhere(call, context.address, key, _revs(request), reason)
     return see_other(context.path(PAGES), "deleted-key", done)
+
+
+def _is_done(context: Project, request: ServiceRequest, key: str) -> bool:
+    """Whether what was asked for is so: the form was sent twice, or somebody else did the same."""
+    form = request.form
+    asked = {slug for slug, _ in form.under(REV)}
+    if not asked or asked & _holders(context, request, key):
+        return False
+    return request.view_name == DELETE or asked <= _holders(context, request, form["to"])
+
+
+def _holders(context: Project, request: ServiceRequest, key: str) -> set[str]:
+    """The slugs of the environments in sight that have a key."""
+    try:
+        return {one.environment.slug for one in domain.holdings(request.call, context.address, key)}
+    except NotFound:
+        return set()
 
 
 def _revs(request: ServiceRequest) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Keys that were ticked: a form has a field `key.KEY` for each, a URL all of them in one parameter."""
+"""Keys that were ticked: a form has a field `key.KEY` for each, or as a URL all of them in one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ MAX_LENGTH = 4000
 
 def ticked(form: Form) -> list[str]:
     """The keys that a form names, sorted."""
-    return sorted(key for key, mark in form.under(PREFIX) if mark and is_secret_key(key))
+    one_by_one = {key for key, mark in form.under(PREFIX) if mark and is_secret_key(key)}
+    return sorted(one_by_one | named_keys(form["keys"]))
 
 
 def named_keys(text: str) -> set[str]:
-    """The keys that a URL's parameter names."""
+    """The keys that a URL's parameter names, or a field."""
     return set(filter(is_secret_key, text.split(",")))
 
 

@@ -9,7 +9,8 @@ document.addEventListener("securitypolicyviolation", (event) => {
     notice.textContent =
       "Your session may have ended. Open this page in another tab to sign in again, then repeat: nothing typed here "
       + "is lost.";
-    document.getElementById("main").prepend(notice);
+    // Behind a panel the page is inert.
+    (document.querySelector("form.panel .body") ?? document.getElementById("main")).prepend(notice);
   }
 });
 
@@ -40,3 +41,10 @@ function forget() {
 
 window.addEventListener("pageshow", forget);
 document.addEventListener("securitypolicyviolation", forget);
+
+// What was done is told once: not again where the page is loaded anew. What else the address says of a write goes
+// with it; filters stay.
+if (/[?&](saved|done)=/.test(location.search)) {
+  const kept = location.search.replace(/^.*[?&]saved=.*$|(?<=[?&])done=[^&]*&?/, "").replace(/[?&]$/, "");
+  history.replaceState(history.state, "", location.pathname + kept + location.hash);
+}
