@@ -21,6 +21,7 @@ from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules import sealing
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.leaves import leaf_of
+from secretsvc.sealedlog.rules.lines import lock
 from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
 from secretsvc.sealedlog.rules.state import log_state
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
@@ -164,6 +165,18 @@ def test_a_long_detail_is_not_exchanged_for_its_digest_unseen(sealed):
     sealed.execute(audit_record.update().where(where).values(detail=json.dumps(digest)))
     index = len(sealed.rows(audit_seal)) - 1
     assert problems(sealed) == [f"index {index}: its detail is a digest, and of what cannot be told"]
+
+
+@pytest.mark.engine_neutral
+def test_of_two_tails_to_one_file_the_second_is_refused(sealed, secretsvc, tmp_path):
+    path = tmp_path / "lines"
+    with path.open("ab+") as first:
+        lock(first)
+        done = secretsvc("audit", "tail", "production.ini", "--to", str(path))
+        told = "Error: another tail writes to this file"
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
+    assert secretsvc("audit", "tail", "production.ini", "--to", str(path)).returncode == 0
+    assert len(path.read_bytes().splitlines()) == len(sealed.audit())
 
 
 def one_of(service, record_id):

@@ -38,7 +38,10 @@ PRUNED = (
 )
 #: Tables that pass for those of the log, somewhere, and what the triggers are then to let pass.
 DETOURS = {
-    "to-delete-records": (PRUNED, "DELETE FROM public.audit_record"),
+    "to-delete-records": (
+        PRUNED,
+        "DELETE FROM public.audit_record WHERE id IN (SELECT record_id FROM public.audit_seal)",
+    ),
     "to-delete-keys": (PRUNED, "DELETE FROM public.audit_key"),
     "to-tell-of-a-pruning": (PRUNED, "INSERT INTO public.audit_pruned VALUES (1, 1, 1)"),
     "to-tell-of-an-export": (

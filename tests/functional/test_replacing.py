@@ -21,8 +21,8 @@ from secretsvc.commands import system_call
 from secretsvc.db.engine import make_engine, snapshot, write_transaction
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.errors import ServerMisconfigured, UnknownKid
-from secretsvc.kernel.notes import read_checkpoint, read_verifier, sign
-from secretsvc.kernel.succession import read_replacement
+from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint, read_verifier, sign
+from secretsvc.kernel.succession import Replacement, read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
 from secretsvc.sealedlog.rules import sealing, signing
 from secretsvc.sealedlog.rules.files import Files
@@ -298,6 +298,19 @@ def test_a_note_that_the_log_does_not_tell_of_or_that_was_changed_is_named(seale
     tampered(sealed, "UPDATE audit_former_signer SET note = 'x'", "audit_former_signer")
     with pytest.raises(ValueError, match="not a note on the replacement"):
         problems(sealed)
+
+
+def test_a_record_that_tells_of_a_note_by_others_is_no_alarm(sealed):
+    stranger, other = bytes(32), bytes([1] * 32)
+    keys = [read_verifier(Verifier("secretsvc", public_key_of(one)).text) for one in (stranger, other)]
+    at = read_checkpoint(head(sealed), read_verifier(key_of(sealed)))
+    theirs = sign("secretsvc", stranger, Replacement(at, *keys).body, other)
+    assert read_replacement(theirs).at == at
+    ours = replace(sealed).old.text
+    for detail in (None, "[]", '{"note":"any"}', '{"note":5}', json.dumps({"note": theirs})):
+        log(sealed, action="audit.replace_key", detail=detail)
+    seal(sealed)
+    assert problems(sealed) == problems(sealed, ours) == []
 
 
 def test_states_that_a_former_key_has_signed_are_replayed_from(sealed, vault, files):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 from collections.abc import Iterator
@@ -44,6 +45,14 @@ def _line(place: Sealed) -> bytes:
         # It reads a detail that is nested deeper than what it writes.
         beside = place.leaf.beside or b""
         return orjson.dumps(found | {"detail": beside.decode(errors="replace")})
+
+
+def lock(file: BinaryIO) -> None:
+    """Keeps other tails off a file until it is closed. Raises ValueError where one is at it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError("another tail writes to this file") from None
 
 
 def last_index(file: BinaryIO) -> int | None:
