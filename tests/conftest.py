@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 # A machine that is busy is slow, and that is no finding.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# For `make test`: whoever changed something sees what is wrong at once; `make test-all` looks at the rest.
+settings.register_profile("few", settings.get_profile("busy"), max_examples=35)
 settings.load_profile("busy")
 
 # Chameleon reads this when it is imported. A page compiled once is there for every application of every run:

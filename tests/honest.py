@@ -129,7 +129,7 @@ def fill(service: Service, changes: int, reads: int) -> None:
     for _ in islice(Writer(service.user(), "first"), changes):
         pass
     said = json.dumps({"key": "K1", "version": 1})
-    log(service, reads, action="secret.reveal", reason="reveal", detail=said)
+    log(service, reads, action="secret.reveal", reason="reveal", detail=said, key="K1", given=1)
     while service.app.registry.audit_sealer.step():
         pass
 

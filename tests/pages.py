@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from bs4 import BeautifulSoup
 from bs4.element import Tag
-from service import ADMIN, HEADER, Service
+from outline import CONTROLS, Outline
+from service import ADMIN, HEADER, QUICK, Service
 from webtest import TestApp, TestRequest, TestResponse
 from webtest.forms import Form
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
-CONTROLS = ("input", "select", "textarea", "button")
 
 
 class _Controls:
@@ -71,7 +72,7 @@ class Browser(TestApp):
 
     def __init__(self, service: Service, subject: str = ADMIN) -> None:
         variable = "HTTP_" + HEADER.upper().replace("-", "_")
-        token = service.issuer.sign(subject)
+        token = service.issuer.sign(subject, kid=QUICK)
         super().__init__(service.app, extra_environ={variable: token, "HTTP_HOST": "localhost:80"})
 
     def open(self, path: str, status: int = 200, **options: Any) -> TestResponse:
@@ -79,17 +80,26 @@ class Browser(TestApp):
         return self.get(path, status=status, **options)
 
 
-class _SweptPage(_Page):
+class SweptPage(_Page):
     """An answer to a `Sweeper`, which has seen the forms that are left out."""
 
+    @cached_property
+    def outline(self) -> Outline:
+        """Its elements; the tree is made where a form is new."""
+        return Outline(self.testbody)
+
     def _parse_forms(self) -> None:
-        super()._parse_forms()
-        found = {id(form): form for form in self._forms_indexed.values()}.values()
-        self._forms_indexed = dict(enumerate(form for form in found if self.test_app.is_new(form)))
+        news = [self.test_app.is_new(*form) for form in self.outline.forms]
+        self._forms_indexed = {}
+        if any(news):
+            super()._parse_forms()
+            found = [form for number, form in self._forms_indexed.items() if isinstance(number, int)]
+            kept = [form for form, new in zip(found, news, strict=True) if new]
+            self._forms_indexed = dict(enumerate(kept))
 
 
 class _SweptRequest(TestRequest):
-    ResponseClass = _SweptPage
+    ResponseClass = SweptPage
 
 
 class Sweeper(Browser):
@@ -101,11 +111,11 @@ class Sweeper(Browser):
         super().__init__(service)
         self._seen: set[Any] = set()
 
-    def is_new(self, form: Form) -> bool:
+    def is_new(self, attributes: dict[str, str], names: frozenset[str | None]) -> bool:
         """Whether none with these fields was sent to such an address before; from now on it was."""
-        url = urlsplit(form.action)
+        url = urlsplit(attributes.get("action", ""))
         asked = frozenset(name for name, _ in parse_qsl(url.query))
-        shape = form.method.lower(), _UUID.sub("id", url.path), asked, frozenset(form.fields)
+        shape = attributes.get("method", "get").lower(), _UUID.sub("id", url.path), asked, names
         known = shape in self._seen
         self._seen.add(shape)
         return not known

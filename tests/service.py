@@ -20,11 +20,13 @@ import secretsvc
 from secretsvc.audit.models import audit_record
 from secretsvc.db.base import Base
 from secretsvc.db.engine import write_transaction
+from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Setting, Settings
+from secretsvc.registry import report
 from secretsvc.sealedlog.models import audit_unsealed
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -33,6 +35,8 @@ from secretsvc.tables.projects import environment, project
 API = "/api/v1"
 HEADER = "Proxy-Access-Jwt-Assertion"
 ADMIN = "root@example.com"
+#: The key by which it takes a sixth of the time to sign. Tests of authentication say which they mean.
+QUICK = "ec-1"
 MASTER_KEY = base64.b64encode(bytes(range(32))).decode()
 
 
@@ -78,11 +82,13 @@ _HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION", "SERVIC
 _HARMLESS |= {"BODY_MAX_BYTES", "ENV_MAX_SECRETS", "PLAINTEXT_MAX_BYTES", "SECRET_MAX_BYTES"}
 #: Under other keys too, if they are keys: of them a process remembers nothing but a verdict.
 _KEYS = {"MASTER_KEY", "MASTER_KEY_OLD"}
+#: Of these, those that are read when they are needed: one application can be given others.
+_READ_LATE = {name.lower() for name in (_HARMLESS | _KEYS) - {"SERVICE_TOKENS"}}
 _VARIABLES = {one.variable for one in vars(Settings).values() if isinstance(one, Setting)}
 
 
 class Applications:
-    """Applications under the same settings, lent to one database after the other: to make one takes 60 ms.
+    """Applications, lent to one database after the other: to make one takes 60 ms.
 
     What it remembers of a database goes with it; what it remembers of tokens and keys is true of all of them.
     """
@@ -102,19 +108,21 @@ class Applications:
         # What each process counts, it counts from its start.
         registry.refusals.__init__()
         registry.tracebacks.__init__()
-        # These settings have a ring that works; which keys are in use is another database's matter.
-        registry.load_ring().keep(None)
         if registry.settings["sqlalchemy.url"] != url:
             _let_go(app)
             registry.settings["sqlalchemy.url"] = url
             vars(registry.service_settings).pop("database_url", None)
+        _start_under(settings, registry)
         return app
 
     def take_back(self, app: Any, settings: dict[str, str]) -> None:
-        # Of settings that are wrong a process tells at its start: each test has its own.
-        if app.registry.service_settings.report():
+        # Of settings that are wrong a process tells at its start: the next under these is to do so, too.
+        wrong = app.registry.service_settings.report()
+        if not wrong <= _READ_LATE:
             _let_go(app)
             return
+        for name in wrong:
+            app.registry.settings.pop(f"secretsvc.{name}", None)
         idle = self._idle.setdefault(self._kind(settings), [])
         # Twice among the idle, it would serve two databases at once.
         if app not in idle:
@@ -129,8 +137,25 @@ class Applications:
     def _kind(settings: dict[str, str]) -> tuple[tuple[str, str], ...]:
         # Tests go from engine to engine: what was compiled for one is of no use on the other.
         engine = settings["sqlalchemy.url"].partition(":")[0]
-        others = [pair for pair in settings.items() if pair[0] != "sqlalchemy.url"]
-        return ("engine", engine), *sorted(others)
+        late = {"sqlalchemy.url", *(f"secretsvc.{name}" for name in _READ_LATE)}
+        return ("engine", engine), *sorted(pair for pair in settings.items() if pair[0] not in late)
+
+
+def _start_under(settings: dict[str, str], registry: Any) -> None:
+    """Gives an application the settings that are read late, and has it tell of them as at a start."""
+    before = dict(registry.settings)
+    for name in _READ_LATE:
+        registry.settings.pop(f"secretsvc.{name}", None)
+        vars(registry.service_settings).pop(name, None)
+        if f"secretsvc.{name}" in settings:
+            registry.settings[f"secretsvc.{name}"] = settings[f"secretsvc.{name}"]
+    if registry.settings == before:
+        # Which keys are in use is another database's matter.
+        registry.load_ring().keep(None)
+    else:
+        registry.load_ring.cache_clear()
+        registry.service_settings._complaints.__init__()
+        report(registry)
 
 
 def _let_go(app: Any) -> None:
@@ -203,10 +228,10 @@ class Service:
         return self.others[-1]
 
     def user(self, email: str = ADMIN, **claims: Any) -> Client:
-        return Client(self.app, self.issuer.sign(email, **claims))
+        return Client(self.app, self.issuer.sign(email, **{"kid": QUICK, **claims}))
 
     def robot(self, name: str = "robot.access") -> Client:
-        return Client(self.app, self.issuer.service(name))
+        return Client(self.app, self.issuer.service(name, kid=QUICK))
 
     def nobody(self) -> Client:
         return Client(self.app, None)
@@ -319,7 +344,11 @@ class Furniture:
         url = databases.create()
         service = Service(url, issuer)
         arrange(service, "shop", "prod", "dev")
-        self._rows = {table: [dict(row) for row in service.rows(table)] for table in _tables(service)}
+        # Prepared: what SQLAlchemy does for an INSERT takes longer than to execute it.
+        self._inserts = [
+            (table is identity, Prepared(table.insert()), [dict(row) for row in service.rows(table)])
+            for table in _tables(service)
+        ]
         service.close()
         _let_go(service.app)
         databases.drop(url)
@@ -327,10 +356,10 @@ class Furniture:
     def put_into(self, service: Service) -> Client:
         """The administrator, who was seen just now."""
         with write_transaction(service.engine) as connection:
-            for table, rows in self._rows.items():
-                if rows:
-                    seen = {"last_seen_at": now_ms()} if table is identity else {}
-                    connection.execute(table.insert(), [row | seen for row in rows])
+            for of_identities, insert, rows in self._inserts:
+                seen = {"last_seen_at": now_ms()} if of_identities else {}
+                for row in rows:
+                    insert.run(connection, row | seen)
         return service.user()
 
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
     any_,
     bindparam,
     case,
+    collate,
     func,
     insert,
     select,
@@ -37,6 +38,11 @@ from secretsvc.kernel.stopwatch import waiting
 Rows = Sequence[Mapping[str, Any]]
 #: The names of the databases' dialects, for statements that have a form for each.
 DIALECTS = ("sqlite", "postgresql")
+
+
+def by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElement[str]:
+    """A column to be sorted by code point; PostgreSQL sorts by the language of its server."""
+    return collate(column, "C") if dialect_name == "postgresql" else column
 
 
 def insert_or_ignore(connection: Connection, table: Table, row: dict[str, Any]) -> bool:

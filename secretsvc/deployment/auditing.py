@@ -22,12 +22,12 @@ from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.lines import last_index, lines_from, lock
-from secretsvc.sealedlog.rules.pruning import note_export, pruned_of
+from secretsvc.sealedlog.rules.pruning import note_export
 from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
 from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
-from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database, verify_files
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
 
@@ -36,7 +36,10 @@ STEP = Bound(1000, 60.0)
 NOTHING_SEALED = "nothing is sealed yet: that needs a master key that is adopted"
 FOUND = "By the key that was found there:"
 FOLLOWED = "The key was replaced, as it says itself. The one that signs now, to be kept instead:"
-NOT_REPLAYED = "Records are pruned: to replay the log against the tables, name the export that has them."
+NOT_REPLAYED = (
+    "Records are pruned, so that the log is not replayed against the tables: "
+    "name an export that has the state which they led to, the one that was pruned into."
+)
 #: How often `tail --follow` asks.
 FOLLOW_SECONDS = 1.0
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -98,7 +101,7 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
             checkpoints = [_checkpoint(path, signers) for path in older]
             ring = _ring(registry)
             found.append(("database", verify_database(connection, signers, checkpoints, files, ring)))
-            if files is None and pruned_of(connection).position:
+            if not is_replayed(connection, signers, files):
                 click.echo(NOT_REPLAYED, err=True)
         elif files is not None:
             signers = signers_by(read_verifier(key or files.text(KEY).strip()), files.notes())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,10 +21,12 @@ from secretsvc.sealedlog.rules.pruning import (
     MOST,
     PRUNE,
     Pruning,
+    Told,
     end_of,
-    newest_pruning,
     prune_some,
     pruned_of,
+    prunings_of,
+    signed,
 )
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.snapshots import find_snapshot
@@ -70,8 +71,8 @@ def prune(ini: str, before: datetime, directory: Path) -> None:
         if pruning is None:
             click.echo("Nothing is left to prune.")
             return
-        _await_seal(registry, files)
-        _finish(registry, files, pruning)
+        _await_seal(registry, files, pruning)
+        _remove(registry.database.engine, pruning)
     click.echo(f"{pruning.count} records are pruned. The first index that is left is {pruning.size}.")
 
 
@@ -88,38 +89,52 @@ def _export_whole(registry: ServiceRegistry, files: Files) -> int:
 def _unfinished(registry: ServiceRegistry) -> Pruning | None:
     """The pruning that is recorded and sealed, and was interrupted."""
     with snapshot(registry.database.engine) as connection:
-        found = newest_pruning(connection)
-        if found is None or found[1] is None or found[0].size <= pruned_of(connection).position:
-            return None
-        return found[0]
+        pruned = pruned_of(connection).position
+        sealed = [one for one in _recorded(connection, registry) if one.position is not None]
+    return sealed[-1].pruning if sealed and sealed[-1].pruning.size > pruned else None
+
+
+def _recorded(connection: Connection, registry: ServiceRegistry) -> list[Told]:
+    return prunings_of(connection, own_key(connection, registry))
 
 
 def _record(registry: ServiceRegistry, files: Files, before: int, size: int) -> Pruning | None:
-    """Writes what is about to be done into the log; None where there is nothing to do."""
+    """Writes what is about to be done into the log, signed; None where there is nothing to do.
+
+    The state that it leads to is in the export before, for whoever verifies meanwhile.
+    """
     with snapshot(registry.database.engine) as connection:
         first, end = pruned_of(connection).position, end_of(connection, before, size)
+        key = private_key(registry.load_ring(), find_signer(connection))
     if end <= first:
         return None
     pruning = Pruning(before, end - first, end, files.root(end, size).hex())
+    _keep(registry, files, pruning)
     with system_call(registry, writes=True) as call:
-        record(call, PRUNE, detail=asdict(pruning))
+        record(call, PRUNE, detail=signed(call.settings.audit_origin, key, pruning))
     return pruning
 
 
-def _await_seal(registry: ServiceRegistry, files: Files) -> None:
-    """Has the newest record of a pruning sealed and exported, so that nothing is ever missing without it."""
+def _await_seal(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
+    """Has the record of a pruning sealed and exported, so that nothing is ever missing without it."""
     for _ in range(SEALING_TIMES):
         export_to(registry, files)
         with read_transaction(registry.database.engine) as connection:
-            found = newest_pruning(connection)
-        if found is not None and found[1] is not None:
+            told = _recorded(connection, registry)
+        if any(one.pruning == pruning and one.position is not None for one in told):
             return
         time.sleep(SEALING_SECONDS)
     raise ValueError("nothing was pruned, because the record of the pruning was not sealed in time")
 
 
 def _finish(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
-    """Keeps the state that the records lead to in the export, and removes them."""
+    """Goes on with a pruning, whose state may be in another export."""
+    _keep(registry, files, pruning)
+    _remove(registry.database.engine, pruning)
+
+
+def _keep(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
+    """Writes the state that the records lead to into the export."""
     engine, origin = registry.database.engine, registry.service_settings.audit_origin
     with snapshot(engine) as connection:
         key = private_key(registry.load_ring(), find_signer(connection))
@@ -127,7 +142,6 @@ def _finish(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
         begin = find_snapshot(connection, verifier)
     total = read_checkpoint(files.text(CHECKPOINT), verifier).size
     keep_state(files, origin, key, begin, pruning.size, total)
-    _remove(engine, pruning)
 
 
 def _remove(engine: Engine, pruning: Pruning) -> None:

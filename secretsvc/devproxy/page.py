@@ -13,6 +13,7 @@ body { max-width: 34rem; margin: 3rem auto; padding: 0 1rem }
 form { margin: 1rem 0; display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
 label { display: grid; flex: 1 1 14rem }
 button, input { font: inherit; padding: .4rem .8rem; max-width: 100%; overflow-wrap: anywhere }
+a { color: inherit }
 [role=alert] { border-left: .3rem solid; padding-left: .7rem }
 """
 _DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -37,6 +38,7 @@ def render(current: str, people: Sequence[str], problem: str = "") -> bytes:
 <style>{STYLE}</style>
 </head>
 <body>
+<main>
 <h1>Development proxy</h1>
 <p>You are <strong>{escape(current)}</strong>. <a href="/">Go on</a>, or become somebody else.</p>
 {alert}
@@ -48,6 +50,7 @@ def render(current: str, people: Sequence[str], problem: str = "") -> bytes:
 <label>Common name <input name="service" required></label> <button>Be this service token</button>
 </form>
 <p>For one request: <code>curl -H "X-Dev-Identity: service:deploy-bot" ...</code></p>
+</main>
 </body>
 </html>
 """.encode()

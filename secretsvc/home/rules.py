@@ -1,13 +1,8 @@
-"""What searches lean on: texts that are found in columns, and an order that no language changes."""
+"""What searches lean on: texts that are found in columns."""
 
 from __future__ import annotations
 
 from sqlalchemy import ColumnElement, collate, func, or_
-
-
-def by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElement[str]:
-    """A column to be sorted by code point; PostgreSQL sorts by the language of its server."""
-    return collate(column, "C") if dialect_name == "postgresql" else column
 
 
 def holds_text(dialect_name: str, text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:

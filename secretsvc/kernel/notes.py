@@ -121,11 +121,19 @@ def read_checkpoint(note: str, signatory: Signatory) -> Checkpoint:
     """A checkpoint that is signed as of the signatory's own log. Raises ValueError for everything else."""
     body = signatory.has_signed(note)
     if body is None:
-        raise ValueError("not signed by this key")
+        raise ValueError(f"not signed by this key{other_log(note, signatory.name)}")
     found = checkpoint_of(body)
     if found is None or found.origin != signatory.name:
         raise ValueError("not a checkpoint of this log")
     return found
+
+
+def other_log(note: str, name: str) -> str:
+    """That a note names another log than that one, to go on a sentence with; empty where it does not."""
+    other = note.partition("\n")[0].partition(" ")[0]
+    if other == name or not NAME.fullmatch(other):
+        return ""
+    return f": it is of the log {other}, and the key of {name} (AUDIT_ORIGIN is for the life of a log)"
 
 
 def checkpoint_of(body: str) -> Checkpoint | None:

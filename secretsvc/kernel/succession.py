@@ -84,6 +84,13 @@ class Signers:
         """Those that two keys have signed."""
         return [one.at for one in self.replacements]
 
+    def signer_of(self, index: int | None) -> Verifier:
+        """The key that signed when the record of that index was sealed; None is one that is yet to be."""
+        for one in self.replacements:
+            if index is not None and index < one.at.size:
+                return one.old
+        return self.newest
+
     def has_signed(self, note: str) -> str | None:
         """The text of a note that one of them has signed and counts for, else None."""
         for one in self.replacements:

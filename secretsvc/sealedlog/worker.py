@@ -12,7 +12,7 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.throttle import Throttle
-from secretsvc.sealedlog.rules.sealing import Bound, Sealing, is_due, seal_some
+from secretsvc.sealedlog.rules.sealing import Bound, NotSignedLast, Sealing, is_due, seal_some
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.failures import cause_of
 
@@ -37,13 +37,16 @@ class Sealer:
         self._database, self._settings, self._load_ring = database, settings, load_ring
         self._records = FIRST
         self._complaints = Throttle()
+        #: How many steps have failed.
+        self.failures = 0
 
     def step(self) -> int:
         """Seals some records, if there are any, and says how many. What goes wrong is logged."""
         try:
             return self._step()
         except Exception as error:
-            cause = error.code if isinstance(error, SecretsvcError) else cause_of(error)
+            self.failures += 1
+            cause = _cause(error)
             if self._complaints.passes(cause) is not None:
                 log.error("the audit log is not being sealed: %s", cause)
             return 0
@@ -71,6 +74,12 @@ class Sealer:
         if sealed:
             self._records = max(FEWEST, min(MOST, int(sealed * AIM * WORK_SECONDS / max(spent, 1e-6))))
         return sealed
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, NotSignedLast):
+        return str(error)
+    return error.code if isinstance(error, SecretsvcError) else cause_of(error)
 
 
 def includeme(config: ServiceConfigurator) -> None:

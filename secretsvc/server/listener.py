@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -16,12 +15,7 @@ from waitress.task import ThreadedTaskDispatcher
 
 from secretsvc.server.channel import Channel
 from secretsvc.server.traffic import Traffic
-from secretsvc.web.headers import (
-    API_CONTENT_SECURITY_POLICY,
-    REQUEST_ID_HEADER,
-    SECURITY_HEADERS,
-    new_request_id,
-)
+from secretsvc.web.headers import error_answer, new_request_id
 
 UNIX = "unix:"
 #: How many are accepted before others have a turn.
@@ -102,28 +96,18 @@ class UnixListener(_Accepting, UnixWSGIServer):  # type: ignore[misc]  # it has 
 
 def _refuse(connection: socket.socket) -> None:
     """Answers `UNAVAILABLE` (contract 8.1) to a connection over the limit, if that can be sent at once."""
-    identifier = new_request_id()
-    body = json.dumps(
-        {
-            "code": "UNAVAILABLE",
-            "message": "The service has as much to do as it can take.",
-            "request_id": identifier,
-        }
-    )
+    message = "The service has as much to do as it can take."
+    body, headers = error_answer("UNAVAILABLE", message, new_request_id())
     headers = [
-        ("Content-Type", "application/json; charset=utf-8"),
         ("Content-Length", str(len(body))),
-        ("Cache-Control", "no-store"),
         ("Connection", "close"),
         ("Retry-After", str(RETRY_AFTER_SECONDS)),
-        (REQUEST_ID_HEADER, identifier),
-        *SECURITY_HEADERS,
-        ("Content-Security-Policy", API_CONTENT_SECURITY_POLICY),
+        *headers,
     ]
     head = "\r\n".join(["HTTP/1.1 503 Service Unavailable", *(f"{name}: {value}" for name, value in headers)])
     with connection, suppress(OSError):
         connection.setblocking(False)
-        connection.send(f"{head}\r\n\r\n{body}".encode())
+        connection.send(f"{head}\r\n\r\n".encode() + body)
         connection.shutdown(socket.SHUT_WR)
 
 

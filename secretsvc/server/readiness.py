@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import read_once
 from secretsvc.db.schema import recorded
+from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
 from secretsvc.web.request import ServiceRegistry
@@ -27,6 +28,7 @@ STALE_ACCESS_KEYS = "access_keys_stale"
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
 ENVELOPES_PAUSE = 60.0
+WAITING_PAUSE = 10.0
 
 
 class State(NamedTuple):
@@ -50,7 +52,13 @@ class Readiness:
             pause=ENVELOPES_PAUSE,
             patience=30.0,
         )
-        self._looks: tuple[Look[Any], ...] = (self._database, self._counting, self._envelopes)
+        self._waiting: Look[float | None] = Look(
+            "audit log", lambda: audit_waiting(registry), None, pause=WAITING_PAUSE
+        )
+        self._looks: tuple[Look[Any], ...] = (
+            *(self._database, self._counting),
+            *(self._envelopes, self._waiting),
+        )
 
     def start(self) -> None:
         """Begins to look."""
@@ -78,6 +86,11 @@ class Readiness:
     def envelopes_under_old_keys(self) -> int | None:
         """As of the last look; None if it failed."""
         return self._envelopes.seen
+
+    @property
+    def audit_waiting_seconds(self) -> float | None:
+        """As of the last look; None if it failed."""
+        return self._waiting.seen
 
 
 def key_may_seal(registry: ServiceRegistry) -> bool:
@@ -123,6 +136,17 @@ def envelopes_under_old_keys(registry: ServiceRegistry) -> int:
     with read_once(registry.database.engine) as connection:
         found: int = connection.execute(statement, {"kid": registry.load_ring().active_kid}).scalar_one()
     return found
+
+
+def audit_waiting(registry: ServiceRegistry) -> float:
+    """For how many seconds the oldest record that is not sealed has waited; 0 where there is none."""
+    statement = text(
+        "SELECT created_at FROM audit_record"
+        " WHERE id = (SELECT record_id FROM audit_unsealed ORDER BY record_id LIMIT 1)"
+    )
+    with read_once(registry.database.engine) as connection:
+        made: int | None = connection.execute(statement).scalar()
+    return 0.0 if made is None else max(0.0, (now_ms() - made) / 1000)
 
 
 def access_keys_age(registry: ServiceRegistry) -> float | None:

@@ -106,6 +106,11 @@ class Watch:
         for reason, count in self._registry.refusals.totals().items():
             refused.add_metric(list(reason.value), count)
         yield refused
+        yield CounterMetricFamily(
+            "secretsvc_sealing_failures",
+            "Steps that failed to seal the audit log.",
+            value=self._registry.audit_sealer.failures,
+        )
         # A malformed setting must not take the other figures away.
         with suppress(ServerMisconfigured):
             yield _of_the_pool(self._registry.database.engine.pool)
@@ -129,6 +134,10 @@ class Watch:
             "envelopes_under_old_keys": (
                 "Envelopes that are not under the active master key.",
                 self.readiness.envelopes_under_old_keys,
+            ),
+            "audit_waiting_seconds": (
+                "Since the oldest audit record was made that is not sealed.",
+                self.readiness.audit_waiting_seconds,
             ),
         }
         for name, (help_, value) in known.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -49,6 +50,18 @@ def request_id(offered: str | None) -> str:
     if offered is not None and _OFFERED.fullmatch(offered):
         return offered
     return new_request_id()
+
+
+def error_answer(code: str, message: str, identifier: str) -> tuple[bytes, list[tuple[str, str]]]:
+    """The envelope of an error that the server answers without the application, and its headers."""
+    headers = [
+        ("Content-Type", "application/json; charset=utf-8"),
+        ("Cache-Control", "no-store"),
+        (REQUEST_ID_HEADER, identifier),
+        *SECURITY_HEADERS,
+        ("Content-Security-Policy", API_CONTENT_SECURITY_POLICY),
+    ]
+    return json.dumps({"code": code, "message": message, "request_id": identifier}).encode(), headers
 
 
 def complete(response: Response, identifier: str, more: Mapping[str, str]) -> None:

@@ -6,7 +6,6 @@ be an assertion. Here they have the error envelope, the headers, and constant te
 
 from __future__ import annotations
 
-import json
 import re
 from http import HTTPStatus
 
@@ -14,12 +13,7 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask
 
 from secretsvc.kernel.errors import BadRequest, Internal, NotSupported, PayloadTooLarge
-from secretsvc.web.headers import (
-    API_CONTENT_SECURITY_POLICY,
-    REQUEST_ID_HEADER,
-    SECURITY_HEADERS,
-    request_id,
-)
+from secretsvc.web.headers import error_answer, request_id
 
 _NOT_SUPPORTED = (NotSupported.code, NotSupported.default_message)
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
@@ -46,15 +40,8 @@ class EnvelopeErrorTask(ErrorTask):  # type: ignore[misc]  # it has no types of 
         """Writes the whole response; a status that is not in the table is answered as a crash."""
         status, (code, message) = ANSWERS.get(self.request.error.code, ANSWERS[500])
         identifier = request_id(self.request.headers.get("X_REQUEST_ID"))
-        body = json.dumps({"code": code, "message": message, "request_id": identifier}).encode()
+        body, self.response_headers = error_answer(code, message, identifier)
         self.status = f"{status.value} {status.phrase}"
-        self.response_headers = [
-            ("Content-Type", "application/json; charset=utf-8"),
-            ("Cache-Control", "no-store"),
-            (REQUEST_ID_HEADER, identifier),
-            *SECURITY_HEADERS,
-            ("Content-Security-Policy", API_CONTENT_SECURITY_POLICY),
-        ]
         self.content_length = len(body)
         self.set_close_on_finish()
         # The answer to HEAD has no body, or the client would take it for the start of the next one.

@@ -13,7 +13,9 @@ from axe_playwright_python.sync_playwright import Axe
 from chromium import Visitor
 from furnished import DOCS, PATHS, SENT
 from layout import SHIFTS
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
+
+from secretsvc.devproxy.page import render
 
 EVERY_PAGE = pytest.mark.parametrize("path", [*PATHS, DOCS, *SENT])
 NARROW = {"width": 320, "height": 640}
@@ -124,3 +126,15 @@ def test_axe_sees_what_is_wrong(onlooker: Visitor) -> None:
     page = onlooker.page("/projects?new")
     page.evaluate("document.querySelector('.panel label').remove()")
     assert "label" in {name for name, *_ in violations(page)}
+
+
+def test_the_page_of_the_development_proxy_is_accessible_and_no_wider_than_its_window(
+    browser: Browser,
+) -> None:
+    page = browser.new_context(viewport=NARROW).new_page()
+    page.set_content(render("admin@example.test", ["a-person-with-a-long-name@example.test"], "No.").decode())
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= NARROW["width"]
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page) == [], scheme
+    page.context.close()

@@ -192,6 +192,24 @@ def test_going_back_from_a_review_finds_what_was_typed(page: Page) -> None:
     review(page)
 
 
+@pytest.mark.parametrize("path", [PROD, SECRET, f"{PROD}/import"])
+def test_going_back_after_the_session_has_ended_finds_what_was_typed(
+    page: Page, visitor: Visitor, path: str
+) -> None:
+    page.goto(path)
+    field = page.locator("main form[data-guard] textarea:not([hidden], .rs)").first
+    field.evaluate("(one) => one.closest('details')?.setAttribute('open', '')")
+    field.fill("TYPED=1")
+    page.context.clear_cookies()
+    page.locator("main form[data-guard]").evaluate("(form) => form.requestSubmit()")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("assertion")
+    page.context.add_cookies(visitor.cookies)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.go_back()
+    expect(field).to_have_value("TYPED=1")
+    visitor.problems.clear()
+
+
 def fill_new(page: Page, numbers: range) -> None:
     for number in numbers:
         page.get_by_label(f"Key {number} to add").fill(f"NEW_{number}")

@@ -8,6 +8,7 @@ from typing import Any
 import copied_model
 from copied_model import both_histories
 from domain.test_histories import compare, fresh, perform
+from examples import share
 from hypothesis import HealthCheck, given, settings
 from plain_model import Model
 from vault import Vault
@@ -75,7 +76,7 @@ def compare_two(vaults: list[Vault], models: list[Model], side: int, rev: int, w
 
 
 @settings(
-    max_examples=20,
+    max_examples=share(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

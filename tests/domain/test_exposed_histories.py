@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from examples import share
 from exposed_model import FIRST_ROLES, PEOPLE, PLACES, READER, ROBOT, ROOT, WRITER, Model, stories
 from hypothesis import HealthCheck, given, settings
 from service import Client, Service
@@ -105,7 +106,7 @@ class Theatre:
 
 
 @settings(
-    max_examples=15,
+    max_examples=share(15),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import plain_model
 import pytest
+from examples import share
 from hypothesis import HealthCheck, given, settings
 from plain_model import Model, histories
 from service import Client
@@ -61,7 +62,7 @@ def compare(vault: Vault, model: Model) -> None:
 
 
 @settings(
-    max_examples=15,
+    max_examples=share(15),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import share
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_grants import NOW, SUBJECTS, subject, worlds, write
@@ -65,7 +66,7 @@ def expected(connection: Connection, at: Address, *, listed: bool) -> dict[str, 
 
 
 @settings(
-    max_examples=40,
+    max_examples=share(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

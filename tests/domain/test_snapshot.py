@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from examples import share
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_grants import NOW, RANK, SCOPES, SUBJECTS, subject, worlds, write
@@ -42,7 +43,7 @@ def reference(world: dict[str, Any], number: int, scope: str) -> int:
 
 
 @settings(
-    max_examples=60,
+    max_examples=share(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

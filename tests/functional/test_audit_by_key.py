@@ -11,8 +11,11 @@ from vault import CANONICAL as PROD
 from vault import Vault
 
 from secretsvc.audit.models import audit_key
+from secretsvc.db.engine import snapshot
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
+from secretsvc.sealedlog.models import audit_seal
+from secretsvc.sealedlog.rules.columns import wrong_columns
 
 ADA = "ada@example.com"
 QUERY = "/audit?project=shop&environment=prod&key=A"
@@ -69,6 +72,14 @@ def concerns(record, environment_id, key):
 def due(admin, service, key="A", slug="prod"):
     place = str(service.scope(f"shop/{slug}")["environment_id"])
     return [row for row in admin.get("/audit?limit=500").json["items"] if concerns(row, place, key)]
+
+
+def test_the_columns_that_they_are_found_by_are_what_their_details_say(service, places):
+    while service.app.registry.audit_sealer.step():
+        pass
+    with snapshot(service.engine) as connection:
+        assert len(service.rows(audit_key)) == 2
+        assert [*wrong_columns(connection, 0, len(service.rows(audit_seal)))] == []
 
 
 def test_writes_reads_exports_and_copies_of_a_key_are_found_and_nothing_else(service, places):

@@ -177,6 +177,20 @@ def test_a_changed_file_of_an_export_is_named_by_its_first_index(exported, key, 
     assert audit("verify", exported, "--key", key, status=1)
 
 
+def test_under_another_name_each_command_says_plainly_what_the_log_is_called(exported, key, secretsvc):
+    prune = ("prune", INI, "--before", "2020-01-01", "--export", exported)
+    failing = (("export", INI, exported), ("verify", "--ini", INI, exported), prune, ("replace-key", INI))
+    for arguments in failing:
+        done = secretsvc("audit", *map(str, arguments), AUDIT_ORIGIN="log.example.com")
+        assert done.returncode == 1
+        said = done.stdout + done.stderr
+        assert "not signed by this key" in said
+        assert "it is of the log secretsvc, and the key of log.example.com (AUDIT_ORIGIN" in said
+        assert "Traceback" not in said
+    kept = secretsvc("audit", "verify", "--ini", INI, "--key", key, AUDIT_ORIGIN="log.example.com")
+    assert kept.stdout == "All is as it was sealed.\n"
+
+
 def test_a_tail_leaves_nothing_out_and_repeats_nothing_wherever_it_was_cut_off(exported, audit, service):
     file = Path(exported.parent / "audit.jsonl")
     audit("tail", INI, "--to", file)

@@ -14,9 +14,11 @@ from observing import Operator, watched
 from rotation import fill, rotated
 from server import exchange
 from service import ADMIN, HEADER, Service, arrange
+from shapes import log
 from tokens import TestIssuer
 from waiting import eventually
 
+from secretsvc.kernel.clock import now_ms
 from secretsvc.web.logs import JsonFormatter
 
 DAY = 86_400
@@ -71,6 +73,15 @@ def test_envelopes_under_the_old_key_are_counted_while_a_rotation_is_under_way(m
     fill(arrange(service))
     with watched(rotated(service, **LISTENING)) as operator:
         assert eventually(lambda: figure(operator, "secretsvc_envelopes_under_old_keys"), pause=0.05)
+
+
+def test_how_long_a_record_has_waited_to_be_sealed_is_told_while_nobody_seals(make_service, caplog):
+    service = make_service()
+    log(service, created_at=now_ms() - 7_200_000)
+    with watched(service.restarted(MASTER_KEY="", **LISTENING)) as operator:
+        waiting = "secretsvc_audit_waiting_seconds"
+        assert eventually(lambda: (figure(operator, waiting) or 0) >= 7_200, pause=0.05)
+    assert "the audit log is not being sealed: SERVER_MISCONFIGURED" in caplog.text
 
 
 @pytest.mark.engine_neutral

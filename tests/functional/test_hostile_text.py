@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from furnished import PATHS, SENT, Sent
-from pages import Browser, Sweeper, form_token
+from pages import Sweeper, SweptPage, form_token
 from service import Service, arrange
 from vault import Vault
-from webtest import Form, TestResponse
+from webtest import Form
 from webtest.forms import Field, Text, Textarea
 
 pytestmark = pytest.mark.engine_neutral
@@ -41,7 +41,7 @@ def tame(number: int) -> str:
     return f"{number:02}tame, and no slug".ljust(len(hostile(number)), ".")
 
 
-def plant(service: Service, text: Callable[[int], str], subject: str) -> Browser:
+def plant(service: Service, text: Callable[[int], str], subject: str) -> Sweeper:
     """A service in which everything that can be named is named so."""
     admin = arrange(service, "shop", "prod", "dev")
     admin.patch("/projects/shop", {"name": text(0), "description": text(1)})
@@ -75,7 +75,7 @@ def plant(service: Service, text: Callable[[int], str], subject: str) -> Browser
 
 
 @pytest.fixture
-def browsers(databases, issuer) -> Iterator[tuple[Browser, Browser]]:
+def browsers(databases, issuer) -> Iterator[tuple[Sweeper, Sweeper]]:
     urls = [databases.create(), databases.create()]
     services = [Service(url, issuer) for url in urls]
     yield plant(services[0], hostile, SUBJECT), plant(services[1], tame, "subject")
@@ -84,28 +84,23 @@ def browsers(databases, issuer) -> Iterator[tuple[Browser, Browser]]:
         databases.drop(url)
 
 
-def skeleton(page: TestResponse) -> list[tuple[str, list[str]]]:
+def skeleton(page: SweptPage) -> list[tuple[str, list[str]]]:
     """The page's elements with the names of their attributes."""
-    return [(element.name, sorted(element.attrs)) for element in page.html.find_all(True)]
+    return [(name, sorted(attributes)) for name, attributes in page.outline.elements]
 
 
-def addresses(page: TestResponse) -> list[str]:
-    """Where the page leads, loads from and sends to."""
-    return [
-        element[name] for element in page.html.find_all(True) for name in ADDRESSES if element.has_attr(name)
-    ]
-
-
-def judge(page: TestResponse, twin: TestResponse) -> None:
+def judge(page: SweptPage, twin: SweptPage) -> None:
     assert page.status == twin.status
     assert skeleton(page) == skeleton(twin)
     assert VALUE not in page.text
-    for element in page.html.find_all(True):
-        assert element.name != "style"
-        assert element.name != "script" or (element["src"] and not element.text)
-        assert not [name for name in element.attrs if name == "style" or name.startswith("on")]
-    for address in addresses(page):
-        assert re.match("/(?!/)|#|$", address), address
+    assert page.outline.inline == ""
+    for name, attributes in page.outline.elements:
+        assert name != "style"
+        assert name != "script" or attributes["src"]
+        assert not [one for one in attributes if one == "style" or one.startswith("on")]
+        # Where the page leads, loads from and sends to.
+        for address in (attributes[one] for one in ADDRESSES if one in attributes):
+            assert re.match("/(?!/)|#|$", address), address
 
 
 def shape(address: str) -> tuple[str, tuple[str, ...]]:
@@ -114,7 +109,7 @@ def shape(address: str) -> tuple[str, tuple[str, ...]]:
     return UUID.sub("id", url.path), tuple(sorted({name for name, _ in parse_qsl(url.query)}))
 
 
-def crawl(browsers: tuple[Browser, Browser]) -> Iterator[tuple[TestResponse, TestResponse]]:
+def crawl(browsers: tuple[Sweeper, Sweeper]) -> Iterator[tuple[SweptPage, SweptPage]]:
     """Every page of both services that links and some forms lead to, side by side."""
     waiting = deque((path, path) for path in PATHS if "{" not in path)
     seen = set()
@@ -127,7 +122,10 @@ def crawl(browsers: tuple[Browser, Browser]) -> Iterator[tuple[TestResponse, Tes
         if page.content_type != "text/html":
             continue
         yield page, twin
-        links = [[one["href"] for one in answer.html.find_all("a", href=True)] for answer in (page, twin)]
+        links = [
+            [at["href"] for name, at in answer.outline.elements if name == "a" and "href" in at]
+            for answer in (page, twin)
+        ]
         waiting += [
             (mine.partition("#")[0], other.partition("#")[0])
             for mine, other in zip(*links, strict=True)
@@ -139,7 +137,7 @@ def crawl(browsers: tuple[Browser, Browser]) -> Iterator[tuple[TestResponse, Tes
             yield page, twin
 
 
-def sent(browser: Browser, form: Sent) -> TestResponse:
+def sent(browser: Sweeper, form: Sent) -> SweptPage:
     """What a form leads to."""
     token = {"csrf": form_token(browser.get(form.page).text)}
     return browser.post(form.action, form.fields | token, status="*")
@@ -157,8 +155,8 @@ def test_hostile_text_adds_nothing_to_any_page_nor_to_what_comes_of_its_forms(br
     shown, sent = "", 0
     for page, twin in visited:
         judge(page, twin)
-        attributes = [str(one) for element in page.html.find_all(True) for one in element.attrs.values()]
-        shown += " ".join([page.html.text, *attributes])
+        attributes = [one for _, element in page.outline.elements for one in element.values()]
+        shown += " ".join([page.outline.text, *attributes])
     # The names and descriptions of a project, an environment and a secret; subjects of both kinds.
     texts = [hostile(number) for number in (0, 1, 2, 3, 7)]
     texts += [f"a{SUBJECT}@example.com", f"b{SUBJECT}{ADDRESS}"]

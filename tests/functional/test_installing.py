@@ -40,28 +40,25 @@ def roles(postgresql_databases):
 
 
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
-def test_the_documented_roles_migrate_and_serve(roles, tmp_path, make_service, issuer):
-    owner, server = roles
-    assert Operator(tmp_path / "owner", owner).run("migrate", "production.ini").returncode == 0
-    done = Operator(tmp_path / "server", server).run(
-        "check", "production.ini", MASTER_KEY=MASTER_KEY, **issuer.environment()
-    )
+def test_the_documented_roles_migrate_and_serve(roles, tmp_path, make_service, issuer, forks):
+    places = [tmp_path / name for name in ("owner", "server")]
+    owner, server = (Operator(*one) for one in zip(places, roles, strict=True))
+    assert forks.run(owner, "migrate", "production.ini").returncode == 0
+    done = forks.run(server, "check", "production.ini", MASTER_KEY=MASTER_KEY, **issuer.environment())
     told = "ok    rights     the role has what it needs, over sequences too, and does not own the audit log"
     assert told in done.stdout.splitlines()
-    fill(arrange(make_service(**{"SQLALCHEMY.URL": server})))
-    refused = Operator(tmp_path / "server", server).run(
-        "migrate", "production.ini", "--down-to", "base", "--lose-data"
-    )
+    fill(arrange(make_service(**{"SQLALCHEMY.URL": server.url})))
+    refused = forks.run(server, "migrate", "production.ini", "--down-to", "base", "--lose-data")
     assert refused.returncode == 1
     assert "insufficient privilege" in refused.stderr
 
 
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_a_dump_by_the_owner_is_restored_with_the_rights_of_both_roles(
-    roles, postgresql_databases, tmp_path, make_service, issuer
+    roles, postgresql_databases, tmp_path, make_service, issuer, forks
 ):
     owner, server = roles
-    assert Operator(tmp_path, owner).run("migrate", "production.ini").returncode == 0
+    assert forks.run(Operator(tmp_path, owner), "migrate", "production.ini").returncode == 0
     fill(arrange(make_service(**{"SQLALCHEMY.URL": server})))
     empty = postgresql_databases.create_empty()
     name = make_url(empty).database
@@ -71,11 +68,11 @@ def test_a_dump_by_the_owner_is_restored_with_the_rights_of_both_roles(
     for script, url in zip(blocks(page, "PostgreSQL"), (owner, on(owner, name)), strict=True):
         pasted(reached(script, url), tmp_path, {})
     restored = {"DATABASE_URL": on(server, name), "MASTER_KEY": MASTER_KEY, **issuer.environment()}
-    done = Operator(tmp_path, "").run("check", "production.ini", **restored)
+    done = forks.run(Operator(tmp_path, ""), "check", "production.ini", **restored)
     assert {line[6:16].strip() for line in done.stdout.splitlines() if line.startswith("fail")} == {
         "durability"
     }
-    verified = Operator(tmp_path, "").run("verify", "production.ini", **restored)
+    verified = forks.run(Operator(tmp_path, ""), "verify", "production.ini", **restored)
     assert verified.stdout == "9 envelopes, 0 unreadable.\n"
     postgresql_databases.drop(empty)
 

@@ -1,4 +1,4 @@
-"""Twenty ways to tamper with the database by SQL, and what a verification says of each (issue 25).
+"""Ways to tamper with the database by SQL, and what a verification says of each (issue 25).
 
 Whoever tampers may do everything in the database, has no master key, and cannot reach the verifier key and
 the checkpoints that the auditor keeps.
@@ -6,18 +6,20 @@ the checkpoints that the auditor keeps.
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import Connection, delete, insert, select, text, update
 
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.merkle import leaf_hash, root_of
 from secretsvc.kernel.notes import Checkpoint, Verifier, public_key_of, read_checkpoint, sign
 from secretsvc.kernel.succession import Signers
-from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer, audit_unsealed
+from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer, audit_unsealed
+from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.verifying import verify_database
 from secretsvc.secrets.models import secret
@@ -75,6 +77,7 @@ def scene(vault, service):
     admin.patch(f"/identities/{ids['bob']}", {"disabled": True})
     admin.post("/projects", {"slug": "other", "name": "Other"}, 201)
     vault.batch(set={"A": "one"}, descriptions={"A": "of A"})
+    vault.get("secrets/A")
     seal(service)
     [older] = service.rows(audit_head)
     vault.set(A="two")
@@ -98,7 +101,9 @@ def seal(service):
 
 def let(scene):
     """No trigger stands in the way."""
-    tables = (audit_record, audit_seal, audit_unsealed, audit_head, audit_signer)
+    tables = (
+        audit_record, audit_key, audit_seal, audit_unsealed, audit_head, audit_signer, audit_pruned,
+    )  # fmt: skip
     if scene.connection.dialect.name == "postgresql":
         for table in tables:
             scene.run(text(f"ALTER TABLE {table.name} DISABLE TRIGGER USER"))
@@ -231,10 +236,75 @@ def leaf_hashes_changed(scene):
     return f"index {AT}: the record is not the one that was sealed"
 
 
+def pruning_forged(scene):
+    """A record of a pruning, which is sealed like every other, instead of the records themselves."""
+    hashes = scene.run(select(audit_seal.c.leaf_hash).order_by(audit_seal.c.position)).scalars().all()
+    told = {"before": 4_000_000_000_000, "count": AT, "size": AT, "digest": root_of(hashes[:AT]).hex()}
+    said = f"secretsvc pruning/1\n{AT}\n{told['digest']}\n{told['before']}\n{AT}\n"
+    detail = json.dumps({**told, "note": sign("secretsvc", bytes(range(32)), said)})
+    record = {"id": new_id(), "action": "audit.prune", "detail": detail, "key": None, "given": None}
+    scene.run(insert(audit_record), **scene.first(audit_record, id=scene.record_at(AT)) | record)
+    [row] = scene.run(select(audit_record).where(audit_record.c.id == record["id"]))
+    leaf = leaf_hash(leaf_of(row).data)
+    scene.run(insert(audit_seal), position=len(hashes), record_id=row.id, leaf_hash=leaf)
+    scene.run(delete(audit_unsealed))
+    scene.own_head()
+    gone = select(audit_seal.c.record_id).where(audit_seal.c.position < AT)
+    scene.run(delete(audit_record).where(audit_record.c.id.in_(gone)))
+    scene.run(insert(audit_pruned), id=1, position=AT, complete_since=told["before"])
+    return "index 0: the record is missing"
+
+
+def pruning_pretended(scene):
+    """A reader is told that older records are in an export, and that nothing is known of before."""
+    scene.run(insert(audit_pruned), id=1, position=AT, complete_since=1)
+    return f"the first 0 records are pruned, and the database says that {AT} are"
+
+
+def frontier_rewritten(scene):
+    forged = bytes(len(scene.newest["frontier"]))
+    scene.run(update(audit_head).values(frontier=forged))
+    return "the tree that is stored is not the one that was signed last"
+
+
+def reveal(scene):
+    """The record of the value that was read, and its index."""
+    found = scene.first(audit_record, action="secret.reveal")
+    return found, scene.first(audit_seal, record_id=found["id"])["position"]
+
+
+def read_of_another_key(scene):
+    record, index = reveal(scene)
+    scene.run(update(audit_record).where(audit_record.c.id == record["id"]).values(key="B"))
+    return f"index {index}: its key, or what was given of it, is not what its detail says"
+
+
+def read_that_is_not_found(scene):
+    record, index = reveal(scene)
+    hidden = {"key": None, "given": None}
+    scene.run(update(audit_record).where(audit_record.c.id == record["id"]).values(hidden))
+    return f"index {index}: its key, or what was given of it, is not what its detail says"
+
+
+def read_inserted(scene):
+    record, index = reveal(scene)
+    same = {name: record[name] for name in ("environment_id", "identity_id", "created_at")}
+    scene.run(insert(audit_key), record_id=record["id"], key="B", given=1, **same)
+    return f"index {index}: its rows of audit_key are not what its detail says"
+
+
+def read_of_nothing_inserted(scene):
+    stray = new_id()
+    scene.run(insert(audit_key), record_id=stray, key="B", environment_id=scene.prod, created_at=1)
+    return f"record {stray} is not there, and audit_key has rows of it"
+
+
 TAMPERINGS = [
     changed, deleted, inserted, swapped, reordered, truncated, put_back, version_pointer, grant_moved,
     grant_inserted, old_grant_replayed, membership, subject_renamed, identity_enabled, description,
     environment_moved, signing_key_replaced, checkpoint_replaced, two_heads, leaf_hashes_changed,
+    pruning_forged, pruning_pretended, frontier_rewritten, read_of_another_key, read_that_is_not_found,
+    read_inserted, read_of_nothing_inserted,
 ]  # fmt: skip
 
 

@@ -269,6 +269,8 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
     assert found["secretsvc_denials_total",] == 1
     assert found["secretsvc_refusals_total", "malformed", "assertion"] == 1
     assert found["secretsvc_envelopes_under_old_keys",] == 0
+    assert found["secretsvc_audit_waiting_seconds",] < SOON
+    assert found["secretsvc_sealing_failures_total",] == 0
     assert found["secretsvc_request_seconds_count", f"{environment}/secrets"] == 2
     assert found["secretsvc_answer_bytes",] == 0
     assert found["secretsvc_plaintext_bytes",] == 0

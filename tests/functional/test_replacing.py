@@ -14,11 +14,12 @@ from service import Service, arrange
 from shapes import log
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from tampering import tampered
 from vault import Vault
 
 from alembic import command
 from secretsvc.commands import system_call
-from secretsvc.db.engine import make_engine, snapshot, write_transaction
+from secretsvc.db.engine import make_engine, snapshot
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.errors import ServerMisconfigured, UnknownKid
 from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint, read_verifier, sign
@@ -90,20 +91,6 @@ def problems(service, key=None, files=None, older=()):
 
 def head(service):
     return service.rows(audit_head)[0]["checkpoint"]
-
-
-def tampered(service, statement, *tables, **values):
-    """What somebody does who may do everything in the database."""
-    off = {"sqlite": "DROP TRIGGER {}", "postgresql": "ALTER TABLE {} DISABLE TRIGGER USER"}
-    with write_transaction(service.engine) as connection:
-        for table in tables:
-            names = [table]
-            if service.engine.name == "sqlite":
-                named = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table"
-                names = connection.execute(text(named), {"table": table}).scalars().all()
-            for name in names:
-                connection.execute(text(off[service.engine.name].format(name)))
-        connection.execute(text(statement), values)
 
 
 def test_the_command_has_both_keys_sign_and_records_it_and_the_new_key_signs_on(sealed, audit):
@@ -317,7 +304,7 @@ def test_states_that_a_former_key_has_signed_are_replayed_from(sealed, vault, fi
     registry = sealed.app.registry
     size = pruning._export_whole(registry, files)
     found = pruning._record(registry, files, 4_000_000_000_000, size)
-    pruning._await_seal(registry, files)
+    pruning._await_seal(registry, files, found)
     pruning._finish(registry, files, found)
     key = key_of(sealed)
     replaced = replace(sealed)

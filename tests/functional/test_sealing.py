@@ -11,9 +11,10 @@ import pytest
 from pages import Browser, words
 from rotation import NEW_KEY, adopt, rotated
 from shapes import log
-from sqlalchemy import event, insert, select
+from sqlalchemy import event, insert, select, update
 from sqlalchemy.exc import DBAPIError
 from statements import recorded
+from tampering import tampered
 
 from secretsvc.audit.models import audit_record
 from secretsvc.commands import system_call
@@ -350,6 +351,39 @@ def test_a_signing_key_whose_row_was_exchanged_signs_nothing(sealed, caplog):
     assert "the audit log is not being sealed: DECRYPT_FAILED" in caplog.text
     with sealed.engine.connect() as connection:
         assert connection.execute(select(audit_head.c.size)).scalar_one() == len(order(sealed))
+
+
+REWRITTEN = {
+    "frontier": lambda head: {"frontier": bytes(len(head["frontier"]))},
+    "frontier of another size": lambda head: {"frontier": head["frontier"] + bytes(32)},
+    "size": lambda head: {"size": head["size"] + 1, "frontier": bytes(32) * (head["size"] + 1).bit_count()},
+}
+
+
+@pytest.mark.parametrize("what", REWRITTEN)
+def test_what_the_key_has_not_signed_is_not_sealed_on(sealed, what, caplog):
+    log(sealed)
+    [head] = sealed.rows(audit_head)
+    tampered(sealed, update(audit_head).values(REWRITTEN[what](head)), "audit_head")
+    before = sealed.rows(audit_head)
+    registry = sealed.app.registry
+    sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)
+    assert (sealer.step(), sealer.failures) == (0, 1)
+    told = "the audit log is not being sealed: the tree that is stored is not the one that was signed last"
+    assert told in caplog.text
+    assert sealed.rows(audit_head) == before
+    tampered(sealed, update(audit_head).values(**head))
+    assert sealer.step() == 1
+    assert is_whole(sealed)
+
+
+def test_under_another_name_a_log_that_has_begun_is_not_sealed_on(sealed, caplog):
+    log(sealed)
+    sealer = sealed.restarted(AUDIT_ORIGIN="log.example.com").app.registry.audit_sealer
+    assert (sealer.step(), sealer.failures) == (0, 1)
+    assert "it is of the log secretsvc, and the key of log.example.com (AUDIT_ORIGIN" in caplog.text
+    assert seal(sealed) == 1
+    assert is_whole(sealed)
 
 
 def test_a_checkpoint_has_the_form_of_the_specification(sealed):

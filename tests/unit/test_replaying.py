@@ -113,6 +113,20 @@ def test_revisions_may_come_in_any_order(order):
     assert (mixed.waiting, mixed.environments["prod"].rev) == ({}, 8)
 
 
+@given(st.permutations(range(4)))
+def test_an_environment_may_come_at_any_place_among_its_first_writes(order):
+    made = [HISTORY[7], *(write(rev, ("A", ("added", "changed")[rev > 1], rev)) for rev in (1, 2, 3))]
+    mixed = replayed([HISTORY[6], *(made[at] for at in order)])
+    assert mixed.to_json() == replayed([HISTORY[6], *made]).to_json()
+    assert (mixed.waiting, mixed.environments["prod"].rev) == ({}, 3)
+
+
+def test_what_was_written_to_an_environment_that_was_removed_before_it_came_is_gone_with_it():
+    written = write(1, ("A", "added", 1))
+    for before in ([written, GONE["environment"]], [GONE["environment"], written]):
+        assert replayed([*before, HISTORY[7]]).to_json() == State().to_json()
+
+
 def test_a_removal_that_comes_before_what_it_removes_is_remembered():
     pairs = [
         (HISTORY[9], record("grant.delete", granted("g1", role="reader", expires_at=5), "shop", "prod")),

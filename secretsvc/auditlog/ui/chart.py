@@ -25,10 +25,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Bars from left to right; `peak` is the greatest total of a bucket, which fills the height."""
+    """Bars from left to right; the greatest total of a bucket fills the height."""
 
     bars: list[Bar]
-    peak: int
     height: int = HEIGHT
 
     @property
@@ -41,7 +40,7 @@ def draw(buckets: Sequence[Bucket]) -> Chart:
     """A chart of buckets that have `successes`, `denials` and `total`."""
     peak = max((one.total for one in buckets), default=0)
     unit = HEIGHT / max(peak, 1)
-    return Chart([_bar(one, number * STEP + GAP // 2, unit) for number, one in enumerate(buckets)], peak)
+    return Chart([_bar(one, number * STEP + GAP // 2, unit) for number, one in enumerate(buckets)])
 
 
 def _bar(bucket: Bucket, x: int, unit: float) -> Bar:

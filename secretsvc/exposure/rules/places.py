@@ -11,7 +11,6 @@ from sqlalchemy import (
     Integer,
     Select,
     and_,
-    collate,
     literal,
     or_,
     select,
@@ -21,6 +20,7 @@ from sqlalchemy import (
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.db.statements import by_code_point
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
@@ -53,7 +53,8 @@ def places_met_in(
     Those that the identity read or wrote, and those that are the source or the target of a copy. One
     statement.
     """
-    slugs = [_by_code_point(call, one) for one in (project.c.slug, environment.c.slug)]
+    dialect_name = call.connection.dialect.name
+    slugs = [by_code_point(dialect_name, one) for one in (project.c.slug, environment.c.slug)]
     is_after = slugs[1] >= start[1] if inside else slugs[1] > start[1]
     statement = (
         select(environment.c.id, *slugs, _is_whole(identity_id))
@@ -157,8 +158,3 @@ def _related() -> list[ColumnElement[bool]]:
             for made in (secret_version.alias("made"), departed_version)
         ),
     ]
-
-
-def _by_code_point(call: Call, column: ColumnElement[str]) -> ColumnElement[str]:
-    """PostgreSQL sorts by the language of its server."""
-    return collate(column, "C") if call.connection.dialect.name == "postgresql" else column

@@ -10,7 +10,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, Text, cast, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
-from secretsvc.home.rules import by_code_point, holds_text
+from secretsvc.db.statements import by_code_point
+from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret

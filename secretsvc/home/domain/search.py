@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from sqlalchemy import ColumnElement, Select, Text, cast, literal, null, select, union_all
 
-from secretsvc.home.rules import by_code_point, holds_text
+from secretsvc.db.statements import by_code_point
+from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
 from secretsvc.projects.rules import environment_in_sight, project_in_sight

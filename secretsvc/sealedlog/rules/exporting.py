@@ -25,7 +25,7 @@ def export_log(connection: Connection, signers: Signers, files: Files) -> Checkp
     head = head_of(connection)
     if head is None:
         return None
-    checkpoint = read_checkpoint(head.checkpoint, signers)
+    checkpoint = _read("newest checkpoint", head.checkpoint, signers)
     done = _exported(files, signers)
     if done > checkpoint.size:
         raise ValueError(f"the export has {done} entries, the database {checkpoint.size}")
@@ -61,7 +61,14 @@ def _kept(files: Files, done: int) -> list[bytes]:
 def _exported(files: Files, signatory: Signatory) -> int:
     """How many entries the export has already."""
     found = files.text(CHECKPOINT)
-    return read_checkpoint(found, signatory).size if found else 0
+    return _read("checkpoint of the export", found, signatory).size if found else 0
+
+
+def _read(which: str, note: str, signatory: Signatory) -> Checkpoint:
+    try:
+        return read_checkpoint(note, signatory)
+    except ValueError as error:
+        raise ValueError(f"the {which} is {error}") from None
 
 
 def _write_entries(files: Files, tile: Tile, kept: list[bytes], places: list[Sealed]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, exists, select
 
 from secretsvc.audit.models import audit_record
@@ -11,6 +13,7 @@ from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import Files, detail_path
 from secretsvc.sealedlog.rules.leaves import BY_DIGEST, Leaf
+from secretsvc.sealedlog.rules.pruning import Told, pruned_of
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.snapshots import ADOPTED, Snapshot, find_snapshot, open_state, sign_state
 from secretsvc.sealedlog.rules.stored import Sealed
@@ -33,25 +36,27 @@ def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, si
 
 
 def beginning(
-    connection: Connection, signatory: Signatory, files: Files | None, pruned: int
+    connection: Connection, signatory: Signatory, files: Files | None, prunings: Sequence[Told]
 ) -> tuple[bool, Snapshot | None]:
-    """Whether the log can be replayed without its first `pruned` records, and what such a replay begins with.
+    """Whether the log can be replayed without what is pruned of it, and what such a replay begins with.
 
-    It cannot without the export that has the state which they led to. Raises ValueError for one that is not
-    signed, of fewer or more records, or missing in an export.
+    Where records are gone it cannot without an export that has the state which one of the `prunings` has
+    kept. Raises ValueError for one that is not signed, or is of fewer or more records.
     """
-    begin = find_snapshot(connection, signatory)
+    begin, pruned = find_snapshot(connection, signatory), pruned_of(connection).position
     if (0 if begin is None else begin.size) >= pruned:
         return True, begin
-    if files is None:
-        return False, None
-    json, note = _paths(pruned)
-    kept = open_state(files.text(note), signatory, files.read(json) or b"")
-    if kept.size != pruned:
-        raise ValueError("the state that a replay begins with is of another time")
-    # The record of what was adopted is yet to come, or is pruned, or about to be.
-    adopted = begin.digest if begin is not None and _is_told(connection, pruned) else None
-    return True, kept._replace(digest=adopted)
+    for size in (one.pruning.size for one in prunings if one.pruning.size >= pruned):
+        json, note = _paths(size)
+        if files is None or not (files.text(note) or files.text(json)):
+            continue
+        kept = open_state(files.text(note), signatory, files.read(json) or b"")
+        if kept.size != size:
+            raise ValueError("the state that a replay begins with is of another time")
+        # The record of what was adopted is yet to come, or is pruned, or about to be.
+        adopted = begin.digest if begin is not None and _is_told(connection, size) else None
+        return True, kept._replace(digest=adopted)
+    return False, None
 
 
 def _is_told(connection: Connection, first: int) -> bool:

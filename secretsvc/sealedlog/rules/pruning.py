@@ -5,18 +5,22 @@ The places of records and the hashes of their leaves stay, so that checkpoints a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import orjson
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from secretsvc.audit.models import audit_key, audit_record
-from secretsvc.kernel.notes import Checkpoint
+from secretsvc.kernel.notes import Checkpoint, Verifier, sign
+from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import ONLY, audit_export, audit_pruned, audit_seal
 
 PRUNE = "audit.prune"
-ANOTHER_FORM = "the newest record of a pruning has another form"
+_NUMBER = "(0|[1-9][0-9]{0,18})"
+#: What is signed of a pruning; another field makes another number behind its name.
+_SAID = re.compile(rf"([^ \n]+) pruning/1\n{_NUMBER}\n([0-9a-f]{{64}})\n{_NUMBER}\n{_NUMBER}\n")
 #: Rows that one transaction removes at most; the database allows no more.
 MOST = 1000
 #: So many positions are looked at together where the end of a pruning is sought.
@@ -50,29 +54,48 @@ def pruned_of(connection: Connection) -> Pruned:
     return Pruned(0, None) if found is None else Pruned(*found)
 
 
-def newest_pruning(connection: Connection) -> tuple[Pruning, int | None] | None:
-    """The newest pruning that is recorded, and the index of its record once that is sealed.
+class Told(NamedTuple):
+    """A pruning that the log's key has signed, and the position of its record, None until that is sealed."""
 
-    Raises ValueError for a record that is none.
+    pruning: Pruning
+    position: int | None
+
+
+def signed(origin: str, key: bytes, pruning: Pruning) -> dict[str, object]:
+    """The detail of a pruning's record: a `note` has all of it under the log's key (C2SP signed-note)."""
+    return {**asdict(pruning), "note": sign(origin, key, _said(origin, pruning))}
+
+
+def prunings_of(connection: Connection, signers: Signers) -> list[Told]:
+    """The prunings that are recorded, the one of the fewest records first.
+
+    A record whose note the key of its time has not signed explains nothing, and is left aside: whoever
+    writes to the database alone can add one.
     """
-    newest = (
-        select(audit_record.c.detail, audit_seal.c.position)
-        .join_from(audit_record, audit_seal, audit_seal.c.record_id == audit_record.c.id, isouter=True)
-        .where(audit_record.c.action == PRUNE)
-        .order_by(audit_record.c.id.desc())
-        .limit(1)
-    )
-    found = connection.execute(newest).first()
-    if found is None:
-        return None
+    found = []
+    for detail, index in connection.execute(_RECORDED):
+        pruning = _read(detail, signers.signer_of(index))
+        if pruning is not None and (index is None or pruning.size <= index):
+            found.append(Told(pruning, index))
+    return sorted(found, key=lambda one: one.pruning.size)
+
+
+def _read(detail: str | None, verifier: Verifier) -> Pruning | None:
+    """What the note in a detail says; None where there is none that the key has signed."""
     try:
-        pruning = Pruning(**orjson.loads(found.detail))
-    except (TypeError, orjson.JSONDecodeError):
-        raise ValueError(ANOTHER_FORM) from None
-    numbers = (pruning.before, pruning.count, pruning.size)
-    if not all(isinstance(one, int) for one in numbers) or not isinstance(pruning.digest, str):
-        raise ValueError(ANOTHER_FORM)
-    return pruning, found.position
+        body = verifier.has_signed(orjson.loads(detail or "")["note"])
+    except (AttributeError, KeyError, TypeError, orjson.JSONDecodeError):
+        return None
+    found = _SAID.fullmatch(body or "")
+    if found is None or found[1] != verifier.name:
+        return None
+    return Pruning(before=int(found[4]), count=int(found[5]), size=int(found[2]), digest=found[3])
+
+
+def _said(origin: str, pruning: Pruning) -> str:
+    # No origin holds a space: it never passes for a checkpoint.
+    told = (pruning.size, pruning.digest, pruning.before, pruning.count)
+    return f"{origin} pruning/1\n" + "".join(f"{one}\n" for one in told)
 
 
 def note_export(connection: Connection, checkpoint: Checkpoint, now: int) -> None:
@@ -121,6 +144,11 @@ def prune_some(connection: Connection, pruning: Pruning, most: int) -> int:
     return end
 
 
+_RECORDED = (
+    select(audit_record.c.detail, audit_seal.c.position)
+    .join_from(audit_record, audit_seal, audit_seal.c.record_id == audit_record.c.id, isouter=True)
+    .where(audit_record.c.action == PRUNE)
+)
 _place = audit_seal.c.position
 _LATER = (
     select(func.min(_place))

@@ -59,7 +59,6 @@ def _head(checkpoint: str, verifier: Verifier) -> Checkpoint:
     try:
         return read_checkpoint(checkpoint, verifier)
     except ValueError as error:
-        # After a change of `AUDIT_ORIGIN`, until a record more is sealed.
         raise ValueError(f"nothing was replaced, because the newest checkpoint is {error}") from None
 
 

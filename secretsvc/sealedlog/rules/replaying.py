@@ -2,7 +2,7 @@
 
 Records are applied in the order in which they were sealed. That is the order of their ids wherever they
 waited together, so that of two the later may come first if the clocks of two hosts differ: a removal waits
-for what it removes, and a revision for the one before it.
+for what it removes, and a revision for the one before it, or for its environment.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class State:
         self.grants: dict[str, Grant] = {}
         #: By environment, then by key; deleted ones too.
         self.secrets: dict[str, dict[str, Secret]] = {}
-        #: Writes whose revision follows on one that has not come, by environment and revision.
+        #: Writes that came before their environment, or the revision before theirs: by both.
         self.waiting: dict[str, dict[int, dict[str, Any]]] = {}
         #: What was removed before it came: groups, projects, environments and grants by their ids.
         self.removed: set[str] = set()
@@ -191,15 +191,15 @@ class State:
         self._drop_grants(lambda one: one.project_id == project_id)
 
     def _create_environment(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        if self._came(record["environment_id"]):
-            made = Environment(record["project_id"], detail["slug"], False, 0)
-            self.environments[record["environment_id"]] = made
+        environment_id = record["environment_id"]
+        if self._came(environment_id):
+            self.environments[environment_id] = Environment(record["project_id"], detail["slug"], False, 0)
+            self._go_on(environment_id)
 
     def _update_environment(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         found = self.environments.get(record["environment_id"])
         if found is not None and "protected" in detail:
-            changed = found._replace(protected=detail["protected"])
-            self.environments[record["environment_id"]] = changed
+            self.environments[record["environment_id"]] = found._replace(protected=detail["protected"])
 
     def _delete_environment(self, record: Mapping[str, Any], _detail: Mapping[str, Any]) -> None:
         environment_id = record["environment_id"]
@@ -211,15 +211,9 @@ class State:
 
     def _create_grant(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         if self._came(detail["grant_id"]):
-            self.grants[detail["grant_id"]] = Grant(
-                detail["identity_id"],
-                detail["group_id"],
-                detail["scope_type"],
-                record["project_id"],
-                record["environment_id"],
-                detail["role"],
-                detail["expires_at"],
-            )
+            holder = (detail["identity_id"], detail["group_id"])
+            scope = (detail["scope_type"], record["project_id"], record["environment_id"])
+            self.grants[detail["grant_id"]] = Grant(*holder, *scope, detail["role"], detail["expires_at"])
 
     def _bootstrap(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         if self._came(detail["grant_id"]):
@@ -242,17 +236,22 @@ class State:
 
     def _write(self, environment_id: str, detail: Mapping[str, Any]) -> None:
         found, rev = self.environments.get(environment_id), detail["rev"]
-        if found is None or rev <= found.rev:
+        if environment_id in self.removed or rev <= (0 if found is None else found.rev):
             return
-        waiting = self.waiting.setdefault(environment_id, {})
-        waiting[rev] = {name: detail.get(name) for name in ("rev", "changes", "descriptions")}
-        held = self.secrets.setdefault(environment_id, {})
+        kept = {name: detail.get(name) for name in ("rev", "changes", "descriptions")}
+        self.waiting.setdefault(environment_id, {})[rev] = kept
+        if found is not None:
+            self._go_on(environment_id)
+
+    def _go_on(self, environment_id: str) -> None:
+        """Applies the writes that have waited for the revision that an environment has."""
+        found, waiting = self.environments[environment_id], self.waiting.pop(environment_id, {})
         while (following := waiting.pop(found.rev + 1, None)) is not None:
             found = found._replace(rev=found.rev + 1)
-            _revise(held, following)
+            _revise(self.secrets.setdefault(environment_id, {}), following)
         self.environments[environment_id] = found
-        if not waiting:
-            del self.waiting[environment_id]
+        if waiting:
+            self.waiting[environment_id] = waiting
 
 
 def _revise(held: dict[str, Secret], detail: Mapping[str, Any]) -> None:

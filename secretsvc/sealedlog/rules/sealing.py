@@ -21,7 +21,7 @@ from secretsvc.db.statements import insert_many, is_among
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash
-from secretsvc.kernel.notes import Checkpoint, sign
+from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, sign
 from secretsvc.kernel.throttle import Throttle
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
@@ -30,6 +30,15 @@ from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_sign
 
 log = logging.getLogger(__name__)
 _complaints = Throttle()
+
+OTHER_TREE = "the tree that is stored is not the one that was signed last"
+
+
+class NotSignedLast(ValueError):
+    """The head that the database holds is not what the log's key has signed last; why, in one line.
+
+    Nothing is sealed on top of it: the key would sign whatever somebody has put there.
+    """
 
 
 class Sealing(NamedTuple):
@@ -81,7 +90,7 @@ def seal_some(engine: Engine, sealing: Sealing, bound: Bound) -> int:
     """Seals some of the records that wait, and says how many; 0 also where another process is at it.
 
     Where the active master key is not adopted it does nothing. Raises `UnknownKid` or `DecryptFailed` where
-    the signing key cannot be opened.
+    the signing key cannot be opened, and `NotSignedLast`.
     """
     if engine.name == "sqlite":
         # Nothing is computed while others wait to write; whoever was quicker meanwhile is noticed.
@@ -130,8 +139,7 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
     if signer is None or not is_adopted(connection, sealing.ring):
         return None
     key = private_key(sealing.ring, signer)
-    head = connection.execute(select(audit_head.c.size, audit_head.c.frontier)).first()
-    frontier = Frontier() if head is None else Frontier(head.size, head.frontier)
+    frontier = frontier_of(connection, Verifier(sealing.origin, signer.public_key))
     before = frontier.size
     waiting = _waiting(connection, bound.records)
     if waiting.lost and _complaints.passes("lost") is not None:
@@ -152,6 +160,24 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
         },
         waiting.again,
     )
+
+
+def frontier_of(connection: Connection, verifier: Verifier) -> Frontier:
+    """That of the head, which must be what the newest checkpoint says. Raises `NotSignedLast`."""
+    head = connection.execute(select(audit_head)).first()
+    if head is None:
+        return Frontier()
+    try:
+        last = read_checkpoint(head.checkpoint, verifier)
+    except ValueError as error:
+        raise NotSignedLast(f"the newest checkpoint is {error}") from None
+    try:
+        frontier = Frontier(head.size, head.frontier)
+    except ValueError:
+        raise NotSignedLast(OTHER_TREE) from None
+    if (frontier.size, frontier.root()) != (last.size, last.root):
+        raise NotSignedLast(OTHER_TREE)
+    return frontier
 
 
 def _waiting(connection: Connection, limit: int) -> Waiting:

@@ -10,15 +10,17 @@ from sqlalchemy import Connection
 
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
-from secretsvc.kernel.notes import Checkpoint, Signatory, read_checkpoint
+from secretsvc.kernel.notes import Checkpoint, Signatory, other_log, read_checkpoint
 from secretsvc.kernel.succession import Signers
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
+from secretsvc.sealedlog.rules.columns import wrong_columns
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
 from secretsvc.sealedlog.rules.keeping import beginning
 from secretsvc.sealedlog.rules.leaves import is_bare_digest
-from secretsvc.sealedlog.rules.pruning import Pruning, newest_pruning
+from secretsvc.sealedlog.rules.pruning import Pruned, Told, pruned_of, prunings_of
 from secretsvc.sealedlog.rules.replacing import wrong_signers
+from secretsvc.sealedlog.rules.sealing import NotSignedLast, frontier_of
 from secretsvc.sealedlog.rules.stored import (
     Sealed,
     count_beyond,
@@ -37,7 +39,7 @@ def verify_files(files: Files, signers: Signers, older: Sequence[Checkpoint]) ->
     """What is wrong with an export, the lowest index first; nothing where all is well."""
     head = _head(files.text(CHECKPOINT), signers)
     if head is None:
-        yield UNSIGNED
+        yield _unsigned(files.text(CHECKPOINT), signers)
         return
     for tile in tiles_of(head.size):
         yield from _wrong_entries(files, tile)
@@ -115,44 +117,60 @@ def verify_database(
     """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
 
     Without an export, a record that was changed together with its hash is told by the checkpoints between
-    which it is. What is pruned is explained by the newest pruning's record, whose digest must be that of the
-    hashes that stayed; the export that has the records themselves is verified by `verify_files`. The log is
-    replayed, too: which rows of other tables it does not explain; after a pruning that takes the export, for
-    the state that it has. Without a ring, descriptions are not compared. The connection must read one state
-    of the database.
+    which it is. What is pruned is explained by sealed records of prunings that the log's key has signed, and
+    their digests must be those of the hashes that stayed. The log is replayed, too, unless `is_replayed`
+    denies it: which rows of other tables it does not explain. Without a ring, descriptions are not compared.
+    The connection must read one state of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, signers)
     if head is None:
-        yield "nothing is sealed" if stored is None else UNSIGNED
+        yield "nothing is sealed" if stored is None else _unsigned(stored.checkpoint, signers)
         return
     exported = None if files is None else _head(files.text(CHECKPOINT), signers)
     if files is not None and exported is None:
-        yield f"of the export {UNSIGNED}"
-    pruning = _pruning(connection)
-    replay = None
+        yield f"of the export {_unsigned(files.text(CHECKPOINT), signers)}"
+    prunings = _sealed_prunings(connection, signers)
     try:
-        can, begin = beginning(connection, signers, files, pruning.size)
-        replay = Replay(begin) if can else None
+        can, begin = beginning(connection, signers, files, prunings)
     except ValueError as error:
+        can, begin = False, None
         yield str(error)
-    tree = _Tree([*older, *signers.heads, head, *([exported] if exported is not None else [])], pruning)
+    replay = Replay(begin) if can else None
+    tree = _Tree([*older, *signers.heads, head, *([exported] if exported is not None else [])], prunings)
     for place in sealed_from(connection, 0, head.size):
         yield from tree.meet(place)
         if files is not None and exported is not None:
             yield from _not_as_exported(place, files, exported)
         yield from () if replay is None else replay.meet(place)
     yield from tree.end()
-    yield from _beside_the_log(connection, head.size, signers, pruning)
+    yield from _wrong_end_of_pruning(pruned_of(connection), tree.gone, prunings)
+    yield from _beside_the_log(connection, head.size, signers, tree.gone)
     yield from () if replay is None else replay.compare(connection, ring)
 
 
-class _Tree:
-    """Meets the places of the log one after the other, and holds their tree against checkpoints."""
+def is_replayed(connection: Connection, signers: Signers, files: Files | None) -> bool:
+    """Whether `verify_database` compares the tables with what the log leads to.
 
-    def __init__(self, checkpoints: Sequence[Checkpoint], pruning: Pruning) -> None:
+    It cannot where records are pruned and the state that they led to is not in the export; a wrong one is a
+    problem that it tells of.
+    """
+    try:
+        return beginning(connection, signers, files, _sealed_prunings(connection, signers))[0]
+    except ValueError:
+        return True
+
+
+class _Tree:
+    """Meets the places of the log one after the other, and holds their tree against checkpoints.
+
+    `gone` is how many records are missing from the first on that a pruning explains.
+    """
+
+    def __init__(self, checkpoints: Sequence[Checkpoint], prunings: Sequence[Told]) -> None:
+        self.gone = 0
         self._checkpoints = checkpoints
-        self._pruning = pruning
+        self._pruned = {one.pruning.size: one.pruning.digest for one in prunings}
         self._frontier = Frontier()
         self._good = 0
 
@@ -161,16 +179,18 @@ class _Tree:
         yield from _missing(self._frontier.size, place.position)
         while self._frontier.size < place.position:
             self._frontier.append(b"")
-        if place.leaf is None and place.position >= self._pruning.size:
+        if place.leaf is None and place.position == self.gone < max(self._pruned, default=0):
+            self.gone += 1
+        elif place.leaf is None:
             yield f"index {place.position}: the record is missing"
-        elif place.leaf is not None and leaf_hash(place.leaf.data) != place.leaf_hash:
+        elif leaf_hash(place.leaf.data) != place.leaf_hash:
             yield f"index {place.position}: the record is not the one that was sealed"
-        elif place.leaf is not None and is_bare_digest(place.leaf):
+        elif is_bare_digest(place.leaf):
             yield f"index {place.position}: its detail is a digest, and of what cannot be told"
         self._frontier.append(place.leaf_hash)
-        pruned = self._frontier.size == self._pruning.size
-        if pruned and self._frontier.root().hex() != self._pruning.digest:
-            yield PRUNED_OTHERWISE.format(self._pruning.size - 1)
+        pruned = self._pruned.get(self._frontier.size)
+        if pruned is not None and self._frontier.root().hex() != pruned:
+            yield PRUNED_OTHERWISE.format(self._frontier.size - 1)
         for one in self._checkpoints:
             if one.size == self._frontier.size and one.root != self._frontier.root():
                 yield CHANGED.format(self._good, one.size - 1)
@@ -187,13 +207,18 @@ def _missing(first: int, end: int) -> Iterator[str]:
         yield f"index {first}: it is missing, and all up to {end - 1}, which a checkpoint has"
 
 
-def _pruning(connection: Connection) -> Pruning:
-    """What explains that records are missing: the newest record of a pruning that is in the log itself."""
-    try:
-        found = newest_pruning(connection)
-    except ValueError:
-        found = None
-    return found[0] if found is not None and found[1] is not None else Pruning(0, 0, 0, "")
+def _sealed_prunings(connection: Connection, signers: Signers) -> list[Told]:
+    """What explains that records are missing, the pruning of the fewest first."""
+    return [one for one in prunings_of(connection, signers) if one.position is not None]
+
+
+def _wrong_end_of_pruning(stored: Pruned, gone: int, prunings: Sequence[Told]) -> Iterator[str]:
+    """What the database says of its prunings otherwise than the records that are gone, and the log."""
+    if stored.position != gone:
+        yield f"the first {gone} records are pruned, and the database says that {stored.position} are"
+    dates = {one.pruning.before for one in prunings if one.pruning.size >= gone}
+    if stored.complete_since is not None and stored.complete_since not in dates:
+        yield f"no pruning that the log tells of is from before {stored.complete_since}, as the database says"
 
 
 def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:
@@ -204,7 +229,12 @@ def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Itera
             yield f"index {place.position}: the hash is not the one that was exported"
 
 
-def _beside_the_log(connection: Connection, size: int, signers: Signers, pruning: Pruning) -> Iterator[str]:
+def _beside_the_log(connection: Connection, size: int, signers: Signers, pruned: int) -> Iterator[str]:
+    yield from wrong_columns(connection, pruned, size)
+    try:
+        frontier_of(connection, signers.newest)
+    except NotSignedLast as error:
+        yield str(error)
     beyond = count_beyond(connection, size)
     if beyond:
         yield f"index {size}: {beyond} records are sealed that the checkpoint does not have"
@@ -212,7 +242,11 @@ def _beside_the_log(connection: Connection, size: int, signers: Signers, pruning
     if found is not None:
         yield f"record {found} is neither sealed nor waits to be"
     yield from wrongly_listed(connection)
-    yield from wrong_signers(connection, signers, pruning.size)
+    yield from wrong_signers(connection, signers, pruned)
+
+
+def _unsigned(note: str, signatory: Signatory) -> str:
+    return f"{UNSIGNED}{other_log(note, signatory.name)}"
 
 
 def _head(note: str, signatory: Signatory) -> Checkpoint | None:
