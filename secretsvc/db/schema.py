@@ -26,7 +26,7 @@ APPEND_ONLY = (
 #: How far the log was exported and pruned, one row each.
 RETENTION = ("audit_export", "audit_pruned")
 #: What a service does with the tables of the log, beside reading them; by migration 0016 it may do no more.
-WRITES = {
+WRITES: dict[str, tuple[str, ...]] = {
     "audit_export": ("INSERT", "UPDATE"),
     "audit_former_signer": (),
     "audit_head": ("INSERT", "UPDATE"),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, text
 
 from secretsvc.db.files import file_of
 from secretsvc.db.schema import WRITES
@@ -88,7 +88,7 @@ def _of_the_process(connection: Connection) -> Iterator[Finding]:
 
 
 def _missing(connection: Connection, tables: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    needed = dict.fromkeys(tables, _ALL) | {"alembic_version": ("SELECT",)}
+    needed: dict[str, Sequence[str]] = dict.fromkeys(tables, _ALL) | {"alembic_version": ("SELECT",)}
     needed |= {name: ("SELECT", *writes) for name, writes in WRITES.items()}
     yield from _asked(connection, needed, held=False)
     yield from _grouped(connection.execute(_MISSING_ON_SEQUENCES, {"tables": [*tables]}).all())
@@ -109,6 +109,6 @@ def _asked(
     yield from _grouped(connection.execute(_ON_TABLES, parameters).all())
 
 
-def _grouped(rows: Sequence[Row[Any]]) -> Iterator[tuple[str, list[str]]]:
+def _grouped(rows: Sequence[Any]) -> Iterator[tuple[str, list[str]]]:
     for name, group in groupby(rows, key=lambda row: str(row[0])):
         yield name, [str(row[1]) for row in group]
