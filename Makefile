@@ -49,8 +49,9 @@ test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --neutral-once $(LIGHT) \
 		tests/unit tests/laws tests/domain tests/functional client/tests/quick
 
-# A third of the examples of properties; and what other packages bring for pytest takes its time in each worker.
-LIGHT := --hypothesis-profile=few -p no:schemathesis -p no:anyio
+# A third of the examples of properties, no linters, which are of `make check`; and what other packages bring for
+# pytest takes its time in each worker.
+LIGHT := --hypothesis-profile=few -m "not linter" -p no:schemathesis -p no:anyio
 
 test-all: $(VENV)/dev.done client/dist/secretsvc.pyz ## run the whole suite, with real processes, attacks, browsers and the fuzz
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile

@@ -7,6 +7,7 @@ psql --no-psqlrc --set ON_ERROR_STOP=1 --set owner="$OWNER_PASSWORD" --set servi
 CREATE ROLE secretsvc_owner LOGIN PASSWORD :'owner';
 CREATE ROLE secretsvc LOGIN PASSWORD :'service';
 CREATE DATABASE secretsvc OWNER secretsvc_owner;
+REVOKE TEMPORARY ON DATABASE secretsvc FROM PUBLIC;
 \connect secretsvc
 ALTER DEFAULT PRIVILEGES FOR ROLE secretsvc_owner GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO secretsvc;
 ALTER DEFAULT PRIVILEGES FOR ROLE secretsvc_owner GRANT USAGE ON SEQUENCES TO secretsvc;

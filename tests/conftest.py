@@ -26,10 +26,12 @@ os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, memory_folder, postgresql_server
 from ini_loader import find_once
 from service import Client, Furniture, Maker, Service, applications, arrange
+from sorting import sort_once
 from tokens import TestIssuer
 from vault import CANONICAL, Vault
 
 find_once()
+sort_once()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,9 +8,10 @@ import os
 import sys
 from importlib import import_module
 from pkgutil import walk_packages
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ini_loader import find_once
+from sorting import sort_once
 
 
 def serve() -> None:
@@ -20,8 +21,8 @@ def serve() -> None:
     for module in walk_packages(secretsvc.__path__, "secretsvc."):
         import_module(module.name)
     find_once()
-    # What is made once in a process, as the signatures of views, a fork has.
-    secretsvc.assemble({})
+    sort_once()
+    _assemble_before()
     # A fork that looked for garbage among all this would copy it.
     gc.collect()
     gc.freeze()
@@ -32,6 +33,27 @@ def serve() -> None:
             _carry_out(**order)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _assemble_before() -> None:
+    """From now on a fork has what packages declare; it takes the settings, which are read when needed."""
+    import secretsvc
+
+    assemble, made = secretsvc.assemble, secretsvc.assemble({})
+
+    def with_settings(settings: dict[str, str]) -> Any:
+        tokens = "SERVICE_TOKENS" in os.environ or "secretsvc.service_tokens" in settings
+        if tokens or settings.get("pyramid.includes"):
+            # Of these other views are declared.
+            return assemble(settings)
+        known = made.registry.service_settings
+        made.registry.settings.update(settings)
+        for name in known.known():
+            vars(known).pop(name, None)
+        known._complaints.__init__()
+        return made
+
+    secretsvc.assemble = with_settings
 
 
 def _carry_out(

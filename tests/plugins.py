@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 
 from alembic.config import Config
 
 SOURCE = Path(__file__).parent / "plugin"
 ROOT = SOURCE.parent.parent
+KEPT = ROOT / ".pytest_cache" / "plugins"
 
 
 def install(source: Path, folder: Path) -> Path:
-    """Installs a distribution into a folder of its own, with its metadata, as pip does; asks no registry."""
-    copy, target = folder / "source", folder / "installed"
-    # Building leaves files beside the sources.
+    """Installs a distribution into a folder of its own, with its metadata; it is built once for all runs."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    contents = [(str(path.relative_to(source)), path.read_bytes()) for path in files_of(source)]
+    made_by = (sys.version, version("setuptools"), contents)
+    built = KEPT / sha256(repr(made_by).encode()).hexdigest()
+    with (KEPT / "lock").open("w") as lock:
+        # Of several workers one builds it, the others wait.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            _build(source, folder).rename(built)
+    return Path(shutil.copytree(built, folder / "installed"))
+
+
+def _build(source: Path, folder: Path) -> Path:
+    """As pip does; asks no registry."""
+    copy, target = folder / "source", KEPT / "building"
+    # Building leaves files beside the sources; one that was cut off may have left some.
     shutil.copytree(source, copy)
+    shutil.rmtree(target, ignore_errors=True)
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index")
     options = ("--no-deps", "--no-build-isolation", "--target", str(target))
     subprocess.run([*pip, *options, str(copy)], check=True, capture_output=True, text=True)

@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, sel
 from secretsvc.kernel.release import VERSION
 
 #: The newest migration. Whoever adds one puts its number here; a process over an older schema is not ready.
-REVISION = "0015"
+REVISION = "0016"
 
 #: The tables that only grow.
 APPEND_ONLY = (
@@ -25,11 +25,27 @@ APPEND_ONLY = (
 )
 #: How far the log was exported and pruned, one row each.
 RETENTION = ("audit_export", "audit_pruned")
+#: What a service does with the tables of the log, beside reading them; by migration 0016 it may do no more.
+WRITES: dict[str, tuple[str, ...]] = {
+    "audit_export": ("INSERT", "UPDATE"),
+    "audit_former_signer": (),
+    "audit_head": ("INSERT", "UPDATE"),
+    "audit_key": ("INSERT",),
+    "audit_pruned": (),
+    "audit_record": ("INSERT",),
+    "audit_seal": ("INSERT",),
+    "audit_signer": ("INSERT", "UPDATE"),
+    "audit_snapshot": ("INSERT",),
+    "audit_unsealed": ("DELETE",),
+    "digest_key": ("INSERT",),
+}
 #: The triggers that promises rest on, each with its table; a restored copy may lack them.
 _ON_BOTH = {
     ("environment_departs", "environment"),
     ("audit_record_waits", "audit_record"),
+    ("audit_seal_from_zero", "audit_seal"),
     ("audit_unsealed_no_skip", "audit_unsealed"),
+    ("audit_unsealed_no_change", "audit_unsealed"),
     ("audit_head_no_return", "audit_head"),
     ("audit_head_no_delete", "audit_head"),
     ("audit_signer_no_change", "audit_signer"),

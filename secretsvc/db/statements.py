@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -110,7 +110,17 @@ def is_among(column: Column[Any], name: str, dialect_name: str) -> ColumnElement
     if dialect_name == "sqlite":
         values = func.json_each(bindparam(name, type_=_Members(column.type))).table_valued("value")
         return column.in_(select(values.c.value))
-    return column == any_(bindparam(name, type_=postgresql.ARRAY(column.type)))
+    return column == any_(bindparam(name, type_=Array(column.type)))
+
+
+class Array(TypeDecorator[Any]):
+    """An array of PostgreSQL's that is given as a list and goes over as a text; see `as_array`."""
+
+    impl, cache_ok = postgresql.ARRAY, True
+
+    def bind_processor(self, _dialect: Dialect) -> Callable[[Any], str]:
+        """What makes the text of a list."""
+        return as_array
 
 
 class _Members(TypeDecorator[Any]):

@@ -21,7 +21,7 @@ from secretsvc.kernel.notes import Checkpoint, Signatory, Verifier, read_checkpo
 from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
-from secretsvc.sealedlog.rules.lines import last_index, lines_from
+from secretsvc.sealedlog.rules.lines import last_index, lines_from, lock
 from secretsvc.sealedlog.rules.pruning import note_export
 from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
 from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
@@ -137,6 +137,7 @@ def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
         out: BinaryIO = sys.stdout.buffer
         if to is not None:
             out = stack.enter_context(to.open("ab+"))
+            lock(out)
             last = last_index(out)
             first = first if last is None else last + 1
         while True:

@@ -103,6 +103,7 @@ def test_an_e_mail_is_lower_cased_and_a_common_name_is_not(service, admin):
     assert announce(admin, {"kind": "service", "subject": "ci:acme/shop"}).json["subject"] == "ci:acme/shop"
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("kind", "subject"),
     [
@@ -124,6 +125,7 @@ def test_a_subject_against_the_rules_of_its_kind_is_a_422(service, admin, kind, 
     assert service.count(identity) == 1
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "where"),
     [

@@ -8,6 +8,7 @@ from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, state, tamper
 
 from secretsvc.kernel.crypto import EnvironmentCipher
+from secretsvc.secrets.rules.short import SHORT
 
 DEV = "/projects/shop/environments/dev"
 WITH_DEV = "secrets:compare?project=shop&environment=dev"
@@ -232,15 +233,17 @@ def test_only_versions_that_differ_are_opened(vault, monkeypatch):
     assert sorted(opened) == [("K1", 1), ("K1", 2)]
 
 
+@pytest.mark.parametrize(("length", "most"), [(1, 2), (SHORT, 4)])
 @pytest.mark.parametrize("count", [1, 300])
-def test_a_comparison_takes_the_snapshot_and_four_statements_whatever_the_size(make_service, count):
+def test_a_comparison_takes_the_snapshot_and_two_statements_or_four_for_long_values(
+    make_service, count, length, most
+):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     admin = arrange(service, "shop", "prod", "dev")
     vault, dev = Vault(admin), Vault(admin, DEV)
-    vault.batch(set={f"K{number}": "x" for number in range(count)})
-    dev.batch(set={f"K{number}": "y" for number in range(count)})
-    vault.batch(set={f"K{number}": "z" for number in range(count)})
+    for letter, where in (("x", vault), ("y", dev), ("z", vault)):
+        where.batch(set={f"K{number}": letter * length for number in range(count)})
     for path in (WITH_DEV, "secrets:compare?rev=1"):
         with recorded(service.engine) as statements:
             vault.get(path)
-        assert len(statements) == 1 + 4, statements
+        assert len(statements) == 1 + most, statements

@@ -244,6 +244,7 @@ def test_if_match_is_400_on_copy_and_restore(vault, dev, service, header):
     assert state(service) == before
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "at"),
     [

@@ -12,6 +12,9 @@ from sqlalchemy import event
 from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, records, state, tamper
 
+from secretsvc.kernel.crypto import SHORTEST
+from secretsvc.secrets.rules.short import SHORT
+
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}
 ADA = "ada@example.com"
@@ -139,7 +142,8 @@ def test_a_source_s_envelope_that_is_gone_fails_it_whole(vault, dev, service):
 
 
 def test_a_source_that_is_deleted_meanwhile_is_not_there(vault, dev, service):
-    """Nothing locks it: it goes between the statements that read its keys and its values."""
+    """Nothing locks it: it goes between the statements that read its keys and its long values."""
+    dev.set(LONG="x" * SHORT)
     due = [True]
 
     def delete(connection, _cursor, statement, *_rest):
@@ -200,6 +204,20 @@ def test_values_too_long_to_be_read_at_once_are_judged_as_short_ones_are(vault, 
         ("K4", "changed", 2),
     ]
     assert vault.values() == dev.values()
+
+
+def test_values_about_as_long_as_what_is_read_with_the_keys_are_judged_as_others_are(vault, dev, service):
+    """Of each length one is equal, one differs by its last character, one is longer there."""
+    lengths = [SHORT - SHORTEST + extra for extra in (-1, 0, 1)]
+    dev.batch(mode="replace", set={f"{kind}{length}": "x" * length for kind in "DLS" for length in lengths})
+    vault.batch(set={f"S{length}": "x" * length for length in lengths})
+    vault.batch(set={f"D{length}": "x" * (length - 1) + "y" for length in lengths})
+    vault.batch(set={f"L{length}": "x" * (length + 1) for length in lengths})
+    before, due = vault.values(), ["D"] * 3 + ["L"] * 3
+    assert [one["key"][0] for one in copy(vault).json["changes"]] == due
+    assert vault.values() == dev.values()
+    assert [one["key"][0] for one in vault.post("restore", {"to_rev": 3}).json["changes"]] == due
+    assert vault.values() == before
 
 
 def test_limits_are_those_of_a_batch(vault, dev, service):
@@ -265,6 +283,7 @@ KINDS = {
     "skip": {"existing": "skip"},
     "dry run": {"dry_run": True},
     "from_rev": {"from_rev": 1},
+    "long": {},
 }
 
 
@@ -279,12 +298,13 @@ def test_a_copy_and_a_restore_take_a_bounded_number_of_statements_whatever_their
         vault.set(FIRST="x")
         counts = {}
         for number, (name, body) in enumerate(KINDS.items()):
-            source.batch(set={f"K{at}": f"{number}" for at in range(count)})
+            value = str(number) * (SHORT if name == "long" else 1)
+            source.batch(set={f"K{at}": value for at in range(count)})
             source_of = {"from": {"project": "shop", "environment": f"dev{count}"}}
             with recorded(service.engine) as statements:
                 vault.post("copy", source_of | body)
             counts[name] = len(statements)
-            # One of them names the keys at the source, where not all were taken.
+            # One names the keys at the source where not all were taken, another reads values that are long.
             assert len(statements) <= 1 + 12, (name, statements)
         for name, body in (("restore", {"to_rev": 2}), ("empty", {"to_rev": 0}), ("back", {"to_rev": 3})):
             with recorded(service.engine) as statements:

@@ -71,6 +71,7 @@ def test_an_empty_patch_is_a_no_op_without_a_record(admin, service, base):
     assert service.audit("environment.update") == []
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "at"),
     [

@@ -342,7 +342,7 @@ def test_who_serves_may_not_prune_and_who_migrates_may_by_the_function_alone(two
         prune_some(service.engine, everything, 1000)
     for setting in ("off", "on"):
         for statement in ("DELETE FROM audit_record", "INSERT INTO audit_pruned VALUES (1, 1, 1)"):
-            refused = pytest.raises(DBAPIError, match=r"append-only|whoever migrates")
+            refused = pytest.raises(DBAPIError, match="permission denied for table")
             with refused, write_transaction(service.engine) as connection:
                 connection.execute(text(f"SET LOCAL secretsvc.pruning = '{setting}'"))
                 connection.execute(text(statement))

@@ -22,8 +22,8 @@ from secretsvc.commands import system_call
 from secretsvc.db.engine import make_engine, snapshot
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.errors import ServerMisconfigured, UnknownKid
-from secretsvc.kernel.notes import read_checkpoint, read_verifier, sign
-from secretsvc.kernel.succession import read_replacement
+from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint, read_verifier, sign
+from secretsvc.kernel.succession import Replacement, read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
 from secretsvc.sealedlog.rules import sealing, signing
 from secretsvc.sealedlog.rules.files import Files
@@ -287,6 +287,19 @@ def test_a_note_that_the_log_does_not_tell_of_or_that_was_changed_is_named(seale
         problems(sealed)
 
 
+def test_a_record_that_tells_of_a_note_by_others_is_no_alarm(sealed):
+    stranger, other = bytes(32), bytes([1] * 32)
+    keys = [read_verifier(Verifier("secretsvc", public_key_of(one)).text) for one in (stranger, other)]
+    at = read_checkpoint(head(sealed), read_verifier(key_of(sealed)))
+    theirs = sign("secretsvc", stranger, Replacement(at, *keys).body, other)
+    assert read_replacement(theirs).at == at
+    ours = replace(sealed).old.text
+    for detail in (None, "[]", '{"note":"any"}', '{"note":5}', json.dumps({"note": theirs})):
+        log(sealed, action="audit.replace_key", detail=detail)
+    seal(sealed)
+    assert problems(sealed) == problems(sealed, ours) == []
+
+
 def test_states_that_a_former_key_has_signed_are_replayed_from(sealed, vault, files):
     registry = sealed.app.registry
     size = pruning._export_whole(registry, files)
@@ -346,7 +359,7 @@ def test_who_serves_may_not_replace_the_key_and_who_migrates_may(two_roles, issu
     service, owner = Service(service_url, issuer), make_engine(owner_url)
     Vault(arrange(service, "shop", "prod")).set(A="x")
     seal(service)
-    with pytest.raises(DBAPIError, match="only whoever migrates replaces the signing key"):
+    with pytest.raises(DBAPIError, match="permission denied for table audit_former_signer"):
         replace(service)
     replaced = replace_key(owner, with_ring(service), "made-by-a-test")
     seal(service)

@@ -180,6 +180,7 @@ def test_a_restore_of_a_restore_is_where_it_began(past):
     assert past.rev == 5
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("body", "at"),
     [

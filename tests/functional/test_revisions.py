@@ -124,6 +124,7 @@ def test_50_are_a_page_unless_told_otherwise(vault):
     assert len(revisions(vault, "?limit=500")["items"]) == 55
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("path", ["revisions", "secrets:deleted"])
 @pytest.mark.parametrize(
     ("query", "issue"),

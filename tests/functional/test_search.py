@@ -168,6 +168,7 @@ def test_the_limit_is_1_to_100_and_20_without_it(names, admin):
     assert found(admin, "many", limit=100)[-1] == "shop/prod/MANY_099"
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize(
     ("query", "where"),
     [

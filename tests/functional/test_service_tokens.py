@@ -293,6 +293,7 @@ def test_what_only_looks_like_a_token_is_refused_by_the_one_answer_there_is(serv
     assert bearing(service, token).status == 200
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("form", sorted(FORGED.keys() - {"guessed"}))
 def test_a_wrong_form_or_checksum_is_refused_without_asking_the_database(service, admin, robot, form):
     forged = FORGED[form](made(admin, robot)["token"])

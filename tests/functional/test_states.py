@@ -88,6 +88,7 @@ def test_a_later_revision_is_404(vault, service, path):
     assert len(service.audit()) == known
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("path", ["secrets", "secrets:export"])
 @pytest.mark.parametrize("rev", ["", "-1", "1.0", "x", "%2B1", str(2**53), "1&rev=1"])
 def test_what_is_no_revision_is_422(vault, path, rev):
@@ -176,6 +177,7 @@ def test_a_tombstone_or_a_missing_version_is_404(vault, service, suffix):
     assert len(service.audit()) == known
 
 
+@pytest.mark.engine_neutral
 @pytest.mark.parametrize("version", ["0", "", "-1", "x", "1.0", str(2**53)])
 @pytest.mark.parametrize("suffix", ["", ":reveal"])
 def test_version_0_and_what_is_no_version_is_422(vault, version, suffix):

@@ -57,10 +57,12 @@ def copy_with(planted: Mapping[str, str], folder: Path) -> None:
         path.write_text(f"{path.read_text('utf-8')}\n{source}\n", "utf-8")
 
 
+@pytest.mark.linter
 def test_the_contracts_of_imports_are_kept():
     assert lint(ROOT) == ""
 
 
+@pytest.mark.linter
 def test_the_contracts_of_imports_bite(tmp_path):
     copy_with(PLANTED, tmp_path)
     said = lint(tmp_path)
@@ -68,6 +70,7 @@ def test_the_contracts_of_imports_bite(tmp_path):
         assert f"{module} -> " in said, module
 
 
+@pytest.mark.linter
 def test_a_new_package_must_have_its_place_in_the_order(tmp_path):
     copy_with({}, tmp_path)
     (tmp_path / "secretsvc" / "helpers").mkdir()
@@ -75,12 +78,14 @@ def test_a_new_package_must_have_its_place_in_the_order(tmp_path):
     assert "helpers" in lint(tmp_path)
 
 
+@pytest.mark.linter
 def test_a_new_layer_must_have_its_place_in_the_order(tmp_path):
     copy_with({}, tmp_path)
     (tmp_path / "secretsvc" / "projects" / "helpers.py").touch()
     assert "helpers" in lint(tmp_path)
 
 
+@pytest.mark.linter
 def test_a_cycle_within_a_layer_is_seen(tmp_path):
     copy_with({"secretsvc.secrets.rules.planning": "from secretsvc.secrets.rules import writing"}, tmp_path)
     assert "acyclic by removing 1 dependency:\n\n- .planning -> .writing" in lint(tmp_path)

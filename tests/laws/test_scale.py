@@ -68,6 +68,14 @@ def test_requests_a_core_are_the_same_on_both_pages() -> None:
         assert [number(one) for one in shown] == [round(MEGA / row[at], -1) for at in (0, 3)], name
 
 
+def test_what_a_304_saves_is_what_an_export_takes_more() -> None:
+    shown = table(SCALE, "| Export")
+    for name, at, unit in (("process", 0, "µs"), ("PostgreSQL", 1, "µs"), ("write-ahead log", 2, "bytes")):
+        whole, rest = MEASURED[EXPORT][at], MEASURED[NOTHING_NEW][at]
+        saved = f"{100 * (1 - rest / whole):.0f} %"
+        assert shown[name] == [f"{whole:,.0f} {unit}", f"{rest:,.0f} {unit}", saved]
+
+
 def test_what_many_clients_take_is_their_number_by_what_one_takes() -> None:
     polls = table(SCALE, "`--interval`")
     exports = table(SCALE, "The same by exports without `If-None-Match`, every")
@@ -86,10 +94,12 @@ def phrases() -> list[str]:
     spare = [16 / (minute * UNREMEMBERED), 4 / (minute * ASKED_BY_UNREMEMBERED)]
     begun = [short(start * of[EXPORT]) for of in (PROCESS, SERVER)]
     told = [short(minute * of[EXPORT]) for of in (PROCESS, SERVER)]
+    second = [100 * PROCESS[ENVIRONMENT] / TURN, 100 * SERVER[ENVIRONMENT] / ASKED]
     record = f"{RECORD:,.0f} bytes"
     return [
         f"each request verifies a signature: {(UNREMEMBERED - TURN) / 2 / MICRO:,.0f} µs",
-        f"A turn takes {TURN / MICRO:,.0f} µs of a process and {ASKED / MICRO:,.0f} µs of PostgreSQL",
+        f"A turn takes {TURN / MICRO:,.0f} µs of a process and {ASKED / MICRO:,.0f} µs of PostgreSQL, "
+        f"of which {second[0]:.0f} and {second[1]:.0f} % are for the second question",
         f"| one record, [{record}]",
         f"{seen[0]:.1f} cores of processes, {seen[1]:.1f} of PostgreSQL and {minute:,.0f} commits a second",
         f"are {spare[0]:.1f} and {spare[1]:.1f} times the figures above",

@@ -9,6 +9,8 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 from secretsvc.web.views import Declaration, Operation
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +57,7 @@ def mypy_errors(folder: Path) -> list[str]:
     return re.findall(r"(?m)^(\S+:\d+): error:", done.stdout)
 
 
+@pytest.mark.linter
 def test_swapped_arguments_in_twelve_views_and_what_no_directive_takes_are_errors(tmp_path):
     shutil.copytree(ROOT / "secretsvc", tmp_path / "secretsvc", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint
-from secretsvc.sealedlog.rules.replaying import Environment, Grant, Identity, Secret, State
+from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
+from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.snapshots import open_state, sign_state
 
 KEY = bytes(range(32))
@@ -87,6 +88,23 @@ def test_who_is_removed_and_comes_back_has_the_description_of_before_unless_anot
     assert state.secrets["prod"]["A"] == Secret(6, False)
 
 
+CHANGES = {
+    "identity.update": ([HISTORY[1]], HISTORY[2]),
+    "environment.update": (HISTORY[6:8], HISTORY[8]),
+    "grant.update": ([HISTORY[9]], HISTORY[10]),
+    "group.member.remove": (
+        [HISTORY[5]],
+        record("group.member.remove", {"group_id": "crew", "identity_id": "bot"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("action", CHANGES)
+def test_a_change_may_come_before_what_it_changes(action):
+    made, changed = CHANGES[action]
+    assert replayed([changed, *made]).to_json() == replayed([*made, changed]).to_json()
+
+
 GONE = {
     "project": record("project.delete", {"slug": "shop"}, "shop"),
     "environment": record("environment.delete", {"slug": "prod"}, "shop", "prod"),
@@ -163,6 +181,7 @@ def test_a_record_that_lacks_what_it_should_tell_is_told_apart(action, detail):
 
 def test_a_state_goes_to_json_and_back_as_it_is():
     state = replayed([*HISTORY, write(6, ("A", "changed", 9)), GONE["project"] | {"project_id": "other"}])
+    state.apply(record("identity.update", {"identity_id": "yet to come", "disabled": True}))
     state.applied = {"0001"}
     again = State.from_json(state.to_json())
     assert vars(again) == vars(state)

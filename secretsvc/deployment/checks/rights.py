@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from sqlalchemy import Connection, text
 
 from secretsvc.db.files import file_of
-from secretsvc.db.schema import APPEND_ONLY
+from secretsvc.db.schema import WRITES
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 
 NAME = "rights"
 _ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
-_MISSING_ON_TABLES = text(
+#: What would change the log.
+_CHANGING = (*_ALL[1:], "TRUNCATE")
+_ON_TABLES = text(
     """
-    SELECT relname, wanted.name FROM pg_class
-    CROSS JOIN unnest(CAST(:wanted AS text[])) AS wanted(name)
-    WHERE relkind IN ('r', 'p') AND relname = ANY(CAST(:tables AS text[]))
-    AND pg_table_is_visible(pg_class.oid) AND NOT has_table_privilege(pg_class.oid, wanted.name)
+    SELECT relname, asked.name
+    FROM unnest(CAST(:tables AS text[]), CAST(:rights AS text[])) AS asked(place, name)
+    JOIN pg_class ON relname = asked.place
+    WHERE relkind IN ('r', 'p') AND pg_table_is_visible(pg_class.oid)
+    AND has_table_privilege(pg_class.oid, asked.name) = :held
     ORDER BY 1, 2
     """
 )
@@ -56,12 +60,16 @@ def check_rights(connection: Connection, tables: Collection[str]) -> Iterator[Fi
         fail(NAME, f"the role lacks {', '.join(rights)} on {name}: GRANT them to it")
         for name, rights in missing
     )
-    owned = connection.execute(_OWNED, {"tables": [*APPEND_ONLY]}).scalars().all()
+    owned = connection.execute(_OWNED, {"tables": [*WRITES]}).scalars().all()
+    wide = [] if owned else [*_too_wide(connection)]
     if owned:
         yield warn(
             NAME,
             f"the role owns {', '.join(owned)} and could change the log: serve by another than migrates",
         )
+    elif wide:
+        told = "; ".join(f"{', '.join(rights)} on {name}" for name, rights in wide)
+        yield warn(NAME, f"the role may do what the service never does: REVOKE {told} from it")
     elif not missing:
         yield ok(NAME, "the role has what it needs, over sequences too, and does not own the audit log")
 
@@ -80,14 +88,27 @@ def _of_the_process(connection: Connection) -> Iterator[Finding]:
 
 
 def _missing(connection: Connection, tables: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    changed = sorted({*tables} - {*APPEND_ONLY})
-    asked = (
-        (_MISSING_ON_TABLES, {"tables": changed, "wanted": [*_ALL]}),
-        (_MISSING_ON_TABLES, {"tables": [*APPEND_ONLY], "wanted": ["SELECT", "INSERT"]}),
-        (_MISSING_ON_TABLES, {"tables": ["alembic_version"], "wanted": ["SELECT"]}),
-        (_MISSING_ON_SEQUENCES, {"tables": [*tables]}),
-    )
-    for statement, parameters in asked:
-        rows = connection.execute(statement, parameters).all()
-        for name, group in groupby(rows, key=lambda row: str(row[0])):
-            yield name, [str(row[1]) for row in group]
+    needed: dict[str, Sequence[str]] = dict.fromkeys(tables, _ALL) | {"alembic_version": ("SELECT",)}
+    needed |= {name: ("SELECT", *writes) for name, writes in WRITES.items()}
+    yield from _asked(connection, needed, held=False)
+    yield from _grouped(connection.execute(_MISSING_ON_SEQUENCES, {"tables": [*tables]}).all())
+
+
+def _too_wide(connection: Connection) -> Iterator[tuple[str, list[str]]]:
+    never = {name: [one for one in _CHANGING if one not in writes] for name, writes in WRITES.items()}
+    yield from _asked(connection, never, held=True)
+
+
+def _asked(
+    connection: Connection, rights: Mapping[str, Sequence[str]], *, held: bool
+) -> Iterator[tuple[str, list[str]]]:
+    """Which of these rights the role has, or has not, by table."""
+    pairs = [(table, one) for table, several in rights.items() for one in several]
+    tables, names = ([*column] for column in zip(*pairs, strict=True))
+    parameters = {"tables": tables, "rights": names, "held": held}
+    yield from _grouped(connection.execute(_ON_TABLES, parameters).all())
+
+
+def _grouped(rows: Sequence[Any]) -> Iterator[tuple[str, list[str]]]:
+    for name, group in groupby(rows, key=lambda row: str(row[0])):
+        yield name, [str(row[1]) for row in group]

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Select, select
 
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.sealedlog.rules.replaying import Environment, Grant, Identity, Secret, State
+from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
+from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.describing import digest_of
 from secretsvc.secrets.rules.sealing import digest_key_of

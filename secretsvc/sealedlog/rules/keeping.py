@@ -12,14 +12,11 @@ from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import Files, detail_path
-from secretsvc.sealedlog.rules.leaves import Leaf
+from secretsvc.sealedlog.rules.leaves import BY_DIGEST, Leaf
 from secretsvc.sealedlog.rules.pruning import Told, pruned_of
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.snapshots import ADOPTED, Snapshot, find_snapshot, open_state, sign_state
 from secretsvc.sealedlog.rules.stored import Sealed
-
-#: Of a leaf whose detail is, perhaps, beside it.
-_BY_DIGEST = b'"detail":{"sha256":'
 
 
 def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, size: int, total: int) -> None:
@@ -79,7 +76,7 @@ def _replayed(files: Files, begin: Snapshot | None, size: int, total: int) -> St
         for index, entry in enumerate(files.entries(whole), tile.number * WIDTH):
             if not first <= index < size:
                 continue
-            beside = files.read(detail_path(index)) if _BY_DIGEST in entry else None
+            beside = files.read(detail_path(index)) if BY_DIGEST in entry else None
             for problem in replay.meet(Sealed(index, b"", Leaf(entry, beside))):
                 raise ValueError(f"the export cannot be replayed: {problem}")
     return replay.state

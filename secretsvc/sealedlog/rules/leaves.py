@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from types import SimpleNamespace
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import orjson
 
+from secretsvc.audit.models import audit_record
 from secretsvc.kernel.canonical import canonical
+from secretsvc.kernel.merkle import leaf_hash
 from secretsvc.kernel.tiles import LONGEST_ENTRY
 
 #: Which fields a leaf has: docs/audit.md lists them. Another field makes another number.
 VERSION = 1
+#: How a detail begins in a leaf that is there by its digest, perhaps.
+BY_DIGEST = b'"detail":{"sha256":'
+#: Of each other column, where they make a leaf too long: so many bytes are there themselves.
+_LONGEST_VALUE = 4096
 
 
 class Leaf(NamedTuple):
@@ -22,21 +30,39 @@ class Leaf(NamedTuple):
 
 
 def leaf_of(row: Any) -> Leaf:
-    """The leaf of a row of `audit_record`.
+    """The leaf of a row of `audit_record`, whatever is in there.
 
-    A detail that would make it too long for a tile's entry, or that has no canonical JSON (a float of a
-    plugin's, a text that is none), is there by its digest: of the canonical JSON, or of the text as it is.
+    A detail that would make it too long for a tile's entry, that has no canonical JSON (a float of a
+    plugin's, a text that is none), or that would pass for a digest, is there by its digest: of the canonical
+    JSON, or of the text as it is. So is any other value that no canonical JSON has, or that is too long.
     """
     try:
-        detail = None if row.detail is None else orjson.loads(row.detail)
-        data = canonical(_fields(row, detail))
-        if len(data) <= LONGEST_ENTRY:
-            return Leaf(data, None)
-        beside = canonical(detail)
+        return _leaf(row, row.detail)
     except ValueError:
-        beside = row.detail.encode()
-    digest = {"sha256": sha256(beside).hexdigest()}
-    return Leaf(canonical(_fields(row, digest)), beside)
+        # Nothing that the service writes.
+        values = {column.name: _readable(getattr(row, column.name)) for column in audit_record.c}
+        return _leaf(SimpleNamespace(**values), row.detail)
+
+
+def sealed_leaf(row: Any, sealed: bytes) -> Leaf:
+    """The leaf of a row that was sealed by this hash, if it is as it was.
+
+    A detail that would pass for a digest was once sealed as it is.
+    """
+    leaf = leaf_of(row)
+    if leaf.beside is None or leaf_hash(leaf.data) == sealed:
+        return leaf
+    try:
+        detail = orjson.loads(row.detail)
+        older = Leaf(canonical(_fields(row, detail)), None) if _is_digest(detail) else leaf
+    except ValueError:
+        return leaf
+    return older if leaf_hash(older.data) == sealed else leaf
+
+
+def is_bare_digest(leaf: Leaf) -> bool:
+    """Whether its detail is a digest, and what that is of is not at hand."""
+    return leaf.beside is None and BY_DIGEST in leaf.data and _is_digest(orjson.loads(leaf.data)["detail"])
 
 
 def fields_of(leaf: Leaf) -> dict[str, Any]:
@@ -46,8 +72,46 @@ def fields_of(leaf: Leaf) -> dict[str, Any]:
         try:
             fields["detail"] = orjson.loads(leaf.beside)
         except orjson.JSONDecodeError:
-            fields["detail"] = leaf.beside.decode()
+            fields["detail"] = leaf.beside.decode(errors="replace")
     return fields
+
+
+def _leaf(row: Any, detail: Any) -> Leaf:
+    """Raises ValueError where it is not the detail that has no canonical JSON, or that is too long."""
+    try:
+        found = None if detail is None else orjson.loads(detail)
+        data = canonical(_fields(row, found))
+        if len(data) <= LONGEST_ENTRY and not _is_digest(found):
+            return Leaf(data, None)
+        beside = canonical(found)
+    except ValueError:
+        beside = _bytes(detail)
+    data = canonical(_fields(row, _digest(beside)))
+    if len(data) > LONGEST_ENTRY:
+        raise ValueError("a leaf that is too long")
+    return Leaf(data, beside)
+
+
+def _readable(value: object) -> object:
+    """A value of a column as it is, or its digest where a leaf has no place for it."""
+    try:
+        if isinstance(value, UUID) or len(canonical(value)) <= _LONGEST_VALUE:
+            return value
+    except ValueError:
+        pass
+    return _digest(_bytes(value))
+
+
+def _digest(content: bytes) -> dict[str, str]:
+    return {"sha256": sha256(content).hexdigest()}
+
+
+def _is_digest(detail: object) -> bool:
+    return isinstance(detail, dict) and [*detail] == ["sha256"]
+
+
+def _bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode(errors="surrogatepass")
 
 
 def _fields(row: Any, detail: object) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from sqlalchemy import Connection
 
 from secretsvc.sealedlog.rules.leaves import fields_of
 from secretsvc.sealedlog.rules.pruning import pruned_of
-from secretsvc.sealedlog.rules.stored import head_of, sealed_from
+from secretsvc.sealedlog.rules.stored import Sealed, head_of, sealed_from
 
 _BLOCK = 65_536
 #: Of each line.
@@ -31,8 +32,27 @@ def lines_from(connection: Connection, first: int | None) -> Iterator[tuple[int,
     if first < pruned:
         raise ValueError(f"index {first} to {pruned - 1} are pruned: they are in the export")
     for place in sealed_from(connection, first, 0 if head is None else head.size):
-        found = {} if place.leaf is None else fields_of(place.leaf)
-        yield place.position, orjson.dumps({"index": place.position, **found}) + b"\n"
+        yield place.position, _line(place) + b"\n"
+
+
+def _line(place: Sealed) -> bytes:
+    if place.leaf is None:
+        return orjson.dumps({"index": place.position})
+    found = {"index": place.position, **fields_of(place.leaf)}
+    try:
+        return orjson.dumps(found)
+    except orjson.JSONEncodeError:
+        # It reads a detail that is nested deeper than what it writes.
+        beside = place.leaf.beside or b""
+        return orjson.dumps(found | {"detail": beside.decode(errors="replace")})
+
+
+def lock(file: BinaryIO) -> None:
+    """Keeps other tails off a file until it is closed. Raises ValueError where one is at it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError("another tail writes to this file") from None
 
 
 def last_index(file: BinaryIO) -> int | None:

@@ -81,8 +81,8 @@ def wrong_signers(connection: Connection, signers: Signers, pruned: int) -> Iter
 
     The first `pruned` records of the log are gone. Raises ValueError for a stored note that is none.
     """
-    stored, told = {*notes_of(connection)}, {*map(_told, connection.execute(_TOLD).scalars())}
-    if told - stored - {None}:
+    stored, told = {*notes_of(connection)}, {*_told(connection, signers)}
+    if told - stored:
         yield "the log tells of the replacement of a signing key, and the note on that is missing"
     for found in sorted(read_replacement(note) for note in stored - told):
         if found.at.size >= pruned:
@@ -92,14 +92,29 @@ def wrong_signers(connection: Connection, signers: Signers, pruned: int) -> Iter
         yield "the signing key that is stored is not the one that signs the log"
 
 
-def _told(detail: str | None) -> str | None:
-    """The note that a record tells of; None where it was changed."""
+def _told(connection: Connection, signers: Signers) -> Iterator[str]:
+    """The notes that records tell of, as far as a key of the log has signed them: whoever may write records
+    can tell of others.
+    """
+    keys = {signers.newest, *(one.old for one in signers.replacements)}
+    for detail in connection.execute(_TOLD).scalars():
+        note = _note(detail)
+        try:
+            found = read_replacement(note)
+        except ValueError:
+            continue
+        if not keys.isdisjoint((found.old, found.new)):
+            yield note
+
+
+def _note(detail: str | None) -> str:
+    """That of a record's detail; empty where there is none."""
     try:
         found = orjson.loads(detail or "")
     except orjson.JSONDecodeError:
-        return None
+        return ""
     note = found.get("note") if isinstance(found, dict) else None
-    return note if isinstance(note, str) else None
+    return note if isinstance(note, str) else ""
 
 
 _TOLD = select(audit_record.c.detail).where(audit_record.c.action == REPLACED)

@@ -1,64 +1,24 @@
 """What the log explains: the state of the tables that its records lead to, one after the other (issue 25.3).
 
 Records are applied in the order in which they were sealed. That is the order of their ids wherever they
-waited together, so that of two the later may come first if the clocks of two hosts differ: a removal waits
-for what it removes, and a revision for the one before it, or for its environment.
+waited together, so that of two the later may come first if the clocks of two hosts differ: removals and
+changes wait for what they are of, and a revision for the one before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from secretsvc.kernel.canonical import canonical
+from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
 
 #: Of a state as JSON; another field makes another number.
 VERSION = 1
 #: How the actions begin of which those with `changes` are writes of secrets.
 WRITES = "secret."
-
-
-class Identity(NamedTuple):
-    """Who may be granted something."""
-
-    kind: str
-    subject: str
-    disabled: bool
-
-
-class Grant(NamedTuple):
-    """A role at a scope; ids as text, `expires_at` in epoch milliseconds."""
-
-    identity_id: str | None
-    group_id: str | None
-    scope_type: str
-    project_id: str | None
-    environment_id: str | None
-    role: str
-    expires_at: int | None
-
-
-class Environment(NamedTuple):
-    """An environment of a project, at its present revision."""
-
-    project_id: str
-    slug: str
-    protected: bool
-    rev: int
-
-
-class Secret(NamedTuple):
-    """A key's current version.
-
-    The description is there by its digest under the key that `kid` names, None where there is none.
-    """
-
-    version: int
-    deleted: bool
-    kid: str | None = None
-    digest: str | None = None
 
 
 class State:
@@ -75,8 +35,10 @@ class State:
         self.secrets: dict[str, dict[str, Secret]] = {}
         #: Writes that came before their environment, or the revision before theirs: by both.
         self.waiting: dict[str, dict[int, dict[str, Any]]] = {}
-        #: What was removed before it came: groups, projects, environments and grants by their ids.
+        #: What was removed before it came, by its id: groups, members, projects, environments and grants.
         self.removed: set[str] = set()
+        #: What was changed before it came, by its id: its fields as they are then.
+        self.changed: dict[str, dict[str, Any]] = {}
         #: Records that are in here already, and will yet be met: they were not sealed when it was made.
         self.applied: set[str] = set()
 
@@ -115,6 +77,7 @@ class State:
                 "secrets": {one: _lists(held) for one, held in self.secrets.items() if held},
                 "waiting": {one: [held[rev] for rev in sorted(held)] for one, held in self.waiting.items()},
                 "removed": sorted(self.removed),
+                "changed": self.changed,
                 "applied": sorted(self.applied),
             }
         )
@@ -136,7 +99,8 @@ class State:
             state.waiting = {
                 one: {detail["rev"]: detail for detail in held} for one, held in found["waiting"].items()
             }
-            state.removed, state.applied = set(found["removed"]), set(found["applied"])
+            state.removed, state.changed = set(found["removed"]), dict(found.get("changed", {}))
+            state.applied = set(found["applied"])
         except (AttributeError, KeyError, TypeError):
             raise ValueError("not a state") from None
         return state
@@ -148,16 +112,32 @@ class State:
             return False
         return True
 
+    def _make(self, held: dict[str, Any], thing_id: str, made: Any) -> bool:
+        """Has a thing be there, with what changed of it before; whether it is to be."""
+        changed = self.changed.pop(thing_id, {})
+        if not self._came(thing_id):
+            return False
+        held[thing_id] = made._replace(**changed)
+        return True
+
+    def _change(self, held: dict[str, Any], thing_id: str, **changed: object) -> None:
+        if thing_id in held:
+            held[thing_id] = held[thing_id]._replace(**changed)
+        else:
+            self.changed[thing_id] = self.changed.get(thing_id, {}) | changed
+
+    def _remove(self, held: dict[str, Any], thing_id: str) -> None:
+        if held.pop(thing_id, None) is None:
+            self.removed.add(thing_id)
+
     def _create_identity(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         # Who comes by itself is the actor of its own record.
         actor = record["actor"]
         kind, subject = detail.get("kind", actor["kind"]), detail.get("subject", actor["subject"])
-        self.identities[detail["identity_id"]] = Identity(kind, subject, False)
+        self._make(self.identities, detail["identity_id"], Identity(kind, subject, False))
 
     def _update_identity(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        found = self.identities.get(detail["identity_id"])
-        if found is not None:
-            self.identities[detail["identity_id"]] = found._replace(disabled=detail["disabled"])
+        self._change(self.identities, detail["identity_id"], disabled=detail["disabled"])
 
     def _create_group(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         if self._came(detail["group_id"]):
@@ -165,16 +145,19 @@ class State:
 
     def _delete_group(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         group_id = detail["group_id"]
-        if self.groups.pop(group_id, None) is None:
-            self.removed.add(group_id)
+        self._remove(self.groups, group_id)
         self.members.pop(group_id, None)
         self._drop_grants(lambda one: one.group_id == group_id)
 
     def _add_member(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        self.members.setdefault(detail["group_id"], set()).add(detail["identity_id"])
+        if self._came(_member(detail)):
+            self.members.setdefault(detail["group_id"], set()).add(detail["identity_id"])
 
     def _remove_member(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        self.members.get(detail["group_id"], set()).discard(detail["identity_id"])
+        held = self.members.get(detail["group_id"], set())
+        if detail["identity_id"] not in held:
+            self.removed.add(_member(detail))
+        held.discard(detail["identity_id"])
 
     def _create_project(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         if self._came(record["project_id"]):
@@ -182,8 +165,7 @@ class State:
 
     def _delete_project(self, record: Mapping[str, Any], _detail: Mapping[str, Any]) -> None:
         project_id = record["project_id"]
-        if self.projects.pop(project_id, None) is None:
-            self.removed.add(project_id)
+        self._remove(self.projects, project_id)
         for one in [one for one, found in self.environments.items() if found.project_id == project_id]:
             del self.environments[one]
             self.secrets.pop(one, None)
@@ -192,43 +174,37 @@ class State:
 
     def _create_environment(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         environment_id = record["environment_id"]
-        if self._came(environment_id):
-            self.environments[environment_id] = Environment(record["project_id"], detail["slug"], False, 0)
+        made = Environment(record["project_id"], detail["slug"], False, 0)
+        if self._make(self.environments, environment_id, made):
             self._go_on(environment_id)
 
     def _update_environment(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        found = self.environments.get(record["environment_id"])
-        if found is not None and "protected" in detail:
-            self.environments[record["environment_id"]] = found._replace(protected=detail["protected"])
+        if "protected" in detail:
+            self._change(self.environments, record["environment_id"], protected=detail["protected"])
 
     def _delete_environment(self, record: Mapping[str, Any], _detail: Mapping[str, Any]) -> None:
         environment_id = record["environment_id"]
-        if self.environments.pop(environment_id, None) is None:
-            self.removed.add(environment_id)
+        self._remove(self.environments, environment_id)
         self.secrets.pop(environment_id, None)
         self.waiting.pop(environment_id, None)
         self._drop_grants(lambda one: one.environment_id == environment_id)
 
     def _create_grant(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        if self._came(detail["grant_id"]):
-            holder = (detail["identity_id"], detail["group_id"])
-            scope = (detail["scope_type"], record["project_id"], record["environment_id"])
-            self.grants[detail["grant_id"]] = Grant(*holder, *scope, detail["role"], detail["expires_at"])
+        holder = (detail["identity_id"], detail["group_id"])
+        scope = (detail["scope_type"], record["project_id"], record["environment_id"])
+        made = Grant(*holder, *scope, detail["role"], detail["expires_at"])
+        self._make(self.grants, detail["grant_id"], made)
 
     def _bootstrap(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        if self._came(detail["grant_id"]):
-            made = Grant(detail["identity_id"], None, "global", None, None, "admin", None)
-            self.grants[detail["grant_id"]] = made
+        made = Grant(detail["identity_id"], None, "global", None, None, "admin", None)
+        self._make(self.grants, detail["grant_id"], made)
 
     def _update_grant(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        found, after = self.grants.get(detail["grant_id"]), detail["after"]
-        if found is not None:
-            changed = found._replace(role=after["role"], expires_at=after["expires_at"])
-            self.grants[detail["grant_id"]] = changed
+        terms = {name: detail["after"][name] for name in ("role", "expires_at")}
+        self._change(self.grants, detail["grant_id"], **terms)
 
     def _delete_grant(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        if self.grants.pop(detail["grant_id"], None) is None:
-            self.removed.add(detail["grant_id"])
+        self._remove(self.grants, detail["grant_id"])
 
     def _drop_grants(self, condition: Callable[[Grant], bool]) -> None:
         for one in [one for one, found in self.grants.items() if condition(found)]:
@@ -252,6 +228,10 @@ class State:
         self.environments[environment_id] = found
         if waiting:
             self.waiting[environment_id] = waiting
+
+
+def _member(detail: Mapping[str, Any]) -> str:
+    return f"{detail['identity_id']} of {detail['group_id']}"
 
 
 def _revise(held: dict[str, Secret], detail: Mapping[str, Any]) -> None:

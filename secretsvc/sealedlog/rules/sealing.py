@@ -7,6 +7,7 @@ at any statement leaves what the next goes on from.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,9 +22,14 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash
 from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, sign
+from secretsvc.kernel.throttle import Throttle
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
+from secretsvc.sealedlog.rules.reading import positions_of
 from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer, private_key
+
+log = logging.getLogger(__name__)
+_complaints = Throttle()
 
 OTHER_TREE = "the tree that is stored is not the one that was signed last"
 
@@ -49,16 +55,29 @@ class Bound(NamedTuple):
     seconds: float
 
 
+class Waiting(NamedTuple):
+    """Records to be sealed; the ids of others that are listed though they are sealed.
+
+    `lost` is how many are listed that are not there: they stay on the list, for a verification to name.
+    """
+
+    records: Sequence[Any]
+    again: list[UUID]
+    lost: int
+
+
 class Batch(NamedTuple):
     """What a step writes: the places of records after the first `before`, and the head that they make.
 
-    `signer` is the public key of who signed it.
+    `signer` is the public key of who signed it. `again` are ids of records that are listed though they are
+    sealed: they come off the list.
     """
 
     before: int
     signer: bytes
     seals: list[dict[str, Any]]
     head: dict[str, Any]
+    again: list[UUID]
 
 
 def is_due(connection: Connection) -> bool:
@@ -122,9 +141,12 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
     key = private_key(sealing.ring, signer)
     frontier = frontier_of(connection, Verifier(sealing.origin, signer.public_key))
     before = frontier.size
-    seals = _seals(_waiting(connection, bound.records), frontier, bound.seconds)
+    waiting = _waiting(connection, bound.records)
+    if waiting.lost and _complaints.passes("lost") is not None:
+        log.error("records that are listed to be sealed are missing (%d): verify the log", waiting.lost)
+    seals = _seals(waiting.records, frontier, bound.seconds)
     if not seals:
-        return None
+        return Batch(before, signer.public_key, [], {}, waiting.again) if waiting.again else None
     checkpoint = Checkpoint(sealing.origin, frontier.size, frontier.root())
     return Batch(
         before,
@@ -136,6 +158,7 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
             "checkpoint": sign(sealing.origin, key, checkpoint.body),
             "sealed_at": now_ms(),
         },
+        waiting.again,
     )
 
 
@@ -157,16 +180,25 @@ def frontier_of(connection: Connection, verifier: Verifier) -> Frontier:
     return frontier
 
 
-def _waiting(connection: Connection, limit: int) -> Sequence[Any]:
-    """The records that wait, the oldest first.
+def _waiting(connection: Connection, limit: int) -> Waiting:
+    """The oldest records that wait, and what is listed among them beside these.
 
-    In two statements: PostgreSQL may take a join of both tables for a walk along the whole log.
+    In statements of their own: PostgreSQL may take a join of the tables for a walk along the whole log.
     """
-    waiting = select(audit_unsealed.c.record_id).order_by(audit_unsealed.c.record_id).limit(limit)
-    ids = connection.execute(waiting).scalars().all()
     named = is_among(audit_record.c.id, "ids", connection.dialect.name)
     records = select(audit_record).where(named).order_by(audit_record.c.id)
-    return connection.execute(records, {"ids": [*ids]}).all()
+    listed = select(audit_unsealed.c.record_id).order_by(audit_unsealed.c.record_id).limit(limit)
+    page, again, lost = listed, list[UUID](), 0
+    while ids := connection.execute(page).scalars().all():
+        sealed = positions_of(connection, ids)
+        again += sealed
+        left = [one for one in ids if one not in sealed]
+        found = connection.execute(records, {"ids": left}).all() if left else []
+        lost += len(left) - len(found)
+        if found:
+            return Waiting(found, again, lost)
+        page = listed.where(audit_unsealed.c.record_id > ids[-1])
+    return Waiting([], again, lost)
 
 
 def _seals(records: Sequence[Any], frontier: Frontier, seconds: float) -> list[dict[str, Any]]:
@@ -186,13 +218,14 @@ def _put(connection: Connection, batch: Batch) -> int:
     found, signer = connection.execute(_SINCE).one()
     if (found or 0) != batch.before or signer != batch.signer:
         return 0
-    insert_many(connection, audit_seal, batch.seals)
     sealed: list[UUID] = [one["record_id"] for one in batch.seals]
+    if sealed:
+        insert_many(connection, audit_seal, batch.seals)
     named = is_among(audit_unsealed.c.record_id, "ids", connection.dialect.name)
-    connection.execute(delete(audit_unsealed).where(named), {"ids": sealed})
-    if found is None:
+    connection.execute(delete(audit_unsealed).where(named), {"ids": [*sealed, *batch.again]})
+    if sealed and found is None:
         connection.execute(insert(audit_head), {"id": ONLY, **batch.head})
-    else:
+    elif sealed:
         connection.execute(update(audit_head).values(batch.head))
     return len(sealed)
 

@@ -15,13 +15,13 @@ from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.notes import Signatory, sign
-from secretsvc.sealedlog.models import ONLY, audit_snapshot, audit_unsealed
+from secretsvc.sealedlog.models import ONLY, audit_snapshot
 from secretsvc.sealedlog.rules.comparing import read_state
 from secretsvc.sealedlog.rules.pruning import PRUNE
 from secretsvc.sealedlog.rules.replaying import VERSION, State
 from secretsvc.sealedlog.rules.sealing import Sealing
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
-from secretsvc.sealedlog.rules.stored import head_of
+from secretsvc.sealedlog.rules.stored import head_of, waiting_ids
 
 ADOPTED = "audit.adopt"
 #: With more records that wait, a state is not adopted: it would have to name each.
@@ -68,8 +68,7 @@ def adopt_state(engine: Engine, sealing: Sealing, request_id: str) -> bool:
         if head is None or signer is None or _has_begun(connection):
             return False
         key = private_key(sealing.ring, signer)
-        ids = select(audit_unsealed.c.record_id).limit(MOST_WAITING + 1)
-        waiting = connection.execute(ids).scalars().all()
+        waiting = connection.execute(waiting_ids().limit(MOST_WAITING + 1)).scalars().all()
         if len(waiting) > MOST_WAITING:
             return False
         state = read_state(connection, sealing.ring)

@@ -50,14 +50,17 @@ def _only(statement: Select[Any]) -> Any:
     return statement.scalar_subquery()
 
 
-_OLDEST = select(audit_unsealed.c.record_id).order_by(audit_unsealed.c.record_id).limit(1)
+# What is listed and not there does not wait. PostgreSQL may take a join for a walk along the whole log.
+_MADE = _only(select(audit_record.c.created_at).where(audit_record.c.id == audit_unsealed.c.record_id))
+_WAITING = select(_MADE).select_from(audit_unsealed).where(_MADE.is_not(None))
+_OLDEST = _WAITING.order_by(audit_unsealed.c.record_id).limit(1)
 _STATE = select(
     _only(select(audit_signer.c.kid)),
     _only(select(audit_signer.c.public_key)),
     _only(select(audit_signer.c.created_at)),
     _only(select(audit_head.c.size)),
     _only(select(audit_head.c.sealed_at)),
-    _only(select(audit_record.c.created_at).where(audit_record.c.id == _only(_OLDEST))),
+    _only(_OLDEST),
     _only(select(audit_export.c.size)),
     _only(select(audit_export.c.exported_at)),
     _only(select(audit_pruned.c.complete_since)),

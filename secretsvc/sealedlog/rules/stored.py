@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, exists, func, select
+from sqlalchemy import Connection, Select, bindparam, exists, func, or_, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules.leaves import Leaf, leaf_of
+from secretsvc.sealedlog.rules.leaves import Leaf, leaf_of, sealed_leaf
 
 #: Records that are read at once.
 PAGE = 1024
@@ -42,23 +42,38 @@ def sealed_from(connection: Connection, first: int, size: int) -> Iterator[Seale
     while first < size:
         rows = connection.execute(_PAGE, {"first": first, "size": min(size, first + PAGE)}).all()
         for row in rows:
-            yield Sealed(row.position, row.leaf_hash, None if row.id is None else leaf_of(row))
+            leaf = None if row.id is None else sealed_leaf(row, row.leaf_hash)
+            yield Sealed(row.position, row.leaf_hash, leaf)
         first += PAGE
+
+
+def waiting_ids() -> Select[Any]:
+    """Asks for the ids of the records that wait to be sealed: not for what is listed beside these."""
+    return select(_listed).where(_IS_THERE, ~_IS_SEALED)
 
 
 def waiting_leaves(connection: Connection) -> Iterator[tuple[UUID, Leaf]]:
     """The records that wait to be sealed, the oldest first."""
-    after = UUID(int=0)
-    while rows := connection.execute(_WAITING, {"after": after}).all():
+    after = None
+    while rows := connection.execute(_WAITING if after is None else _LATER, {"after": after}).all():
         for row in rows:
             yield row.id, leaf_of(row)
         after = rows[-1].id
 
 
+def wrongly_listed(connection: Connection) -> Iterator[str]:
+    """What is listed to be sealed, and is sealed or is not there; each is one line."""
+    for one in connection.execute(select(_listed).where(_IS_SEALED).order_by(_listed)).scalars():
+        yield f"record {one} is sealed, and is listed to be sealed again"
+    lost = select(_listed).where(~_IS_THERE, ~_IS_SEALED).order_by(_listed)
+    for one in connection.execute(lost).scalars():
+        yield f"record {one} is listed to be sealed, and is missing"
+
+
 def count_beyond(connection: Connection, size: int) -> int:
     """How many places there are that no head speaks of."""
-    beyond = select(func.count()).select_from(audit_seal).where(audit_seal.c.position >= size)
-    found: int = connection.execute(beyond).scalar_one()
+    outside = or_(audit_seal.c.position < 0, audit_seal.c.position >= size)
+    found: int = connection.execute(select(func.count()).select_from(audit_seal).where(outside)).scalar_one()
     return found
 
 
@@ -69,12 +84,16 @@ def left_out(connection: Connection) -> Any:
     return connection.execute(select(audit_record.c.id).where(~is_sealed, ~waits).limit(1)).scalar()
 
 
+_listed = audit_unsealed.c.record_id
+_IS_THERE = exists(select(audit_record.c.id).where(audit_record.c.id == _listed))
+_IS_SEALED = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == _listed))
 _WAITING = (
     select(audit_record)
-    .where(audit_record.c.id.in_(select(audit_unsealed.c.record_id)), audit_record.c.id > bindparam("after"))
+    .where(audit_record.c.id.in_(select(_listed).where(~_IS_SEALED)))
     .order_by(audit_record.c.id)
     .limit(PAGE)
 )
+_LATER = _WAITING.where(audit_record.c.id > bindparam("after"))
 _place = audit_seal.c.position
 _PAGE = (
     select(_place, audit_seal.c.leaf_hash, audit_record)

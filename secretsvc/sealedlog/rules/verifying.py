@@ -17,10 +17,18 @@ from secretsvc.sealedlog.rules.columns import wrong_columns
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
 from secretsvc.sealedlog.rules.keeping import beginning
+from secretsvc.sealedlog.rules.leaves import is_bare_digest
 from secretsvc.sealedlog.rules.pruning import Pruned, Told, pruned_of, prunings_of
 from secretsvc.sealedlog.rules.replacing import wrong_signers
 from secretsvc.sealedlog.rules.sealing import NotSignedLast, frontier_of
-from secretsvc.sealedlog.rules.stored import Sealed, count_beyond, head_of, left_out, sealed_from
+from secretsvc.sealedlog.rules.stored import (
+    Sealed,
+    count_beyond,
+    head_of,
+    left_out,
+    sealed_from,
+    wrongly_listed,
+)
 
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
 PRUNED_OTHERWISE = "index 0 to {}: what is pruned is not what the record of the pruning tells of"
@@ -177,6 +185,8 @@ class _Tree:
             yield f"index {place.position}: the record is missing"
         elif leaf_hash(place.leaf.data) != place.leaf_hash:
             yield f"index {place.position}: the record is not the one that was sealed"
+        elif is_bare_digest(place.leaf):
+            yield f"index {place.position}: its detail is a digest, and of what cannot be told"
         self._frontier.append(place.leaf_hash)
         pruned = self._pruned.get(self._frontier.size)
         if pruned is not None and self._frontier.root().hex() != pruned:
@@ -231,6 +241,7 @@ def _beside_the_log(connection: Connection, size: int, signers: Signers, pruned:
     found = left_out(connection)
     if found is not None:
         yield f"record {found} is neither sealed nor waits to be"
+    yield from wrongly_listed(connection)
     yield from wrong_signers(connection, signers, pruned)
 
 

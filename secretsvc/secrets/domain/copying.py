@@ -92,6 +92,7 @@ def copy_secrets(
         action="secret.copy",
         keys=work.look,
         whole=mode == REPLACE,
+        sealed=True,
         **options,
     )
     is_replayed = call.once is not None and call.once.replayed
@@ -198,5 +199,6 @@ def restore_secrets(
         action="secret.restore",
         keys=look,
         whole=True,
+        sealed=True,
         **options,
     )

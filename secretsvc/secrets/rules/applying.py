@@ -18,6 +18,7 @@ from secretsvc.secrets.rules.bounds import check_capacity
 from secretsvc.secrets.rules.known import UNDELETED_COUNT, Known, secret_ids
 from secretsvc.secrets.rules.planning import (
     ADDED,
+    NO_ORIGIN,
     REMOVED,
     Change,
     Plan,
@@ -115,7 +116,7 @@ def _version_row(
     envelopes: Mapping[str, Envelope],
 ) -> dict[str, object]:
     envelope, kid = envelopes.get(change.key, (None, None))
-    return {
+    row: dict[str, object] = {
         "secret_id": ids[change.key],
         "version": change.version,
         "rev": environment.rev + 1,
@@ -123,8 +124,11 @@ def _version_row(
         "kid": kid,
         "created_at": call.now,
         "created_by": call.actor.identity_id,
-        **plan.origin_columns(change.key),
     }
+    if plan.origins:
+        origin = plan.origins.get(change.key, NO_ORIGIN)
+        row["origin_environment_id"], row["origin_secret_id"], row["origin_version"] = origin
+    return row
 
 
 def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, object]:

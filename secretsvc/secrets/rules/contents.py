@@ -1,4 +1,4 @@
-"""What an environment holds at one of its revisions, without the values (contract 5.3 to 5.5)."""
+"""What an environment holds at one of its revisions, with values that are short (contract 5.3 to 5.5)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,30 @@ from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
 from secretsvc.secrets.models import secret
+from secretsvc.secrets.rules.lineage import ORIGIN
 from secretsvc.secrets.rules.revisions import REVISION_NOT_FOUND
 from secretsvc.secrets.rules.rows import IS_CURRENT, length_of, versions_beside
+from secretsvc.secrets.rules.short import short_of
 from secretsvc.secrets.rules.states import version_at_revision
 from secretsvc.tables.projects import environment, project
 
 
 class Entry(NamedTuple):
-    """A key with the version in force; `id` is the secret's, `size` its envelope's, in bytes."""
+    """A key with the version in force; `id` is the secret's, `size` its envelope's, in bytes.
+
+    The envelope itself is None where it is not short, or missing. The last three are the origin's as stored.
+    """
 
     id: int
     key: str
     version: int
     description: str | None
     size: int
+    envelope: bytes | None
+    kid: str | None
+    origin_environment_id: UUID | None
+    origin_secret_id: int | None
+    origin_version: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +112,9 @@ def _contents(dialect_name: str, *, older: bool) -> Select[Any]:
             number.label("version"),
             description.label("description"),
             size.label("size"),
+            short_of(version.c.envelope, dialect_name).label("envelope"),
+            version.c.kid,
+            *(version.c[one.name] for one in ORIGIN),
         )
         .join_from(environment, project)
         .outerjoin(secret, inside)

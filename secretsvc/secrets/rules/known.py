@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import starmap
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Select, bindparam, case, func, or_, select
-from sqlalchemy.dialects import postgresql
 
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS, is_among
+from secretsvc.db.statements import DIALECTS, Array, is_among
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret
+from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
+from secretsvc.secrets.rules.short import short_of
 
 
 class Known(NamedTuple):
-    """A key that the environment has or once had."""
+    """A key that the environment has or once had.
+
+    Where it was asked for, with the envelope of its version, if that is short, and the kid of any.
+    """
 
     id: int
     key: str
@@ -25,15 +30,20 @@ class Known(NamedTuple):
     deleted: bool
     created_at: int
     updated_at: int
+    envelope: bytes | None = None
+    kid: str | None = None
 
 
 def known_secrets(
-    call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
+    call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False, sealed: bool = False
 ) -> dict[str, Known]:
-    """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
-    statement = (_WHOLE if whole else _NAMED)[call.connection.dialect.name]
+    """The named keys, deleted ones too; with `whole` all that are not deleted, without description.
+
+    They come with their envelopes if `sealed`.
+    """
+    statement = _KNOWN[call.connection.dialect.name, whole, sealed]
     rows = statement.tuples(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
-    return {known.key: known for known in map(Known._make, rows)}
+    return {known.key: known for known in starmap(Known, rows)}
 
 
 def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, int]:
@@ -52,19 +62,27 @@ def count_undeleted(call: Call, environment_id: UUID) -> int:
     return found
 
 
+def _known(dialect_name: str, *, whole: bool, sealed: bool) -> Select[Any]:
+    found = (_whole if whole else _named)(dialect_name)
+    if not sealed:
+        return found
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    envelope = short_of(version.c.envelope, dialect_name).label("envelope")
+    return found.add_columns(envelope, version.c.kid).outerjoin_from(secret, version, is_current)
+
+
 def _named(dialect_name: str) -> Select[Any]:
-    columns = [secret.c[name] for name in Known._fields]
-    return select(*columns).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
+    return select(*_COLUMNS).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
 
 
 def _whole(dialect_name: str) -> Select[Any]:
     is_named = is_among(secret.c.key, "keys", dialect_name)
     if dialect_name != "sqlite":
         # A condition that no index serves: PostgreSQL would weigh it key by key to plan it, each time.
-        keys = bindparam("keys", type_=postgresql.ARRAY(secret.c.key.type))
+        keys = bindparam("keys", type_=Array(secret.c.key.type))
         is_named = secret.c.key.in_(select(func.unnest(keys)))
     description = case((is_named, secret.c.description)).label("description")
-    columns = [description if name == "description" else secret.c[name] for name in Known._fields]
+    columns = [description if one.name == "description" else one for one in _COLUMNS]
     return select(*columns).where(_IS_INSIDE, or_(~secret.c.deleted, is_named))
 
 
@@ -73,8 +91,13 @@ def _ids(dialect_name: str) -> Select[Any]:
 
 
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
-_NAMED = {name: Prepared(_named(name)) for name in DIALECTS}
-_WHOLE = {name: Prepared(_whole(name)) for name in DIALECTS}
+_COLUMNS = [secret.c[name] for name in Known._fields if name in secret.c]
+_KNOWN = {
+    (name, whole, sealed): Prepared(_known(name, whole=whole, sealed=sealed))
+    for name in DIALECTS
+    for whole in (False, True)
+    for sealed in (False, True)
+}
 _IDS = {name: Prepared(_ids(name)) for name in DIALECTS}
 #: Takes `environment_id`.
 UNDELETED_COUNT = (

@@ -1,14 +1,16 @@
 """Values by their versions: those that a copy keeps, and what is kept of those that are only compared.
 
-A version never changes, so that envelopes may be read after the contents that named them: whatever is written
-meanwhile, the values are those of one revision, and where they are read nothing needs to be locked.
+Short envelopes came with the contents. A version never changes, so that long ones may be read after these:
+whatever is written meanwhile, the values are those of one revision, and where they are read nothing needs to
+be locked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from itertools import chain
 from secrets import token_bytes
 from sys import getsizeof
 from typing import Any, NamedTuple
@@ -28,6 +30,7 @@ from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
 from secretsvc.secrets.rules.planning import Origin
 from secretsvc.secrets.rules.rows import length_of, read_all, versions_beside
+from secretsvc.secrets.rules.short import SHORT
 
 _EMPTY = getsizeof("")
 
@@ -55,9 +58,9 @@ class Marks:
         by_id = {one.id: one for one in wanted}
         with _envelopes(call, wanted) as rows:
             for secret_id, envelope, kid in rows:
-                _, key, version, _, _ = by_id[secret_id]
+                entry = by_id[secret_id]
                 with suppress(DecryptFailed, UnknownKid):
-                    found[key] = self.of(cipher.open(envelope, kid, key, version))
+                    found[entry.key] = self.of(cipher.open(envelope, kid, entry.key, entry.version))
         return found
 
     def of(self, plaintext: bytes) -> bytes:
@@ -77,7 +80,7 @@ def open_differing(
     `present` is what it has; what is `left_alone` is not compared. What cannot be opened there is another
     value. Raises `DecryptFailed`, `UnknownKid` for any of `taken`, and `Unavailable`.
     """
-    found = Differing({}, {})
+    found = values, origins = Differing({}, {})
     entries = taken.entries.values()
     if not entries:
         return found
@@ -85,20 +88,19 @@ def open_differing(
     admitted = sum(one.size for one in entries if one.key not in left_alone)
     call.admit(admitted)
     count, size = 0, 0
-    by_id = {one.id: one for one in entries}
     with _pairs(call, entries, {key: present[key] for key in present.keys() - left_alone}) as rows:
-        for secret_id, envelope, kid, own_envelope, own_kid, *origin in rows:
-            _, key, version, _, _ = by_id[secret_id]
+        for one, envelope, kid, own_envelope, own_kid, *origin in rows:
+            key, version = one.key, one.version
             plaintext = cipher.open(envelope, kid, key, version)
             count += 1
             if key in left_alone:
                 continue
             if own_envelope and _holds(own, own_envelope, own_kid, present[key], plaintext):
                 continue
-            value = found.values[key] = plaintext.decode("utf-8")
-            found.origins[key] = origin_of(taken.id, secret_id, version, origin)
+            value = values[key] = plaintext.decode("utf-8")
+            origins[key] = origin_of(taken.id, one.id, version, origin)
             # One character beyond Latin-1 makes Python keep two or four bytes for each.
-            size += getsizeof(value) - _EMPTY
+            size += len(value) if value.isascii() else getsizeof(value) - _EMPTY
             if size > admitted:
                 call.admit(size - admitted)
                 admitted = size
@@ -114,31 +116,47 @@ def _holds(cipher: EnvironmentCipher, envelope: bytes, kid: str, own: Known, pla
         return False
 
 
-def _envelopes(call: Call, wanted: Collection[Entry]) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+@contextmanager
+def _envelopes(call: Call, wanted: Collection[Entry]) -> Iterator[Iterator[Sequence[Any]]]:
     """The versions that are there: the secret's id, envelope and kid.
 
     They come in any order. As with `secrets_inside` nothing may be executed meanwhile.
     """
-    rows = [(one.id, one.version) for one in wanted]
-    parameters = as_listed(call.connection.dialect.name, rows, *_WANTED)
-    return read_all(call, _ENVELOPES, parameters, sum(one.size for one in wanted))
+    near = ((one.id, one.envelope, one.kid) for one in wanted if one.size <= SHORT)
+    far = [one for one in wanted if one.size > SHORT]
+    if not far:
+        yield near
+        return
+    parameters = as_listed(call.connection.dialect.name, [(one.id, one.version) for one in far], *_WANTED)
+    with read_all(call, _ENVELOPES, parameters, sum(one.size for one in far)) as rows:
+        yield chain(near, rows)
 
 
+@contextmanager
 def _pairs(
     call: Call, wanted: Collection[Entry], present: Mapping[str, Known]
-) -> AbstractContextManager[Iterator[Sequence[Any]]]:
-    """As `_envelopes`, each with the envelope and kid of what is `present` under its key, and its origin.
+) -> Iterator[Iterator[Sequence[Any]]]:
+    """The entry of each version that is there, its envelope and kid, those `present` there, and its origin.
 
-    The former are None where there is none of that length: equal values have envelopes of one length, so
-    that others are not even read.
+    Those present are None where there is none of that length: equal values have envelopes of one length, so
+    that others that are long are not even read. As with `secrets_inside` nothing may be executed meanwhile.
     """
-    rows: list[tuple[int | None, ...]] = []
-    size = 0
-    for one in wanted:
-        own = present.get(one.key)
-        rows.append((one.id, one.version, own and own.id, own and own.version))
-        size += one.size if own is None else 2 * one.size
-    return read_all(call, _PAIRS, as_listed(call.connection.dialect.name, rows, *_BESIDE), size)
+    near = [_near(one, present.get(one.key)) for one in wanted if one.size <= SHORT]
+    far = {one.id: one for one in wanted if one.size > SHORT}
+    if not far:
+        yield iter(near)
+        return
+    beside = [(one, present.get(one.key)) for one in far.values()]
+    numbers = [(one.id, one.version, own and own.id, own and own.version) for one, own in beside]
+    size = sum(one.size if own is None else 2 * one.size for one, own in beside)
+    with read_all(call, _PAIRS, as_listed(call.connection.dialect.name, numbers, *_BESIDE), size) as rows:
+        yield chain(near, ((far[row[0]], *row[1:]) for row in rows))
+
+
+def _near(one: Entry, own: Known | None) -> Sequence[Any]:
+    if own is None or own.envelope is None or len(own.envelope) != one.size:
+        return one, one.envelope, one.kid, None, None, *one[-3:]
+    return one, one.envelope, one.kid, own.envelope, own.kid, *one[-3:]
 
 
 def _is(version: FromClause, number: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:

@@ -22,6 +22,10 @@ class Origin(NamedTuple):
     origin_version: int
 
 
+#: The columns of a version whose value is new.
+NO_ORIGIN = (None, None, None)
+
+
 @dataclass
 class Change:
     """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`.
@@ -51,13 +55,6 @@ class Plan:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     copied_from: UUID | None = None
     unchanged: Collection[str] = ()
-
-    def origin_columns(self, key: str) -> dict[str, object]:
-        """Those of the version that it makes of a key, None for a new value; without any origin, none."""
-        if not self.origins:
-            return {}
-        origin = self.origins.get(key)
-        return dict.fromkeys(Origin._fields) if origin is None else origin._asdict()
 
 
 def changes_of(plan: Plan, known: Mapping[str, Known]) -> list[Change]:

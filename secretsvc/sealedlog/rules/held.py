@@ -1,0 +1,46 @@
+"""What of the tables' rows a replay follows, as it is kept in a state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Identity(NamedTuple):
+    """Who may be granted something."""
+
+    kind: str
+    subject: str
+    disabled: bool
+
+
+class Grant(NamedTuple):
+    """A role at a scope; ids as text, `expires_at` in epoch milliseconds."""
+
+    identity_id: str | None
+    group_id: str | None
+    scope_type: str
+    project_id: str | None
+    environment_id: str | None
+    role: str
+    expires_at: int | None
+
+
+class Environment(NamedTuple):
+    """An environment of a project, at its present revision."""
+
+    project_id: str
+    slug: str
+    protected: bool
+    rev: int
+
+
+class Secret(NamedTuple):
+    """A key's current version.
+
+    The description is there by its digest under the key that `kid` names, None where there is none.
+    """
+
+    version: int
+    deleted: bool
+    kid: str | None = None
+    digest: str | None = None

@@ -1,0 +1,17 @@
+"""Envelopes that are short enough to be read along with their keys, where they may be opened later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, literal_column
+
+from secretsvc.secrets.rules.rows import length_of
+
+#: The most bytes of a short one.
+SHORT = 2**10
+
+
+def short_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[Any]:
+    """The envelope if it is short, else None."""
+    return case((length_of(envelope, dialect_name) <= literal_column(str(SHORT)), envelope))

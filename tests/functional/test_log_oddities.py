@@ -1,0 +1,200 @@
+"""What SQL can leave in the tables of the log: it is named, never a traceback, and the sealing goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from shapes import log
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from secretsvc.audit.models import audit_record
+from secretsvc.db.engine import read_once, snapshot, write_transaction
+from secretsvc.deployment import auditing
+from secretsvc.kernel.canonical import canonical
+from secretsvc.kernel.ids import earliest_id, new_id
+from secretsvc.kernel.merkle import leaf_hash
+from secretsvc.kernel.throttle import Throttle
+from secretsvc.sealedlog.models import audit_seal, audit_unsealed
+from secretsvc.sealedlog.rules import sealing
+from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.rules.leaves import leaf_of
+from secretsvc.sealedlog.rules.lines import lock
+from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
+from secretsvc.sealedlog.rules.state import log_state
+from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+
+DIGEST = {"sha256": "0" * 64}
+
+
+@pytest.fixture
+def sealed(vault, service, monkeypatch):
+    """A service whose records are sealed, and that has not complained of anything."""
+    monkeypatch.setattr(sealing, "_complaints", Throttle())
+    vault.set(A="x")
+    seal(service)
+    return service
+
+
+def step(service, records=1000):
+    """Seals some records, and says how many."""
+    ring = service.app.registry.load_ring()
+    return seal_some(service.engine, Sealing(ring, "secretsvc"), Bound(records, 60))
+
+
+def seal(service):
+    while step(service):
+        pass
+
+
+def problems(service, files=None):
+    """What a verification of the database finds."""
+    with snapshot(service.engine) as connection:
+        signers = auditing.own_key(connection, service.app.registry)
+        ring = service.app.registry.load_ring()
+        found = [*verify_database(connection, signers, [], files, ring)]
+        return [*found, *([] if files is None else verify_files(files, signers, []))]
+
+
+def let(service, table):
+    """No trigger of a table stands in the way."""
+    with write_transaction(service.engine) as connection:
+        if service.engine.name == "postgresql":
+            connection.execute(text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
+            return
+        named = text("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table")
+        for name in connection.execute(named, {"table": table}).scalars().all():
+            connection.execute(text(f"DROP TRIGGER {name}"))
+
+
+def test_a_place_below_zero_is_refused_and_named_where_it_was_made(sealed):
+    [hidden] = log(sealed)
+    place = {"position": -1, "record_id": hidden, "leaf_hash": bytes(32)}
+    with pytest.raises(DBAPIError):
+        sealed.execute(audit_seal.insert(), [place])
+    let(sealed, "audit_seal")
+    sealed.execute(audit_seal.insert(), [place])
+    sealed.execute("DELETE FROM audit_unsealed")
+    size = len(sealed.rows(audit_seal)) - 1
+    assert problems(sealed) == [f"index {size}: 1 records are sealed that the checkpoint does not have"]
+
+
+def test_what_waits_may_not_be_exchanged(sealed):
+    [waiting] = log(sealed)
+    with pytest.raises(DBAPIError, match="the sealed log only grows"):
+        sealed.execute(audit_unsealed.update().values(record_id=new_id()))
+    assert sealed.rows(audit_unsealed) == [{"record_id": waiting}]
+
+
+def test_a_record_that_is_listed_though_it_is_sealed_is_named_not_replayed_and_comes_off_the_list(
+    sealed, vault
+):
+    vault.set(A="y")
+    seal(sealed)
+    [*_, newest] = sealed.audit("secret.batch")
+    listed = {"record_id": newest["id"]}
+    for count in (0, 2):
+        sealed.execute(audit_unsealed.insert(), [listed])
+        assert problems(sealed) == [f"record {newest['id']} is sealed, and is listed to be sealed again"]
+        if count:
+            log(sealed, count)
+        before = len(sealed.rows(audit_seal))
+        assert (step(sealed), len(sealed.rows(audit_seal))) == (count, before + count)
+        assert sealed.rows(audit_unsealed) == []
+    assert problems(sealed) == []
+
+
+def test_what_is_listed_and_missing_is_named_told_once_and_keeps_nothing_from_being_sealed(sealed, caplog):
+    lost = sorted(earliest_id(number) for number in range(20))
+    sealed.execute(audit_unsealed.insert(), [{"record_id": one} for one in lost])
+    log(sealed, 3, created_at=7)
+    with read_once(sealed.engine) as connection:
+        assert log_state(connection).waiting_since == 7
+    assert [step(sealed, 8) for _ in range(3)] == [3, 0, 0]
+    assert caplog.text.count("records that are listed to be sealed are missing (20): verify the log") == 1
+    assert problems(sealed) == [f"record {one} is listed to be sealed, and is missing" for one in lost]
+    assert sealed.rows(audit_unsealed) == [{"record_id": one} for one in lost]
+
+
+def test_what_is_listed_and_missing_is_no_part_of_a_state_that_is_adopted(sealed, tmp_path):
+    again = sealed.audit()[0]["id"]
+    missing = new_id()
+    sealed.execute(audit_unsealed.insert(), [{"record_id": one} for one in (again, missing)])
+    auditing.export_to(sealed.app.registry, Files(Path(tmp_path / "export")))
+    assert len(sealed.audit("audit.adopt")) == 1
+    assert problems(sealed) == [f"record {missing} is listed to be sealed, and is missing"]
+
+
+def test_rows_that_the_service_never_writes_are_sealed_exported_verified_and_told(sealed, tmp_path):
+    odd = [
+        {"created_at": 2**60},
+        {"created_at": -(2**62), "detail": "{"},
+        {"reason": "x" * 70_000},
+        {"actor_subject": "x" * 70_000, "detail": json.dumps("y" * 70_000)},
+        {"detail": "[" * 600 + "]" * 600},
+        {"detail": json.dumps(DIGEST)},
+        {"detail": None, "action": "secret.batch"},
+    ]
+    for columns in odd:
+        log(sealed, **columns)
+    files = Files(Path(tmp_path / "export"))
+    auditing.export_to(sealed.app.registry, files)
+    assert sealed.rows(audit_unsealed) == []
+    assert problems(sealed, files) == []
+    out = tmp_path / "lines"
+    with out.open("wb") as lines:
+        size = auditing.write_lines(sealed.engine, lines, None)
+    told = [json.loads(line) for line in out.read_bytes().splitlines()]
+    assert [one["index"] for one in told] == [*range(size)]
+    assert {json.dumps(one["detail"]) for one in told} > {
+        json.dumps("[" * 600 + "]" * 600),
+        json.dumps(DIGEST),
+    }
+
+
+def test_a_long_detail_is_not_exchanged_for_its_digest_unseen(sealed):
+    long = json.dumps({"keys": ["K" * 70] * 1000})
+    [exchanged] = log(sealed, detail=long)
+    seal(sealed)
+    assert problems(sealed) == []
+    let(sealed, "audit_record")
+    digest = json.loads(leaf_of(one_of(sealed, exchanged)).data)["detail"]
+    where = audit_record.c.id == exchanged
+    sealed.execute(audit_record.update().where(where).values(detail=json.dumps(digest)))
+    index = len(sealed.rows(audit_seal)) - 1
+    assert problems(sealed) == [f"index {index}: its detail is a digest, and of what cannot be told"]
+
+
+@pytest.mark.engine_neutral
+def test_of_two_tails_to_one_file_the_second_is_refused(sealed, secretsvc, tmp_path):
+    path = tmp_path / "lines"
+    with path.open("ab+") as first:
+        lock(first)
+        done = secretsvc("audit", "tail", "production.ini", "--to", str(path))
+        told = "Error: another tail writes to this file"
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
+    assert secretsvc("audit", "tail", "production.ini", "--to", str(path)).returncode == 0
+    assert len(path.read_bytes().splitlines()) == len(sealed.audit())
+
+
+def one_of(service, record_id):
+    with read_once(service.engine) as connection:
+        return connection.execute(audit_record.select().where(audit_record.c.id == record_id)).one()
+
+
+def test_a_digest_that_was_sealed_as_it_was_is_exported_as_it_was_sealed(sealed, tmp_path, monkeypatch):
+    [older] = log(sealed, detail=json.dumps(DIGEST))
+    row = one_of(sealed, older)
+    data = canonical(json.loads(leaf_of(row).data) | {"detail": DIGEST})
+    monkeypatch.setattr(sealing, "leaf_of", lambda _: leaf_of(row)._replace(data=data))
+    assert step(sealed) == 1
+    monkeypatch.undo()
+    assert sorted(sealed.rows(audit_seal), key=lambda one: one["position"])[-1]["leaf_hash"] == leaf_hash(
+        data
+    )
+    files = Files(Path(tmp_path / "export"))
+    auditing.export_to(sealed.app.registry, files)
+    [found] = problems(sealed)
+    assert "its detail is a digest" in found
