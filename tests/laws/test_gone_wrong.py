@@ -11,7 +11,7 @@ from laws.test_documents import NAMED, missing_from
 from laws.test_log_lines import HEAD, quoted_in, texts, unknown
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
+PAGES = [ROOT / "docs" / "audit.md", *sorted((ROOT / "docs" / "operations").glob("*.md"))]
 #: What a column may be called that quotes what is seen: a line of the log, or what a command says.
 TELLS = (HEAD, " says")
 QUOTED = re.compile(r"`([^`]+)`")
@@ -77,7 +77,8 @@ def unproven(row: dict[str, str], tests: dict[str, str]) -> list[str]:
 
 def unmoved(row: dict[str, str], tests: dict[str, str]) -> list[str]:
     """The figures of a row that none of its tests has; a row of what is seen must name some, or say none."""
-    if "Seen" in row and not row.get("Figure"):
+    by_line_alone = HEAD in row and "Seen" not in row
+    if not by_line_alone and not row.get("Figure"):
         return [str(row)]
     named = said_by(row, tests)
     found = ["".join(words) for words in FIGURE.findall(row.get("Figure", ""))]
