@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from contextlib import closing, suppress
+from functools import partial
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 from faults.clock import FILE
 from faults.fault import CUT, USUAL, Fault, Scene
 from jwks_server import KeyServer
+from load.workload import ENVIRONMENT, KEYS
 from processes import Answer, HttpClient, free_port
 
 KILLS = 6
@@ -40,8 +42,20 @@ def _killed(scene: Scene) -> None:
             victim.start()
 
 
+#: Of so many answers to a write a proxy loses one.
+LOST_ONE_IN = 5
+
+
 class RetryingClient(HttpClient):
-    """As behind a proxy that sends a write again whose answer it did not get, with the client's own key."""
+    """As behind a proxy that sends a write again whose answer it did not get, under the client's key.
+
+    Every few answers it loses on its way; `replayed` counts those that the service gave once more.
+    """
+
+    def __init__(self, port: int, token: str, replayed: list[str], *, keyed: bool) -> None:
+        super().__init__(port, token)
+        self._replayed, self._keyed = replayed, keyed
+        self._random = random.Random(port)  # noqa: S311 - which answers are lost
 
     def request(
         self,
@@ -54,12 +68,17 @@ class RetryingClient(HttpClient):
     ) -> Answer:
         if method == "GET":
             return super().request(method, path, json_body, body=body, headers=headers)
-        keyed = {**(headers or {}), "Idempotency-Key": (headers or {}).get("X-Request-Id", "none")}
+        sent = dict(headers or {})
+        if self._keyed:
+            sent["Idempotency-Key"] = sent.get("X-Request-Id", "none")
         deadline = time.monotonic() + 60
         while True:
             try:
-                found = super().request(method, path, json_body, body=body, headers=keyed)
-                if found.status not in (500, 503) or time.monotonic() > deadline:
+                found = super().request(method, path, json_body, body=body, headers=sent)
+                if "idempotency-replayed" in found.headers:
+                    self._replayed.append(sent["Idempotency-Key"])
+                is_lost = found.status == 200 and self._random.randrange(LOST_ONE_IN) == 0
+                if time.monotonic() > deadline or not (is_lost or found.status in (500, 503)):
                     return found
             except (OSError, HTTPException):
                 if time.monotonic() > deadline:
@@ -67,15 +86,22 @@ class RetryingClient(HttpClient):
             time.sleep(0.1)
 
 
-def _retrying(scene: Scene) -> None:
+def _retrying(scene: Scene, *, keyed: bool = True) -> None:
     _two(scene)
     deployment = scene.deployment
     sign = deployment.issuer.sign
 
     def client(index: int = 0, token: str | None = None) -> HttpClient:
-        return RetryingClient(deployment.processes[index].port, token or sign("root@example.com"))
+        port = deployment.processes[index].port
+        return RetryingClient(port, token or sign("root@example.com"), scene.replayed, keyed=keyed)
 
     deployment.client = client  # type: ignore[method-assign]  # for this scene
+
+
+def _killed_and_retried(scene: Scene) -> None:
+    _killed(scene)
+    if not scene.replayed:
+        scene.problems.append("no write that was sent again had been done before")
 
 
 def _sqlite_locked(scene: Scene) -> None:
@@ -96,12 +122,29 @@ def _disk_full(scene: Scene) -> None:
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while file.write(b"\0" * 4096):
                 pass
+        _read_names(scene)
         scene.wait()
+        _read_names(scene)
         filler.unlink()
         if scene.server is not None and not scene.server.is_running():
             # It ends itself where its log cannot be written.
             scene.server.stop(signal.SIGQUIT)
             scene.server.start()
+
+
+def _read_names(scene: Scene) -> None:
+    """What shows no value is answered though nothing can be written."""
+    client = scene.deployment.client()
+    for path in (
+        "/whoami",
+        "/projects",
+        f"{ENVIRONMENT}/secrets",
+        f"{ENVIRONMENT}/secrets/{KEYS[0]}/versions",
+    ):
+        status = client.request("GET", path).status
+        if status != 200:
+            scene.problems.append(f"{path} was {status}")
+    client.close()
 
 
 def _with_redis(scene: Scene) -> None:
@@ -203,13 +246,23 @@ AROUND = (
     ),
     Fault(
         "processes killed, a proxy retries",
-        f"the same, each write with an `Idempotency-Key` and sent again until it is answered, {KILLS} kills",
-        _killed,
+        f"the same, one answer in {LOST_ONE_IN} is lost, and the write sent again with its `Idempotency-Key`",
+        _killed_and_retried,
         prepare=_retrying,
         statuses=USUAL | CUT,
         met=frozenset({200}),
         slowest=60,
         all_answered=True,
+    ),
+    Fault(
+        "a proxy retries, without keys: the proof that a write done twice is seen",
+        f"one answer in {LOST_ONE_IN} is lost, and the write sent again",
+        _killed,
+        prepare=partial(_retrying, keyed=False),
+        statuses=USUAL | CUT,
+        met=frozenset({200}),
+        slowest=60,
+        breaks="I1",
     ),
     Fault(
         "SQLite locked",
@@ -221,19 +274,21 @@ AROUND = (
     ),
     Fault(
         "SQLite, disk full",
-        "its file system is filled, then freed",
+        "its file system is filled, then freed; names are read meanwhile",
         _disk_full,
         engine="sqlite",
         seconds=5,
         bytes=32 << 20,
+        settings={"LAST_SEEN_RESOLUTION": "1"},
         needs=_is_root,
     ),
     Fault(
         "PostgreSQL, disk full",
-        "its file system is filled, then freed",
+        "its file system is filled, then freed; names are read meanwhile",
         _disk_full,
         seconds=8,
         bytes=192 << 20,
+        settings={"LAST_SEEN_RESOLUTION": "1"},
         needs=_is_root,
     ),
     Fault(
@@ -243,7 +298,8 @@ AROUND = (
         prepare=_with_redis,
         statuses=USUAL,
         met=frozenset({200}),
-        slowest=2,
+        # 0.25 s more than without a fault, where nothing else runs.
+        slowest=0.5,
         needs=_redis_is_there,
     ),
     Fault(
@@ -253,7 +309,8 @@ AROUND = (
         prepare=_with_redis,
         statuses=USUAL,
         met=frozenset({200}),
-        slowest=2,
+        # 0.25 s more than without a fault, where nothing else runs.
+        slowest=0.5,
         needs=_redis_is_there,
     ),
     Fault(

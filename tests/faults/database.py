@@ -16,6 +16,10 @@ def _refused(scene: Scene) -> None:
         scene.wire.listen()
 
 
+#: Connections that a role may have at once.
+ROLE_LIMIT = 3
+
+
 def _black_hole(scene: Scene) -> None:
     with scene.cause():
         scene.wire.hush()
@@ -72,6 +76,23 @@ def _few_connections(scene: Scene) -> None:
     """The one connection of the pool is busy, for longer than others wait for it."""
     with scene.cause():
         _locked(scene, "LOCK TABLE environment IN ACCESS EXCLUSIVE MODE")
+
+
+def _by_a_role(scene: Scene) -> None:
+    server = scene.postgresql
+    server.execute("CREATE ROLE few LOGIN")
+    server.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO few")
+    server.execute("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO few")
+    scene.deployment.settings["DATABASE_URL"] = scene.deployment.url.replace("postgres@", "few@")
+
+
+def _limited_role(scene: Scene) -> None:
+    server = scene.postgresql
+    with scene.cause():
+        server.execute(f"ALTER ROLE few CONNECTION LIMIT {ROLE_LIMIT}")
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'")
+        scene.wait()
+        server.execute("ALTER ROLE few CONNECTION LIMIT -1")
 
 
 def _locked_row(scene: Scene) -> None:
@@ -145,6 +166,13 @@ DATABASE = (
     Fault("PostgreSQL frozen", "SIGSTOP to all its processes, then SIGCONT", _frozen, seconds=70),
     READ_ONLY,
     SMALL_POOL,
+    Fault(
+        "few connections for the role",
+        f"`CONNECTION LIMIT {ROLE_LIMIT}` for 8 clients, backends ended, then lifted",
+        _limited_role,
+        prepare=_by_a_role,
+        recovery=2,
+    ),
     Fault("environment's row locked", "`SELECT … FOR UPDATE` elsewhere", _locked_row, seconds=25, slowest=20),
     Fault("audit table locked", "`LOCK TABLE` elsewhere", _locked_audit, seconds=30, slowest=22),
     Fault(

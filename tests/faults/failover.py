@@ -86,7 +86,7 @@ FAILOVERS = (
         "the standby is cut off for 2 s, the primary killed, the standby promoted",
         _behind,
         prepare=_asynchronously,
-        loses=True,
+        breaks="I1",
         met=frozenset(),
     ),
 )

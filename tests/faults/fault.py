@@ -54,6 +54,8 @@ class Scene:
     ended: float = 0.0
     #: What is wrong beside the history.
     problems: list[str] = field(default_factory=list)
+    #: The keys of writes that were answered once more.
+    replayed: list[str] = field(default_factory=list)
     _source: KeyServer | None = None
 
     @property
@@ -118,8 +120,8 @@ class Fault:
     recovery: float = 10.0
     settings: dict[str, str] = field(default_factory=dict, hash=False)
     is_relayed: bool = False
-    #: Whether acknowledged writes must be seen to be lost: the proof that the checker would see it.
-    loses: bool = False
+    #: The invariant that must be seen to be broken: the proof that the checker would see it.
+    breaks: str = ""
     #: What more the workload and its deployment need; called before the processes start.
     prepare: Callable[[Scene], None] | None = None
     ini: str = ""
@@ -215,9 +217,9 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
     recovery = max(late, default=scene.ended) - scene.ended
     slowest = max((ended - began for _, began, ended in answers), default=0.0)
     lost = [one for one in wrong if one.startswith("I1")]
-    problems = [*scene.problems, *(wrong if not fault.loses else [])]
-    if fault.loses and not lost:
-        problems.append("nothing was lost, though it must be")
+    problems = [*scene.problems, *(wrong if not fault.breaks else [])]
+    if fault.breaks and not any(one.startswith(fault.breaks) for one in wrong):
+        problems.append(f"{fault.breaks} was not broken, though it must be")
     if {*statuses} - fault.statuses:
         problems.append(f"answers {sorted({*statuses} - fault.statuses)}")
     if fault.met and not fault.met & {*statuses}:

@@ -45,6 +45,11 @@ def dropped_acknowledgement(history: History) -> None:
     history.exports[-1] = Export(3, {"A": "op-4", "B": "op-4"}, 7, 8)
 
 
+def committed_without_its_record(history: History) -> None:
+    """The last write is there, as the exports show, and nothing in the audit log tells of it."""
+    del history.audited[-1]
+
+
 def acknowledged_with_another_revision(history: History) -> None:
     history.writes[1] = replace(history.writes[1], rev=3)
 
@@ -131,6 +136,7 @@ def unreadable_secret(history: History) -> None:
 
 FAULTS = [
     ("I1", dropped_acknowledgement),
+    ("I1", committed_without_its_record),
     ("I1", acknowledged_with_another_revision),
     ("I1", acknowledged_with_another_version),
     ("I1", recorded_twice),
