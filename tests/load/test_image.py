@@ -17,6 +17,7 @@ from waiting import eventually
 from wheels import copy_source, make_dist
 
 HEAD = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
+BASE = "python:{}-slim".format(*re.findall(r"(?m)^ARG PYTHON=(\S+)$", HEAD))
 BUILD, RUN = re.findall(r"(?m)^#.*docker ((?:build|run) .*)$", HEAD)
 
 
@@ -35,6 +36,8 @@ def is_healthy(port: int) -> bool:
 def test_the_image_is_built_and_run_as_its_file_says_and_answers(tmp_path, issuer, request):
     if shutil.which("docker") is None or docker("info").returncode:
         pytest.skip("no Docker daemon answers here")
+    if docker("pull", BASE).returncode:
+        pytest.skip(f"{BASE} is not to be had here")
     source = copy_source(tmp_path / "source")
     make_dist(source)
     built = docker(*shlex.split(BUILD), folder=source)
