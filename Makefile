@@ -61,7 +61,7 @@ test-plain: $(VENV)/dev.done ## run the tests of the database without its fast p
 
 PLAIN := $(addprefix tests/functional/test_,statements.py access_statements.py conditional.py equal_work.py rows_read.py \
 	tracing.py denials.py batch.py secret_values.py import_export.py rename.py rollback_and_versions.py secret_audit.py \
-	last_admin.py)
+	last_admin.py states.py revisions.py comparing.py copying.py copying_access.py restoring.py)
 
 # Some 15 minutes on two cores; more examples take longer.
 FUZZ_EXAMPLES ?= 60

@@ -1,4 +1,4 @@
-"""`secretsvc-server audit`: the sealed log leaves the house, is verified, and is followed."""
+"""`secretsvc-server audit`: the sealed log is exported, verified and followed."""
 
 from __future__ import annotations
 

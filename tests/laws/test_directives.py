@@ -23,6 +23,7 @@ FILLED = {
     "done": "web/shell.py",
     "error_codes": "web/error_codes.py",
     "error_links": "web/navigation.py",
+    "explain_refusal": "web/refusals.py",
     "find_activity": "access/directives.py",
     "find_place": "web/place.py",
     "formats": "secrets/directives.py",

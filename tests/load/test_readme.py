@@ -95,6 +95,11 @@ def test_the_first_session_works_as_it_is_pasted(development):
     assert (Path(directory) / "first.env").exists()
 
 
+def test_the_page_of_promoting_shows_the_same_commands():
+    page = (ROOT / "docs" / "use" / "promoting.md").read_text(encoding="utf-8")
+    assert re.findall(r"```bash\n(.*?)```", page, re.DOTALL) == PROMOTION
+
+
 def test_three_keys_are_promoted_by_four_commands_as_they_are_pasted(development):
     assert not NEEDS, f"this test pastes the commands into a shell and needs {NEEDS}"
     (promotion,) = PROMOTION

@@ -145,7 +145,7 @@ def _answer(subject: str, entries: list[Json], project: str, environment: str | 
     ]
     role = covering[-1].get("role") if covering else None
     if not role:
-        return printable(f"{subject} cannot read {place}: no live grant covers it")
+        return printable(f"{subject} cannot read {place}: no grant in force covers it")
     decisive = next((one for one in items_of(covering[-1], "sources") if one.get("decisive")), {})
     return printable(f"{subject} is {role} of {place}, {_by(decisive)}")
 

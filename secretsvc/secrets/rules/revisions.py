@@ -28,7 +28,7 @@ def record_revision(
     """Writes the row of the revision after `environment.rev`, in the transaction of the write that makes it.
 
     `action` and `record_id` are those of the audit record. Whoever took the revision is the only one to have
-    it, and nothing reads it here: it goes with the COMMIT.
+    it, and nothing reads it here.
     """
     _INSERT.run_with_commit(
         call.connection,

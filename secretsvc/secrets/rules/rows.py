@@ -125,7 +125,7 @@ def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[I
 
 
 def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
-    """As `secrets_inside`, of each its key, version, envelope and kid. Who keeps values takes `open_all`."""
+    """As `secrets_inside`, of each its key, version, envelope and kid. Who keeps values takes `open_all`, or `open_state`."""
     statement = _ENVELOPES[call.connection.dialect.name]
     return statement.streamed(call.connection, {"environment_id": environment_id})
 
