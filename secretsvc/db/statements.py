@@ -27,12 +27,12 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_array, listed
+from secretsvc.db.types import ColumnType, Expression
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, Any]]
@@ -128,7 +128,7 @@ class _Members(TypeDecorator[Any]):
 
     impl, cache_ok = JSON, True
 
-    def __init__(self, member: TypeEngine[Any]) -> None:
+    def __init__(self, member: ColumnType) -> None:
         super().__init__()
         self.member = member
 
@@ -155,7 +155,7 @@ def _insert_of(table: Table, names: tuple[str, ...]) -> Prepared:
 def _update_by_id(
     table: Table, names: tuple[str, ...], kept: tuple[str, str] | None, dialect_name: str
 ) -> Prepared:
-    new: dict[str, ColumnElement[Any]]
+    new: dict[str, Expression]
     if dialect_name == "sqlite":
         new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     else:

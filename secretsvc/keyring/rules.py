@@ -11,7 +11,6 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     ScalarSelect,
-    Select,
     and_,
     bindparam,
     delete,
@@ -22,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.secrets.models import master_key, secret, secret_version
@@ -141,7 +141,7 @@ _SEALED = (
 )
 
 
-def _others(condition: ColumnElement[bool]) -> Select[Any]:
+def _others(condition: ColumnElement[bool]) -> Query:
     return (
         select(*_SEALED)
         .join_from(secret_version, secret)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, func, literal, null, or_, select, union_all
+from sqlalchemy import Text, and_, bindparam, cast, func, literal, null, or_, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_sees
 from secretsvc.authorization.rules.snapshot import not_expired
+from secretsvc.db.types import Expression
 from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.refused import Admin, Refused
@@ -18,7 +19,7 @@ from secretsvc.tables.projects import environment, project
 #: How many admins are named.
 NAMED = 3
 PLACE, SOURCE, HELPER = range(3)
-_NOTHING: ColumnElement[Any] = cast(null(), Text)
+_NOTHING: Expression = cast(null(), Text)
 #: The widest scope last: who is nearest is asked first.
 _ORDER = {ScopeType.ENVIRONMENT: 0, ScopeType.PROJECT: 1, ScopeType.GLOBAL: 2}
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, cast, literal_column, null, or_, select
+from sqlalchemy import RowMapping, and_, cast, literal_column, null, or_, select
 from sqlalchemy import union_all as union
 
 from secretsvc.access.rules.holders import GROUP
 from secretsvc.access.rules.ways import SYSTEM, Holding, Way
 from secretsvc.authorization.rules.asserting import assert_can, not_found, recheck_by_id
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Address, HeldGrant, Role, ScopeType, is_expired
 from secretsvc.kernel.call import Call
@@ -36,7 +37,7 @@ def access_to(call: Call, at: Address) -> list[Holding]:
     return _arranged(call, at, given, members)
 
 
-def _grants(at: Address) -> Select[Any]:
+def _grants(at: Address) -> Query:
     """Each grant there with its holder and who made it; one row without a grant where there is none."""
     here, inside, maker = environment.alias("here"), environment.alias("inside"), identity.alias("maker")
     # Spelled out as the partial index of global grants has it.
@@ -75,7 +76,7 @@ def _grants(at: Address) -> Select[Any]:
     )
 
 
-def _identity_columns() -> list[ColumnElement[Any]]:
+def _identity_columns() -> list[Expression]:
     own = identity.c
     return [
         own.kind,

@@ -10,7 +10,6 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     RowMapping,
-    Select,
     and_,
     cast,
     literal_column,
@@ -24,6 +23,7 @@ from secretsvc.access.rules.explanation import Explained, GroupRef, Source, expl
 from secretsvc.authorization.rules.admission import with_bootstrap_grant
 from secretsvc.authorization.rules.asserting import assert_can, recheck_by_id
 from secretsvc.authorization.rules.snapshot import not_expired
+from secretsvc.db.types import Query
 from secretsvc.identity.rules import Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
@@ -104,7 +104,7 @@ def _held_where(call: Call, condition: ColumnElement[bool]) -> Any:
     return union_all(direct.where(usable), shared.where(usable), *_bootstrap_admins(call))
 
 
-def _columns(group_slug: ColumnElement[str]) -> Select[Any]:
+def _columns(group_slug: ColumnElement[str]) -> Query:
     return select(
         *identity.c,
         grant.c.id.label("grant_id"),
@@ -136,7 +136,7 @@ def _grant(row: RowMapping, at: Address) -> HeldGrant:
     )
 
 
-def _bootstrap_admins(call: Call) -> list[Select[Any]]:
+def _bootstrap_admins(call: Call) -> list[Query]:
     """The known and enabled among those whom `BOOTSTRAP_ADMINS` names; it names people only."""
     subjects = call.settings.bootstrap_admins
     if not subjects:

@@ -11,7 +11,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Select,
     and_,
     bindparam,
     case,
@@ -31,6 +30,7 @@ from sqlalchemy import (
 from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.schema import Recorded, schema_release
+from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopeType
 from secretsvc.tables.grants import grant, group_member
@@ -108,12 +108,12 @@ _COLUMNS: dict[str, Any] = {
 }
 
 
-def _by_name() -> Select[Any]:
+def _by_name() -> Query:
     named = identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject")
     return select(*_CALLER, identity.c.last_seen_at).where(*named)
 
 
-def _by_token() -> Select[Any]:
+def _by_token() -> Query:
     """The identity of a service token in force, last seen when either of them was (contract 6.4)."""
     seen, used = identity.c.last_seen_at, func.coalesce(service_token.c.last_used_at, 0)
     return (
@@ -123,7 +123,7 @@ def _by_token() -> Select[Any]:
     )
 
 
-def _snapshot_statement(caller: Select[Any]) -> Any:
+def _snapshot_statement(caller: Query) -> Any:
     """Three index scans in one statement: the identity, its own unexpired grants, those of its groups.
 
     One `LEFT JOIN … OR …` would read every grant that there is.
@@ -135,13 +135,13 @@ def _snapshot_statement(caller: Select[Any]) -> Any:
     return union_all(who, admins, _held(me, direct=True), _held(me, direct=False))
 
 
-def _part(name: str, **own: Any) -> Select[Any]:
+def _part(name: str, **own: Any) -> Query:
     # NULL of a column's type, which neither PostgreSQL nor SQLAlchemy could guess within a union.
     blank = {column: cast(null(), typed.type) for column, typed in _COLUMNS.items()}
     return select(literal(name).label("part"), *(one.label(column) for column, one in (blank | own).items()))
 
 
-def _held(me: Any, *, direct: bool) -> Select[Any]:
+def _held(me: Any, *, direct: bool) -> Query:
     # The caller as one value, not as a table to be joined: SQLite would rather read all grants for that.
     my_id = select(me.c.id).scalar_subquery()
     source: Any = grant if direct else join(group_member, grant, grant.c.group_id == group_member.c.group_id)

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, Select, TextClause, Update
+from sqlalchemy import Connection, Dialect, Insert, TextClause, Update
 
 from secretsvc.db.engine import DEFERRED, Mode, mode_of
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
+from secretsvc.db.types import Query
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
-Statement = Select[Any] | Insert | Update | TextClause
+Statement = Query | Insert | Update | TextClause
 
 
 class Prepared:

@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     FromClause,
-    Select,
     String,
     and_,
     exists,
@@ -21,6 +20,7 @@ from sqlalchemy import (
 )
 
 from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret, secret_version
@@ -98,7 +98,7 @@ def missing(call: Call, limit: int) -> list[Amiss]:
     return _amiss(call, rows, limit)
 
 
-def _amiss(call: Call, rows: Select[Any], limit: int) -> list[Amiss]:
+def _amiss(call: Call, rows: Query, limit: int) -> list[Amiss]:
     """The first keys of each environment, with how many there are."""
     counted = rows.subquery()
     statement = (
@@ -117,10 +117,8 @@ def _amiss(call: Call, rows: Select[Any], limit: int) -> list[Amiss]:
     return found[:limit]
 
 
-def _named(
-    of: FromClause, key: ColumnElement[str], beside: Any = None, beside_name: Any = None
-) -> Select[Any]:
-    nothing: ColumnElement[Any] = literal("", String)
+def _named(of: FromClause, key: ColumnElement[str], beside: Any = None, beside_name: Any = None) -> Query:
+    nothing: Expression = literal("", String)
     return select(
         of.c.id,
         project.c.slug.label("project"),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from sqlalchemy import ColumnElement, Select, Text, cast, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Text, cast, literal, null, select, union_all
 
 from secretsvc.db.statements import by_code_point
+from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
@@ -18,7 +19,7 @@ from secretsvc.tables.projects import environment, project
 
 #: What can be found, in the order in which it is listed.
 PROJECT, ENVIRONMENT, SECRET = KINDS = ("project", "environment", "secret")
-_NOTHING: ColumnElement[Any] = cast(null(), Text)
+_NOTHING: Expression = cast(null(), Text)
 
 
 @called("SearchResult")
@@ -79,10 +80,10 @@ def _statement(call: Call, text: str, limit: int) -> Any:
 def _found(
     kind: str,
     in_project: ColumnElement[str],
-    in_environment: ColumnElement[Any] = _NOTHING,
-    key: ColumnElement[Any] = _NOTHING,
-    name: ColumnElement[Any] = _NOTHING,
-) -> Select[Any]:
+    in_environment: Expression = _NOTHING,
+    key: Expression = _NOTHING,
+    name: Expression = _NOTHING,
+) -> Query:
     """The columns of `Found`, its kind as a number."""
     return select(
         literal(KINDS.index(kind)).label("kind"),

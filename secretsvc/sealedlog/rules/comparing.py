@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, select
 
+from secretsvc.db.types import Query
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
@@ -157,6 +158,6 @@ def _secrets(connection: Connection) -> Iterator[StoredSecret]:
         yield StoredSecret(*row)
 
 
-def _all(connection: Connection, statement: Select[Any]) -> Iterator[Any]:
+def _all(connection: Connection, statement: Query) -> Iterator[Any]:
     """Its rows, a page at a time."""
     yield from connection.execute(statement, execution_options={"yield_per": PAGE})

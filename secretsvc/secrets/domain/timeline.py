@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, or_, select
+from sqlalchemy import and_, bindparam, case, or_, select
 
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.types import Expression
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
@@ -209,7 +210,7 @@ def _opened(cipher: EnvironmentCipher, key: str, row: Any) -> bytes | None:
         return None
 
 
-def _other_key() -> ColumnElement[Any]:
+def _other_key() -> Expression:
     """The other key of the same renaming."""
     other, version = secret.alias("other"), secret_version.alias("of_other")
     found = (

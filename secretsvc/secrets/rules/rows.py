@@ -13,7 +13,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     FromClause,
-    Select,
     and_,
     bindparam,
     func,
@@ -26,6 +25,7 @@ from sqlalchemy.sql.selectable import NamedFromClause
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
@@ -227,7 +227,7 @@ _SECRET = Prepared(
 )
 
 
-def _each(dialect_name: str) -> Select[Any]:
+def _each(dialect_name: str) -> Query:
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     return (
         select(
@@ -246,7 +246,7 @@ def _each(dialect_name: str) -> Select[Any]:
     )
 
 
-def only_envelopes(statement: Select[Any]) -> Select[Any]:
+def only_envelopes(statement: Query) -> Query:
     """Of a statement of `secrets_inside` only what opens its values: to read the rest takes time."""
     columns = statement.selected_columns
     needed = (columns[name] for name in ("key", "version", "envelope", "kid"))
@@ -260,7 +260,7 @@ _ENVELOPES = {name: Prepared(only_envelopes(statement)) for name, statement in _
 
 def sized(
     dialect_name: str, version: FromClause, secrets: FromClause, *conditions: ColumnElement[bool]
-) -> Select[Any]:
+) -> Query:
     """An environment, and how many bytes the envelopes of some versions of its secrets are.
 
     `secrets` are joined with the versions. Neither database reads a long value to tell its length.
@@ -279,13 +279,13 @@ def sized(
     )
 
 
-def _sized(dialect_name: str) -> Select[Any]:
+def _sized(dialect_name: str) -> Query:
     """Of those that `secrets_inside` reads."""
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     return sized(dialect_name, version, secret.outerjoin(version, is_current), ~secret.c.deleted)
 
 
-def length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:
+def length_of(envelope: Expression, dialect_name: str) -> ColumnElement[int]:
     """How many bytes an envelope is, without reading it."""
     bytes_of = func.length if dialect_name == "sqlite" else func.octet_length
     return bytes_of(envelope, type_=BigInteger)

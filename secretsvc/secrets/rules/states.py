@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     FromClause,
     ScalarSelect,
-    Select,
     and_,
     bindparam,
     case,
@@ -27,6 +25,7 @@ from sqlalchemy import (
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
@@ -116,7 +115,7 @@ def _first_created() -> ColumnElement[int]:
     return func.coalesce(found, secret.c.created_at)
 
 
-def _each(dialect_name: str) -> Select[Any]:
+def _each(dialect_name: str) -> Query:
     version, is_in_force = version_at_revision(dialect_name)
     return (
         select(
@@ -134,7 +133,7 @@ def _each(dialect_name: str) -> Select[Any]:
     )
 
 
-def _sized(dialect_name: str) -> Select[Any]:
+def _sized(dialect_name: str) -> Query:
     version, is_in_force = version_at_revision(dialect_name)
     return sized(dialect_name, version, secret.join(version, is_in_force))
 
