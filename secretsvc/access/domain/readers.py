@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -23,7 +22,7 @@ from secretsvc.access.rules.explanation import Explained, GroupRef, Source, expl
 from secretsvc.authorization.rules.admission import with_bootstrap_grant
 from secretsvc.authorization.rules.asserting import assert_can, recheck_by_id
 from secretsvc.authorization.rules.snapshot import not_expired
-from secretsvc.db.types import Query
+from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.identity.rules import Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
@@ -88,7 +87,7 @@ def _covers(call: Call, at: Address, within: tuple[UUID, UUID] | None) -> Column
     return or_(grant.c.scope_type == literal_column("'global'"), above, *below)
 
 
-def _held_where(call: Call, condition: ColumnElement[bool]) -> Any:
+def _held_where(call: Call, condition: ColumnElement[bool]) -> CompoundQuery:
     """The unexpired grants of enabled identities, their own and those of their groups, in one statement.
 
     A row without a role is of one whom `BOOTSTRAP_ADMINS` names.

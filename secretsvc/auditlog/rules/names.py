@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Text, cast, literal, null, select, union_all
 
 from secretsvc.db.base import Id
-from secretsvc.db.types import Expression, Query
+from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.call import Call
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
@@ -110,7 +109,7 @@ def id_in(value: object) -> UUID | None:
 
 def _row(
     kind: int,
-    of: Any,
+    of: Columns,
     one: Expression,
     two: Expression,
     three: Expression = _NOTHING,

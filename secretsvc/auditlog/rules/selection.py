@@ -7,11 +7,9 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     RowMapping,
     Text,
@@ -40,7 +38,7 @@ PARTS = 100
 # it is written, a little later than the request's one clock value, or, by a clock set back, earlier.
 LAG_MS = 600_000
 #: Columns and the value that each is to have.
-Named = Sequence[tuple[Column[Any], Any]]
+Named = Sequence[tuple[Expression, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def _of_key(reach: Reach, asked: AuditFilter, lowest: UUID) -> Query:
     return select(union(*parts).subquery().c.id)
 
 
-def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> Query:
+def select_roughly(reach: Reach, asked: AuditFilter, *columns: Expression) -> Query:
     """Columns of the rows that `take_rows` would take, and of one more, for counting; one statement.
 
     Times are judged by ids alone, which an index of a scope holds: rows up to `LAG_MS` outside of them are

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    CompoundSelect,
     FromClause,
     Subquery,
     Text,
@@ -31,7 +30,7 @@ from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
-from secretsvc.db.types import Expression, Query
+from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
 from secretsvc.exposure.rules.places import there
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, secret, secret_version
@@ -109,7 +108,7 @@ def _versions(
     ]
 
 
-def _version(row: Any, identity_id: UUID) -> Version:
+def _version(row: FoundRow, identity_id: UUID) -> Version:
     wrote = row.created_at if row.created_by == identity_id else None
     stored = [getattr(row, name) for name in Origin._fields]
     return Version(
@@ -170,7 +169,7 @@ def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Query:
     return select(*version, *secret, gone.next_rev).select_from(rows).join(departed_version, condition)
 
 
-def _fenced(found: Query | CompoundSelect[Any]) -> Subquery:
+def _fenced(found: Query | CompoundQuery) -> Subquery:
     """So that what is looked up for a row is not looked up for each of its uses."""
     return found.offset(literal_column("0")).subquery("version")
 
@@ -200,7 +199,7 @@ def _met(found: Subquery) -> list[Expression]:
     ]
 
 
-def _last(row: Any, one: Any, key: Any, given: Any) -> Any:
+def _last(row: Columns, one: Columns, key: Expression, given: Expression) -> Expression:
     return (
         select(func.max(row.created_at))
         .where(
@@ -213,7 +212,7 @@ def _last(row: Any, one: Any, key: Any, given: Any) -> Any:
     )
 
 
-def _exported(one: Any) -> Any:
+def _exported(one: Columns) -> Expression:
     row = audit_record.c
     return (
         select(row.created_at)
@@ -259,7 +258,7 @@ def _related(dialect_name: str) -> Query:
     return select(*found.c, *_met(found))
 
 
-def _is_made_of(version: Any, root: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
+def _is_made_of(version: Columns, root: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
     return and_(version.origin_secret_id == root[0], version.origin_version == root[1])
 
 
@@ -268,7 +267,7 @@ def _older(dialect_name: str) -> Query:
     row = audit_record.c
     rows, (environment_id, key) = listed(dialect_name, **_STATES)
 
-    def newest(environment_id: Any, key: Any, *before: ColumnElement[bool]) -> Any:
+    def newest(environment_id: Expression, key: Expression, *before: ColumnElement[bool]) -> Expression:
         is_its = (row.identity_id == bindparam("identity_id", type_=Id), row.environment_id == environment_id)
         read = select(func.max(row.given)).where(*is_its, row.key == key, row.given.is_not(None), *before)
         return read.scalar_subquery().label("rev")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
@@ -20,7 +20,7 @@ from sqlalchemy import (
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.statements import by_code_point
-from secretsvc.db.types import Query
+from secretsvc.db.types import Columns, Query
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
@@ -132,7 +132,7 @@ def _met(identity_id: UUID, environment_id: UUID) -> list[ColumnElement[bool]]:
     return [there(_given(row, identity_id, environment_id).where(row.key == secret.c.key)) for row in rows]
 
 
-def _given(row: Any, identity_id: UUID, environment_id: Any) -> Query:
+def _given(row: Columns, identity_id: UUID, environment_id: ColumnElement[UUID] | UUID) -> Query:
     return select(row.given).where(
         row.identity_id == identity_id, row.environment_id == environment_id, row.given.is_not(None)
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -117,7 +116,12 @@ def _amiss(call: Call, rows: Query, limit: int) -> list[Amiss]:
     return found[:limit]
 
 
-def _named(of: FromClause, key: ColumnElement[str], beside: Any = None, beside_name: Any = None) -> Query:
+def _named(
+    of: FromClause,
+    key: ColumnElement[str],
+    beside: Expression | None = None,
+    beside_name: Expression | None = None,
+) -> Query:
     nothing: Expression = literal("", String)
     return select(
         of.c.id,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from sqlalchemy import ColumnElement, Text, cast, literal, null, select, union_all
 
 from secretsvc.db.statements import by_code_point
-from secretsvc.db.types import Expression, Query
+from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
@@ -51,7 +51,7 @@ def _order(one: Found) -> tuple[int, str, str, str]:
     return KINDS.index(one.kind), one.project, one.environment or "", one.key or ""
 
 
-def _statement(call: Call, text: str, limit: int) -> Any:
+def _statement(call: Call, text: str, limit: int) -> CompoundQuery:
     dialect_name = call.connection.dialect.name
     holds = partial(holds_text, dialect_name, text)
     exact = partial(by_code_point, dialect_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, exists, func, or_, select
@@ -78,7 +78,7 @@ def count_beyond(connection: Connection, size: int) -> int:
     return found
 
 
-def left_out(connection: Connection) -> Any:
+def left_out(connection: Connection) -> UUID | None:
     """The id of a record that is neither sealed nor waits to be, None where there is none."""
     is_sealed = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == audit_record.c.id))
     waits = exists(select(audit_unsealed.c.record_id).where(audit_unsealed.c.record_id == audit_record.c.id))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import and_, bindparam, func, select, union
 
 from secretsvc.audit.models import audit_record
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
-from secretsvc.db.types import Query
+from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
@@ -137,7 +136,7 @@ def lately_read(call: Call, at: Address, history: KeyHistory) -> list[LatelyRead
     ]
 
 
-def _reads(ids: Any) -> Query:
+def _reads(ids: CompoundQuery) -> Query:
     row = audit_record.c
     return (
         select(

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, select
+from sqlalchemy.sql.selectable import NamedFromClause
 
 from secretsvc.authorization.rules.asserting import assert_can, assert_sees, not_found
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS, is_among
-from secretsvc.db.types import Query
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
@@ -216,7 +217,7 @@ def _sealed(dialect_name: str) -> Query:
     )
 
 
-def _columns(table: Any, names: Collection[str]) -> list[Any]:
+def _columns(table: NamedFromClause, names: Collection[str]) -> list[Expression]:
     return [table.c[name].label(f"{table.name}_{name}") for name in names]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, case, select
 
@@ -184,7 +184,7 @@ def _differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Differen
     return sorted(found, key=lambda one: (order.index(one.kind), one.key))
 
 
-def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, list[Any]]:
+def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, list[_Row]]:
     """The environment, and some of its revisions, one more than a page has; one statement."""
     parameters = {
         "project_slug": at.project,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from sys import getsizeof
@@ -33,6 +33,7 @@ from secretsvc.kernel.described import Description, Kid, Ordinal, SecretKey, Tim
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.found import EnvelopeRow, FoundSecret, ListedRow
 from secretsvc.tables.projects import environment, project
 
 SECRET_NOT_FOUND = "Secret not found."  # noqa: S105 - a message, not a password
@@ -73,7 +74,7 @@ class SecretListItem:
     error: Annotated[str, among(DecryptFailed.code, UnknownKid.code)] | None
 
 
-def list_item(cipher: EnvironmentCipher, row: Any) -> SecretListItem:
+def list_item(cipher: EnvironmentCipher, row: ListedRow) -> SecretListItem:
     """A row of `secrets_inside` as clients see it; it is opened to know that it could be."""
     key, version, description, envelope, kid, created_at, updated_at = row
     error = _problem(cipher, envelope, kid, key, version)
@@ -102,19 +103,19 @@ def _problem(
     return None
 
 
-def find_secret(call: Call, at: Address, key: str) -> Any:
+def find_secret(call: Call, at: Address, key: str) -> FoundSecret:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
     Columns: `project_id`, `id`, `rev` and `protected` (of the environment), `secret_id`, `version`,
     `deleted`, `description`, `envelope`, `kid`.
     """
-    row = environment_row(call, at, _SECRET, secret_key=key)
+    row: FoundSecret = environment_row(call, at, _SECRET, secret_key=key)
     if row.secret_id is None:
         raise NotFound(SECRET_NOT_FOUND)
     return row
 
 
-def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[object]]]:
+def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[ListedRow]]:
     """The undeleted secrets of an environment, sorted by key, each with its current version.
 
     They are plain tuples for `list_item`, of which a few are in memory at once: nothing may be executed
@@ -124,7 +125,7 @@ def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[I
     return statement.streamed(call.connection, {"environment_id": environment_id})
 
 
-def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[EnvelopeRow]]:
     """As `secrets_inside`, of each its key, version, envelope and kid. Who keeps values takes `open_all`."""
     statement = _ENVELOPES[call.connection.dialect.name]
     return statement.streamed(call.connection, {"environment_id": environment_id})
@@ -179,7 +180,7 @@ def open_admitted(
 
 def read_all(
     call: Call, statements: Mapping[str, Prepared], parameters: Mapping[str, object], size: int
-) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+) -> AbstractContextManager[Iterator[Any]]:
     """A stream of the rows; where all of them, `size` bytes, take little memory, it takes less time."""
     statement = statements[call.connection.dialect.name]
     if size > AT_ONCE:

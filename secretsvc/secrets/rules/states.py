@@ -5,7 +5,7 @@ Each key's version is looked up by itself, so that the length of the history doe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from uuid import UUID
 
@@ -31,6 +31,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.found import ListedRow
 from secretsvc.secrets.rules.revisions import require_revision
 from secretsvc.secrets.rules.rows import (
     OF_KEY,
@@ -44,9 +45,7 @@ from secretsvc.secrets.rules.rows import (
 from secretsvc.tables.projects import environment, project
 
 
-def state_at(
-    call: Call, environment: Environment, rev: int
-) -> AbstractContextManager[Iterator[Sequence[object]]]:
+def state_at(call: Call, environment: Environment, rev: int) -> AbstractContextManager[Iterator[ListedRow]]:
     """The secrets that there were at a revision, sorted by key, as rows of `secrets_inside`.
 
     The same holds: plain tuples for `list_item`, a few in memory at once, and nothing may be executed before
