@@ -20,6 +20,7 @@ def includeme(config: Configurator) -> None:
     """Includes the modules of this package that configure the application."""
     config.include(".directives")
     config.add_models(".models")
+    config.include(".worker")
     config.include(".api.secrets")
     config.add_api_views(".api.history")
     config.include(".api.copying")

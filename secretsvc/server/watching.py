@@ -24,8 +24,8 @@ KEYS_PAUSE = 1.0
 class Watch:
     """The threads beside those that serve; `server` is a `Server` whose application has a registry.
 
-    Without an address there are only the ones that fetch the issuers' keys before they are needed, and seal
-    the audit log.
+    Without an address there are only the ones that fetch the issuers' keys before they are needed, seal the
+    audit log, and remove writes that nobody can send again.
     """
 
     def __init__(self, server: Any, registry: ServiceRegistry, address: str | None) -> None:
@@ -36,6 +36,8 @@ class Watch:
         )
         sealer = registry.audit_sealer
         self._sealing = Look("audit sealing", sealer.step, 0, pause=sealer.pause_after)
+        sweeper = registry.write_sweeper
+        self._sweeping = Look("writes with a key", sweeper.step, 0, pause=sweeper.pause_after)
         self.readiness = Readiness(registry, lambda: server.is_stopping)
         self.listener: OperationsListener | None = None
         if address is not None:
@@ -46,6 +48,7 @@ class Watch:
         """Begins to look, and to answer."""
         self._keys.start()
         self._sealing.start()
+        self._sweeping.start()
         if self.listener is not None:
             ProcessCollector(registry=self._registry.metrics.collectors)
             self._registry.metrics.collectors.register(self)
@@ -56,6 +59,7 @@ class Watch:
         """Ends all of them."""
         self._keys.stop()
         self._sealing.stop()
+        self._sweeping.stop()
         if self.listener is not None:
             self.readiness.stop()
             self.listener.close()

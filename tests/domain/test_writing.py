@@ -108,6 +108,26 @@ def test_the_loser_of_one_race_is_tried_again_and_succeeds(vault, service, verb,
     assert vault.rev == 2
 
 
+@both_losses
+def test_a_restore_that_loses_one_race_is_tried_again_and_one_that_loses_two_is_told(
+    vault, service, moment, rival
+):
+    vault.set(A="one", B="two")
+    vault.batch(set={"A": "newer"}, delete=["B"])
+    met = Rival(service, moment, on_our_connection(rival))
+    # A restore gives back what once was there, and so inserts no secret.
+    races = moment is not INSERT_SECRET
+    before, known = state(service), service.audit()
+    met.left = 3
+    if races:
+        assert vault.post("restore", {"to_rev": 1}, 409).json["code"] == "VERSION_CONFLICT"
+        assert (state(service), service.audit()) == (before, known)
+    met.wins, met.left = 0, 1
+    assert vault.post("restore", {"to_rev": 1}).json["rev"] == 3
+    assert met.wins == races
+    assert vault.values() == {"A": "one", "B": "two"}
+
+
 @pytest.mark.parametrize("verb", ["batch", "import", "rename", "copy"])
 @both_losses
 def test_who_loses_twice_writes_nothing_and_is_told(vault, service, verb, moment, rival):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rotation import NEW_KEY, rotated
 from service import arrange
 from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, state, tamper
@@ -231,6 +232,16 @@ def test_only_versions_that_differ_are_opened(vault, monkeypatch):
     monkeypatch.setattr(EnvironmentCipher, "open", noting)
     vault.get("secrets:compare?rev=1")
     assert sorted(opened) == [("K1", 1), ("K1", 2)]
+
+
+def test_values_under_two_master_keys_are_compared_and_one_that_no_key_opens_is_not(vault, dev, service):
+    for where in (vault, dev):
+        where.set(SAME="x", OTHER="x")
+    both = Vault(rotated(service).user())
+    Vault(both.client, DEV).set(SAME="x", OTHER="y")
+    assert kinds(both.get(WITH_DEV)) == {"SAME": "same", "OTHER": "differs"}
+    alone = Vault(service.restarted(MASTER_KEY=NEW_KEY).user())
+    assert kinds(alone.get(WITH_DEV)) == {"SAME": "unreadable", "OTHER": "unreadable"}
 
 
 @pytest.mark.parametrize(("length", "most"), [(1, 2), (SHORT, 4)])

@@ -140,6 +140,21 @@ def test_a_grant_that_is_not_there_costs_the_work_of_a_foreign_one(
     compare(town, WARDEN, method, path.format(foreign), path.format(new_id()), body)
 
 
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        ("batch", {"mode": "merge", "set": {"KEY": "x"}}),
+        ("copy", {"from": {"project": "vault", "environment": "prod"}}),
+        ("restore", {"to_rev": 0}),
+    ],
+)
+def test_a_destination_that_is_not_there_costs_the_work_of_an_invisible_one(
+    town: Service, verb: str, body: Any
+) -> None:
+    invisible, absent = (f"/p/vault/e/{slug}/secrets:{verb}" for slug in ("prod", "dev"))
+    compare(town, NOBODY, "POST", invisible, absent, body)
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize(
     ("field", "invisible", "absent"), [("project", "vault", "fault"), ("environment", "prod", "dev")]

@@ -7,17 +7,20 @@ import logging
 import socket
 import time
 from contextlib import ExitStack
+from uuid import uuid4
 
 import pytest
 from jwks_server import KeyServer, answer
 from observing import Operator, watched
-from rotation import fill, rotated
+from relay import relayed
+from rotation import PROD, fill, rotated
 from server import exchange
-from service import ADMIN, HEADER, Service, arrange
+from service import ADMIN, API, HEADER, Service, arrange
 from shapes import log
 from tokens import TestIssuer
 from waiting import eventually
 
+from secretsvc.db import engine as engines
 from secretsvc.kernel.clock import now_ms
 from secretsvc.web.logs import JsonFormatter
 
@@ -75,6 +78,17 @@ def test_envelopes_under_the_old_key_are_counted_while_a_rotation_is_under_way(m
         assert eventually(lambda: figure(operator, "secretsvc_envelopes_under_old_keys"), pause=0.05)
 
 
+def test_after_a_rekey_no_envelope_is_under_the_old_key(make_service):
+    service = make_service()
+    fill(arrange(service))
+    now = rotated(service, **LISTENING)
+    assert now.user().post("/admin/rekey", {"limit": 1_000}).json["remaining"] == 0
+    with watched(now) as operator:
+        # The first look at the envelopes comes after the start; until then there is no figure.
+        assert eventually(lambda: ("secretsvc_envelopes_under_old_keys",) in operator.figures(), pause=0.05)
+        assert figure(operator, "secretsvc_envelopes_under_old_keys") == 0
+
+
 def test_how_long_a_record_has_waited_to_be_sealed_is_told_while_nobody_seals(make_service, caplog):
     service = make_service()
     log(service, created_at=now_ms() - 7_200_000)
@@ -85,18 +99,32 @@ def test_how_long_a_record_has_waited_to_be_sealed_is_told_while_nobody_seals(ma
 
 
 @pytest.mark.engine_neutral
-def test_connections_and_plaintext_that_are_in_use_are_counted(make_service):
+def test_connections_that_are_in_use_are_counted(make_service):
     service = make_service(DATABASE_POOL_SIZE="3").restarted(**LISTENING)
     with watched(service) as operator, ExitStack() as stack:
         operator.until(200)
-        registry = service.app.registry
         for _ in range(2):
-            stack.enter_context(registry.database.engine.connect())
-        registry.plaintext_budget.admission(None).grow(1_000)
+            stack.enter_context(service.engine.connect())
+        assert (figure(operator, "secretsvc_database_connections", "in use") or 0) >= 2
+
+
+@pytest.mark.engine_neutral
+def test_an_export_is_refused_while_the_plaintext_that_is_held_is_at_its_bound(make_service, issuer):
+    service = make_service(PLAINTEXT_MAX_BYTES="4000", **LISTENING)
+    fill(arrange(service))
+    with watched(service) as operator:
+        budget = service.app.registry.plaintext_budget
+        held = [budget.admission(uuid4()) for _ in range(4)]
+        for one in held:
+            one.grow(1_000)
+        assert "UNAVAILABLE" in asked(operator, issuer, path=f"{PROD}/secrets:export")
         found = operator.figures()
-    assert found["secretsvc_database_connections", "in use"] >= 2
-    assert found["secretsvc_plaintext_bytes",] == 1_000
-    assert found["secretsvc_plaintext_max_bytes",] > 1_000
+        for one in held:
+            one.release()
+        assert "200 OK" in asked(operator, issuer, path=f"{PROD}/secrets:export")
+    assert found["secretsvc_plaintext_bytes",] == found["secretsvc_plaintext_max_bytes",] == 4_000
+    route = "/projects/{project}/environments/{env}/secrets:export"
+    assert found["secretsvc_requests_total", "GET", route, "503"] == 1
 
 
 @pytest.mark.engine_neutral
@@ -122,14 +150,59 @@ def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_ar
             stack.enter_context(service.engine.connect())
         assert "UNAVAILABLE" in asked(operator, issuer)
         assert figure(operator, "secretsvc_database_connections", "in use") == 2
-    told = [
-        json.loads(JsonFormatter().format(one)) for one in caplog.records if one.name == "secretsvc.access"
-    ]
-    assert [one["cause"] for one in told] == ["TimeoutError: no connection in time"]
+    assert causes(caplog) == ["TimeoutError: no connection in time"]
 
 
-def asked(operator: Operator, issuer: TestIssuer) -> str:
+def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service, issuer, caplog):
+    caplog.set_level(logging.INFO)
+    service = make_service()
+    if service.engine.name == "sqlite":
+        pytest.skip("SQLite has no server")
+    with relayed(service.url) as relay, watched(Service(relay.url, issuer, **LISTENING)) as operator:
+        operator.until(200)
+        asked(operator, issuer)
+        relay.refuse()
+        operator.until(503, reasons=["database_unavailable"])
+        for _ in range(2):
+            assert "UNAVAILABLE" in asked(operator, issuer)
+        assert figure(operator, "secretsvc_requests_total", "GET", "other", "503") == 2
+    assert causes(caplog)[-1] == "OperationalError: connection refused"
+    assert "the database does not answer" not in caplog.text
+
+
+def test_a_full_disk_has_its_cause_in_each_requests_line_and_reads_go_on(
+    make_service, issuer, caplog, monkeypatch
+):
+    caplog.set_level(logging.INFO, "secretsvc.access")
+    service = make_service(**LISTENING)
+    if service.engine.name != "sqlite":
+        pytest.skip("no disk of a PostgreSQL is filled here: tests/faults does")
+    # Never below what the file has: it is full as it is.
+    full = (*engines.SQLITE_PRAGMAS, "PRAGMA max_page_count=1")
+    with watched(service) as operator:
+        asked(operator, issuer)
+        monkeypatch.setattr(engines, "SQLITE_PRAGMAS", full)
+        service.engine.dispose()
+        bodies = (json.dumps({"slug": f"p{number}", "name": "A" * 60}) for number in range(100))
+        assert any("UNAVAILABLE" in asked(operator, issuer, "POST", body) for body in bodies)
+        assert "200 OK" in asked(operator, issuer)
+        operator.until(200, degraded=[])
+        assert figure(operator, "secretsvc_requests_total", "POST", "/projects", "503") == 1
+    assert causes(caplog)[-1] == "OperationalError: SQLITE_FULL"
+
+
+def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the lines of requests that failed say of it."""
+    lines = (one for one in caplog.records if one.name == "secretsvc.access")
+    told = (json.loads(JsonFormatter().format(one)) for one in lines)
+    return [one["cause"] for one in told if "cause" in one]
+
+
+def asked(
+    operator: Operator, issuer: TestIssuer, method: str = "GET", body: str = "", path: str = "/projects"
+) -> str:
     """What the process answers to an administrator."""
-    head = f"Host: h\r\nConnection: close\r\n{HEADER}: {issuer.sign(ADMIN)}\r\n\r\n"
+    head = f"Host: h\r\nConnection: close\r\n{HEADER}: {issuer.sign(ADMIN)}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     port = int(operator.server.effective_port)
-    return exchange(port, f"GET /api/v1/projects HTTP/1.1\r\n{head}".encode()).decode()
+    return exchange(port, f"{method} {API}{path} HTTP/1.1\r\n{head}{body}".encode()).decode()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 
 import pytest
+from server import served
 from service import MASTER_KEY
 from sqlalchemy import update
 from statements import recorded
 from stopped_clock import StoppedClock
 from vault import Vault
+from waiting import eventually
 
+from secretsvc.secrets import worker
 from secretsvc.secrets.models import idempotent_write
 from secretsvc.secrets.rules import idempotency
 
@@ -179,6 +182,21 @@ def test_what_is_older_goes_with_what_comes(service, prod, monkeypatch):
     for number, left in ((0, 2), (1, 2)):
         prod.post("batch", WRITES["batch"], headers={"Idempotency-Key": f"new-{number}"})
         assert len(service.rows(idempotent_write)) == left
+
+
+def test_a_server_removes_what_is_older_without_a_further_write(service, prod, monkeypatch):
+    monkeypatch.setattr(worker, "MOST", 2)
+    monkeypatch.setattr(worker, "MOMENT_SECONDS", 0.01)
+    for number in range(4):
+        prod.post("batch", WRITES["batch"], headers={"Idempotency-Key": f"old-{number}"})
+    kept = idempotent_write.c
+    service.execute(
+        update(idempotent_write).where(kept.key != "old-0").values(created_at=kept.created_at - DAY)
+    )
+    with served(service.app):
+        assert eventually(lambda: len(service.rows(idempotent_write)) < 4)
+        assert eventually(lambda: [row["key"] for row in service.rows(idempotent_write)] == ["old-0"])
+    assert service.app.registry.write_sweeper.step() == 0
 
 
 def test_no_value_is_kept_and_no_digest_without_a_key(service, prod):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from databases import ROOT
+from pasting import blocks
 from plugins import SOURCE, alembic_config, install
 from rotation import Operator, fill
 from service import MASTER_KEY, arrange
@@ -22,6 +23,7 @@ from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.files import open_to_others
 from secretsvc.db.schema import REVISION
 
+PAGE = (ROOT / "docs" / "operations" / "upgrade.md").read_text("utf-8")
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
 UNDER_WAY = "another migration of this database is under way: waiting for its end"
 BELOW = f"{int(REVISION) - 2:04}"
@@ -92,6 +94,19 @@ def test_the_way_down_is_gone_with_the_flag_and_up_again(run, database_url):
     assert (again.returncode, again.stdout) == (0, "0 migrations were undone.\n")
     assert run(database_url, "migrate", "production.ini").returncode == 0
     assert revision(database_url) == [REVISION]
+
+
+def test_the_commands_of_the_page_of_upgrades_lead_back_and_up_again(run, service, database_url):
+    fill(arrange(service))
+    told, back = (block.split()[1:] for block in blocks(PAGE, "The way back"))
+    done = run(database_url, *told)
+    assert (done.returncode, revision(database_url)) == (1, [REVISION])
+    assert f"Undoing {REVISION} loses" in done.stdout
+    assert run(database_url, *back).returncode == 0
+    assert revision(database_url) == [told[-1]]
+    migrate, check = (block.split()[1:] for block in blocks(PAGE, "The steps"))
+    assert run(database_url, *migrate).stdout == f"The schema is at {REVISION}.\n"
+    assert "ok    schema" in run(database_url, *check).stdout
 
 
 @pytest.mark.parametrize("target", ["0099", "nothing"])

@@ -174,6 +174,15 @@ def test_what_is_too_long_by_itself_is_refused_before_it_is_opened(service, vaul
     assert "PLAINTEXT_MAX_BYTES" in vault.get("secrets:export", 503).json["hint"]
 
 
+def test_an_older_state_is_bounded_as_the_present_one(service, vault, budget):
+    vault.batch(set={"D": "x" * SIZE})
+    vault.batch(delete=["A", "B", "C"])
+    before = records(service)
+    assert "PLAINTEXT_MAX_BYTES" in vault.get("secrets:export?rev=2", 503).json["hint"]
+    assert records(service) == before
+    assert len(vault.get("secrets:export?rev=1").json["secrets"]) == 3
+
+
 @pytest.mark.engine_neutral
 def test_a_page_that_is_longer_than_its_values_is_drawn_and_counted(service, vault, budget):
     """Its values were read and recorded before it is drawn, so it is too late to refuse it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from vault import BOTH_SPELLINGS, Vault, detail, environment_ids, records, state, tamper
+from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, records, state, tamper
 
 from secretsvc.kernel.crypto import EnvironmentCipher
 
@@ -44,6 +44,13 @@ def test_0_empties(past):
     assert changes(restore(past, 0)) == [("A", "removed", 3), ("C", "removed", 2), ("D", "removed", 2)]
     assert past.values() == {}
     assert restore(past, 0).json == {"rev": 4, "changes": []}
+
+
+def test_a_restore_that_cannot_be_recorded_is_not_made(past, service):
+    before = state(service)
+    block_audit(service)
+    assert restore(past, 1, 500).json["code"] == "INTERNAL"
+    assert state(service) == before
 
 
 @BOTH_SPELLINGS

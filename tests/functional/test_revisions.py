@@ -163,6 +163,13 @@ def test_a_write_of_the_system_is_by_the_system(vault, service):
     assert {one["deleted_by"] for one in vault.get("secrets:deleted").json["items"]} == {"system"}
 
 
+def test_an_older_revision_of_which_nobody_noted_more_has_neither_action_nor_reason(vault, service):
+    service.execute("UPDATE revision SET action = NULL, reason = NULL WHERE rev = 1")
+    *_, first = revisions(vault)["items"]
+    assert (first["rev"], first["action"], first["reason"]) == (1, None, None)
+    assert first["changes"] == [change("A", "added", 1), change("B", "added", 1)]
+
+
 @BOTH_SPELLINGS
 def test_deleted_keys_are_sorted_with_the_last_version_that_has_a_value(vault, service):
     vault.batch(delete=["A", "D"])
@@ -190,6 +197,17 @@ def test_a_key_that_is_there_again_is_not_among_the_deleted(vault):
 
 
 @BOTH_SPELLINGS
+def test_50_deleted_keys_are_a_page_unless_told_otherwise(vault):
+    keys = [f"GONE_{number:02}" for number in range(51)]
+    vault.batch(mode="replace", set=dict.fromkeys(keys, "x"))
+    vault.batch(delete=keys)
+    page = vault.get("secrets:deleted?limit=500").json
+    assert (len(page["items"]), page["next_cursor"]) == (55, None)
+    page = vault.get("secrets:deleted").json
+    assert len(page["items"]) == 50
+    assert len(vault.get(f"secrets:deleted?cursor={page['next_cursor']}").json["items"]) == 5
+
+
 def test_pages_of_deleted_keys_hold_each_once(vault):
     keys = ["K" * 256, *(f"K{number}" for number in range(4))]
     vault.batch(set=dict.fromkeys(keys, "x"))

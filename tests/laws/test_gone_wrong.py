@@ -11,12 +11,14 @@ from laws.test_documents import NAMED, missing_from
 from laws.test_log_lines import HEAD, quoted_in, texts, unknown
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
+PAGES = [ROOT / "docs" / "audit.md", *sorted((ROOT / "docs" / "operations").glob("*.md"))]
 #: What a column may be called that quotes what is seen: a line of the log, or what a command says.
 TELLS = (HEAD, " says")
 QUOTED = re.compile(r"`([^`]+)`")
 #: A figure, its status, or what `/ready` has, in the column of figures.
 FIGURE = re.compile(r"`(secretsvc_\w+)`|with status (\d+)|`/ready` has `(\w+)`")
+#: What a figure is then, where a row gives a number.
+NUMBER = re.compile(r"`(secretsvc_\w+)` (?:is )?(\d+)")
 #: Whoever waits until `/ready` says something holds these to it (tests/observing.py).
 AGREE = {"secretsvc_ready": ".until(", "secretsvc_amiss": ".until("}
 
@@ -75,11 +77,18 @@ def unproven(row: dict[str, str], tests: dict[str, str]) -> list[str]:
 
 def unmoved(row: dict[str, str], tests: dict[str, str]) -> list[str]:
     """The figures of a row that none of its tests has; a row of what is seen must name some, or say none."""
-    if "Seen" in row and not row.get("Figure"):
+    by_line_alone = HEAD in row and "Seen" not in row
+    if not by_line_alone and not row.get("Figure"):
         return [str(row)]
     named = said_by(row, tests)
     found = ["".join(words) for words in FIGURE.findall(row.get("Figure", ""))]
-    return [figure for figure in found if figure not in named and AGREE.get(figure, figure) not in named]
+    missing = [figure for figure in found if figure not in named and AGREE.get(figure, figure) not in named]
+    numbers = [pair for pair in NUMBER.findall(row.get("Figure", "")) if pair[0] not in AGREE]
+    return missing + [
+        f"{figure} {number}"
+        for figure, number in numbers
+        if not re.search(rf'"{figure}".* == {number}\b', named)
+    ]
 
 
 def files() -> dict[str, str]:
@@ -115,9 +124,13 @@ def test_the_law_of_figures_bites() -> None:
     page = f"| Seen | {HEAD} | Figure | Test |\n| --- | --- | --- | --- |\n"
     page += "| a | b | `secretsvc_ready` 0, `/ready` has `gone` | `tests/a.py::test_a` |\n| a | b |  | c |\n"
     page += "| a | b | `secretsvc_total` with status 503 | `tests/a.py::test_a` |\n"
-    first, second, third = rows_of(page)
+    page += "| a | b | `secretsvc_left` is 0 | `tests/a.py::test_a` |\n"
+    first, second, third, fourth = rows_of(page)
     tests = {"tests/a.py": "def test_a(operator):\n    operator.until(503)\n"}
     assert unmoved(first, tests) == ["gone"]
     assert unmoved(second, {}) == [str(second)]
     assert unmoved(third, tests) == ["secretsvc_total"]
     assert unmoved(third, {"tests/a.py": "def test_a():\n    'secretsvc_total', '500'\n"}) == ["503"]
+    bodies = {relation: f'assert f("secretsvc_left") {relation} 0' for relation in ("==", "!=")}
+    found = {key: unmoved(fourth, {"tests/a.py": f"def test_a():\n    {bodies[key]}\n"}) for key in bodies}
+    assert found == {"==": [], "!=": ["secretsvc_left 0"]}

@@ -1,4 +1,4 @@
-"""The rows of secrets as statements find them, in the order of their columns; a list may stand for a tuple."""
+"""The rows of secrets as statements find them, column by column; a list may stand for a tuple."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Writes that a client may send again: the first success is the answer to all (contract 8.2).
 
-Both functions are called under the lock of the environment, so that a second request waits for the first.
+`first_success` and `keep_success` are called under the lock of the environment, so that a second request
+waits for the first.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import hashlib
 import hmac
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, tuple_
 
 from secretsvc.kernel.call import Call, Once
 from secretsvc.kernel.errors import Conflict, UnknownKid
@@ -52,7 +53,7 @@ def keep_success(call: Call, environment_id: UUID, action: str, rev: int, *, mad
         return
     connection, kid = call.connection, call.ring.active_kid
     connection.execute(delete(kept).where(_is_it(call, environment_id, action, once)))
-    _sweep(connection, call.now - KEPT_MS)
+    sweep(connection, call.now, SWEPT)
     row: dict[str, object] = {
         "environment_id": environment_id,
         "identity_id": call.actor.identity_id,
@@ -76,11 +77,21 @@ def _is_it(call: Call, environment_id: UUID, action: str, once: Once) -> ColumnE
     )
 
 
-def _sweep(connection: Connection, until: int) -> None:
-    """Nobody waits for it: what another write sweeps is left to that."""
+def is_any_old(connection: Connection, now: int) -> bool:
+    """Whether a write is kept for no use; `now` is in epoch milliseconds."""
+    found: bool = connection.execute(select(exists().where(kept.c.created_at <= now - KEPT_MS))).scalar_one()
+    return found
+
+
+def sweep(connection: Connection, now: int, most: int) -> int:
+    """Removes so many of the oldest that nobody can ask for any more, and says how many there were.
+
+    Nobody waits for it: what another transaction sweeps is left to that.
+    """
     names = kept.primary_key.columns
-    old = select(*names).where(kept.c.created_at <= until).order_by(kept.c.created_at).limit(SWEPT)
-    connection.execute(delete(kept).where(tuple_(*names).in_(old.with_for_update(skip_locked=True))))
+    old = select(*names).where(kept.c.created_at <= now - KEPT_MS).order_by(kept.c.created_at).limit(most)
+    swept = delete(kept).where(tuple_(*names).in_(old.with_for_update(skip_locked=True)))
+    return connection.execute(swept).rowcount
 
 
 def _digest(call: Call, once: Once, kid: str) -> bytes:
