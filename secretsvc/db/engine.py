@@ -15,16 +15,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from secretsvc.db.failures import WriteLockTimeout, end_what_stays_ill
 from secretsvc.db.files import LOCK, file_of, make_private, open_private
 from secretsvc.db.limits import introduce
 from secretsvc.db.silence import ANSWER_SECONDS, Silence
 from secretsvc.kernel.stopwatch import statement_begins, statement_ends, waiting
+
+if TYPE_CHECKING:
+    import sqlite3
 
 BUSY_TIMEOUT_SECONDS = 20
 SQLITE_PRAGMAS = (
@@ -146,12 +151,12 @@ def _begin(connection: Connection) -> None:
             connection._handle_dbapi_exception(error, None, None, None, None)
 
 
-def _undo(dbapi_connection: Any, _record: Any, _state: Any) -> None:
+def _undo(dbapi_connection: DBAPIConnection, _record: object, _state: object) -> None:
     """Undoes what is left: SQLAlchemy would hand a transaction whose COMMIT failed to the next request."""
     dbapi_connection.rollback()
 
 
-def _forget(_connection: Any, record: Any) -> None:
+def _forget(_connection: object, record: ConnectionPoolEntry) -> None:
     """Resets what one use of a connection has set."""
     record.info.pop(_MODE, None)
     record.info.pop(DEFERRED, None)
@@ -174,7 +179,7 @@ def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
     """Configures every connection, and lets one writer in at a time."""
 
     @event.listens_for(engine, "connect")
-    def configure(dbapi_connection: Any, record: Any) -> None:
+    def configure(dbapi_connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
         for pragma in SQLITE_PRAGMAS:
             dbapi_connection.execute(pragma)
         record.info[_LOCK] = lock
@@ -185,7 +190,7 @@ def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
             acquire_write_lock(connection)
 
     @event.listens_for(engine, "checkin")
-    def release(_connection: Any, record: Any) -> None:
+    def release(_connection: object, record: ConnectionPoolEntry) -> None:
         # Only once the connection is back is the transaction surely over, however it ended.
         if record.info.pop(_HELD, False):
             lock.release()

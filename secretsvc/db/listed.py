@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, ColumnElement, FromClause, Text, bindparam, cast, column, func
+from sqlalchemy import JSON, FromClause, Text, bindparam, cast, column, func
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.types import TypeEngine
+
+from secretsvc.db.types import ColumnType, Expression
 
 
-def listed(
-    dialect_name: str, **types: TypeEngine[Any] | type[TypeEngine[Any]]
-) -> tuple[FromClause, list[ColumnElement[Any]]]:
+def listed(dialect_name: str, **types: ColumnType | type[ColumnType]) -> tuple[FromClause, list[Expression]]:
     """A table of the parameters that `as_listed` makes, and its columns: of JSON, or of an array for each."""
     if dialect_name == "sqlite":
         rows = func.json_each(bindparam("listed", type_=JSON)).table_valued("value")

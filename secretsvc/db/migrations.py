@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from alembic.script import ScriptDirectory
 from alembic.util import coerce_resource_to_filename, load_python_file, to_tuple
@@ -79,7 +79,7 @@ def _check(location: str, revisions: frozenset[str], before: set[str]) -> None:
         raise ValueError(f"{location}: revision {ours[0]} is of secretsvc's own kind: give it another name")
 
 
-def _modules(folder: Path) -> Iterator[Any]:
+def _modules(folder: Path) -> Iterator[ModuleType]:
     for path in sorted(folder.glob("*.py")):
         module = load_python_file(folder, path.name)
         if hasattr(module, "revision"):

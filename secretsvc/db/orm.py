@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from sqlalchemy import Connection, RootTransaction, TextClause, event
 from sqlalchemy.orm import ORMExecuteState, Session
 
 from secretsvc.db.engine import mode_of
+
+if TYPE_CHECKING:
+    from transaction import Transaction, TransactionManager
 
 _READS = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 
@@ -28,14 +31,14 @@ class RequestSession(Session):
     What was loaded stays readable afterwards; what was not cannot be loaded any more.
     """
 
-    def __init__(self, connect: Callable[[], Connection], manager: Any) -> None:
+    def __init__(self, connect: Callable[[], Connection], manager: TransactionManager) -> None:
         super().__init__(expire_on_commit=False, join_transaction_mode="rollback_only")
         self._connect = connect
         self._begun: RootTransaction | None = None
         # It hears of the transaction that there is, and of the one after a restart. Held weakly.
         manager.registerSynch(self)
 
-    def get_bind(self, *_arguments: Any, **_options: Any) -> Connection:
+    def get_bind(self, *_arguments: object, **_options: object) -> Connection:
         """The request's connection, in its transaction."""
         connection = self._connect()
         if self._begun is None:
@@ -53,14 +56,14 @@ class RequestSession(Session):
         if not mode_of(self.get_bind()).writes:
             raise WroteWhileReading()
 
-    def newTransaction(self, transaction: Any) -> None:  # the name is the transaction package's
+    def newTransaction(self, transaction: Transaction) -> None:  # the name is the transaction package's
         """Of the request's transaction manager."""
         transaction.addBeforeCommitHook(self._flush_at_end)
 
-    def beforeCompletion(self, _transaction: Any) -> None:  # as above
+    def beforeCompletion(self, _transaction: object) -> None:  # as above
         """The hook before a commit comes earlier, while others can still join."""
 
-    def afterCompletion(self, _transaction: Any) -> None:  # as above
+    def afterCompletion(self, _transaction: object) -> None:  # as above
         """Lets go of what belonged to the transaction."""
         self.close()
         self._begun = None
@@ -73,7 +76,7 @@ class RequestSession(Session):
 
 
 @event.listens_for(RequestSession, "before_flush")
-def _before_flush(session: RequestSession, *_rest: Any) -> None:
+def _before_flush(session: RequestSession, *_rest: object) -> None:
     session.refuse_to_write()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select
+from sqlalchemy import ColumnElement, Connection
 
+from secretsvc.db.types import Query
 from secretsvc.kernel.described import Cursor
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Page(Generic[T]):
 
 def page_of(
     connection: Connection,
-    statement: Select[Any],
+    statement: Query,
     key: ColumnElement[UUID],
     window: Window,
     make: Callable[..., T],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine
 from zope.sqlalchemy import mark_changed
@@ -14,6 +14,9 @@ from secretsvc.db.failures import committing
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.stopwatch import waiting
+
+if TYPE_CHECKING:
+    from transaction import TransactionManager
 
 
 class Database:
@@ -28,7 +31,7 @@ class Database:
         settings = self._settings
         return make_engine(settings.database_url, settings.database_pool_size, settings.database_timeout)
 
-    def session(self, manager: Any) -> Session:
+    def session(self, manager: TransactionManager) -> Session:
         """One for a request, whose end that transaction manager decides."""
         return Session(self.engine, manager)
 
@@ -41,10 +44,10 @@ class Session:
 
     twophase = expire_on_commit = False
 
-    def __init__(self, engine: Engine, manager: Any) -> None:
+    def __init__(self, engine: Engine, manager: TransactionManager) -> None:
         self.engine, self._manager = engine, manager
         self._connection: Connection | None = None
-        self._deferred: list[tuple[Prepared, Mapping[str, Any]]] = []
+        self._deferred: list[tuple[Prepared, Mapping[str, object]]] = []
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
@@ -96,6 +99,6 @@ class Session:
             self._connection = None
 
 
-def _run(connection: Connection, deferred: Iterable[tuple[Prepared, Mapping[str, Any]]]) -> None:
+def _run(connection: Connection, deferred: Iterable[tuple[Prepared, Mapping[str, object]]]) -> None:
     for prepared, parameters in deferred:
         prepared.run(connection, parameters)

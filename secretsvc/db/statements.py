@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
-    Column,
     ColumnElement,
     Connection,
     Delete,
@@ -27,15 +26,15 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.types import TypeEngine
 
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_array, listed
+from secretsvc.db.types import ColumnType, Expression
 from secretsvc.kernel.stopwatch import waiting
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Mapping[str, object]]
 #: The names of the databases' dialects, for statements that have a form for each.
 DIALECTS = ("sqlite", "postgresql")
 
@@ -45,9 +44,9 @@ def by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElemen
     return collate(column, "C") if dialect_name == "postgresql" else column
 
 
-def insert_or_ignore(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
+def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
     """Inserts a row unless a unique index, partial ones included, holds its like; whether it did."""
-    statement: Any
+    statement: sqlite.Insert | postgresql.Insert
     if connection.dialect.name == "sqlite":
         statement = sqlite.insert(table).on_conflict_do_nothing()
     else:
@@ -102,7 +101,7 @@ def update_many(
         statement.run(connection, {name: as_array(values) for name, values in columns.items()})
 
 
-def is_among(column: Column[Any], name: str, dialect_name: str) -> ColumnElement[bool]:
+def is_among(column: Expression, name: str, dialect_name: str) -> ColumnElement[bool]:
     """The condition that a column is one of the values of a parameter, which is a list.
 
     They go over as one value: as many parameters, they take longer than what is asked for.
@@ -128,11 +127,11 @@ class _Members(TypeDecorator[Any]):
 
     impl, cache_ok = JSON, True
 
-    def __init__(self, member: TypeEngine[Any]) -> None:
+    def __init__(self, member: ColumnType) -> None:
         super().__init__()
         self.member = member
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+    def process_bind_param(self, value: Any, dialect: Dialect) -> object:
         write = self.member.dialect_impl(dialect).bind_processor(dialect)
         return value if write is None else [*map(write, value)]
 
@@ -141,7 +140,7 @@ def _copy_text(table: Table, names: tuple[str, ...]) -> str:
     return f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
 
 
-def _type_name(column: Column[Any], connection: Connection) -> str:
+def _type_name(column: Expression, connection: Connection) -> str:
     """The driver's name of the column's type: without a length, and in lower case."""
     return column.type.compile(connection.dialect).partition("(")[0].lower()
 
@@ -155,7 +154,7 @@ def _insert_of(table: Table, names: tuple[str, ...]) -> Prepared:
 def _update_by_id(
     table: Table, names: tuple[str, ...], kept: tuple[str, str] | None, dialect_name: str
 ) -> Prepared:
-    new: dict[str, ColumnElement[Any]]
+    new: dict[str, Expression]
     if dialect_name == "sqlite":
         new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import click
 from sqlalchemy import Connection, Engine
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.db.engine import read_once, read_transaction, snapshot, write_transaction
+from secretsvc.db.types import FoundRow
 from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
@@ -105,7 +107,7 @@ def _record(registry: ServiceRegistry, files: Files, before: int, size: int) -> 
     """
     with snapshot(registry.database.engine) as connection:
         first, end = pruned_of(connection).position, end_of(connection, before, size)
-        key = private_key(registry.load_ring(), find_signer(connection))
+        key = _signing_key(connection, registry)
     if end <= first:
         return None
     pruning = Pruning(before, end - first, end, files.root(end, size).hex())
@@ -113,6 +115,11 @@ def _record(registry: ServiceRegistry, files: Files, before: int, size: int) -> 
     with system_call(registry, writes=True) as call:
         record(call, PRUNE, detail=signed(call.settings.audit_origin, key, pruning))
     return pruning
+
+
+def _signing_key(connection: Connection, registry: ServiceRegistry) -> bytes:
+    # It is there: the export was verified with its public half.
+    return private_key(registry.load_ring(), cast("FoundRow", find_signer(connection)))
 
 
 def _await_seal(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
@@ -137,7 +144,7 @@ def _keep(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
     """Writes the state that the records lead to into the export."""
     engine, origin = registry.database.engine, registry.service_settings.audit_origin
     with snapshot(engine) as connection:
-        key = private_key(registry.load_ring(), find_signer(connection))
+        key = _signing_key(connection, registry)
         verifier = own_key(connection, registry)
         begin = find_snapshot(connection, verifier)
     total = read_checkpoint(files.text(CHECKPOINT), verifier).size

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     ScalarSelect,
-    Select,
     and_,
     bindparam,
     delete,
@@ -22,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from secretsvc.db.types import FoundRow, Query
 from secretsvc.kernel.call import Call
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.secrets.models import master_key, secret, secret_version
@@ -62,12 +62,12 @@ def count_by_kid(call: Call) -> dict[str, int]:
     return {row.kid: row.rows for row in call.connection.execute(_COUNT)}
 
 
-def adopted_rows(call: Call) -> Sequence[Any]:
+def adopted_rows(call: Call) -> Sequence[FoundRow]:
     """Kid, time of adoption and of retirement of each key, in the order of adoption."""
     return call.connection.execute(_ADOPTED).all()
 
 
-def fullest_row(call: Call) -> Any:
+def fullest_row(call: Call) -> FoundRow | None:
     """The address of the environment with the most keys, with their number; None where there is none."""
     return call.connection.execute(_FULLEST).first()
 
@@ -126,7 +126,7 @@ def every_row(call: Call, page: int) -> Iterator[tuple[Row, EnvelopeLocation]]:
         after = (rows[-1].secret_id, rows[-1].version)
 
 
-def _row(row: Any) -> Row:
+def _row(row: FoundRow) -> Row:
     environment_id: UUID = row.environment_id
     return Row(row.secret_id, Sealed(environment_id, row.key, row.version, row.envelope, row.kid))
 
@@ -141,7 +141,7 @@ _SEALED = (
 )
 
 
-def _others(condition: ColumnElement[bool]) -> Select[Any]:
+def _others(condition: ColumnElement[bool]) -> Query:
     return (
         select(*_SEALED)
         .join_from(secret_version, secret)

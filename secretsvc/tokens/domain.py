@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Row, delete, select
+from sqlalchemy import delete, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.audit.rules.recording import record
 from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of, token_of_attempt
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import insert_or_ignore
+from secretsvc.db.types import FoundRow
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
@@ -190,7 +191,7 @@ def _service(call: Call, identity_id: UUID) -> Identity:
     return holder
 
 
-def _token(row: Row[Any]) -> Token:
+def _token(row: FoundRow) -> Token:
     return Token(**{**row._mapping, "created_by": author(row.created_by)})
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, func, literal, null, or_, select, union_all
+from sqlalchemy import Text, and_, bindparam, cast, func, literal, null, or_, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_sees
 from secretsvc.authorization.rules.snapshot import not_expired
+from secretsvc.db.types import CompoundQuery, Expression, FoundRow, Query
 from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.refused import Admin, Refused
@@ -18,7 +17,7 @@ from secretsvc.tables.projects import environment, project
 #: How many admins are named.
 NAMED = 3
 PLACE, SOURCE, HELPER = range(3)
-_NOTHING: ColumnElement[Any] = cast(null(), Text)
+_NOTHING: Expression = cast(null(), Text)
 #: The widest scope last: who is nearest is asked first.
 _ORDER = {ScopeType.ENVIRONMENT: 0, ScopeType.PROJECT: 1, ScopeType.GLOBAL: 2}
 
@@ -59,11 +58,11 @@ def _decisive(call: Call, at: Address) -> HeldGrant | None:
     return max(held, key=lambda one: _ORDER[one.scope_type], default=None)
 
 
-def _nearest(row: Any) -> tuple[int, str]:
+def _nearest(row: FoundRow) -> tuple[int, str]:
     return _ORDER[ScopeType(row.three)], row.one
 
 
-def _statement(at: Address, decisive: HeldGrant | None) -> Any:
+def _statement(at: Address, decisive: HeldGrant | None) -> CompoundQuery:
     named = project.c.slug == bindparam("project", type_=Text)
     inside = environment.c.slug == bindparam("environment", type_=Text)
     if at.environment is None:
@@ -91,5 +90,5 @@ def _statement(at: Address, decisive: HeldGrant | None) -> Any:
     return union_all(*parts)
 
 
-def _row(kind: int, one: Any, two: Any = _NOTHING, three: Any = _NOTHING) -> Any:
+def _row(kind: int, one: Expression, two: Expression = _NOTHING, three: Expression = _NOTHING) -> Query:
     return select(literal(kind).label("kind"), one.label("one"), two.label("two"), three.label("three"))

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, cast, literal_column, null, or_, select
+from sqlalchemy import FromClause, RowMapping, and_, cast, literal_column, null, or_, select
 from sqlalchemy import union_all as union
 
 from secretsvc.access.rules.holders import GROUP
 from secretsvc.access.rules.ways import SYSTEM, Holding, Way
 from secretsvc.authorization.rules.asserting import assert_can, not_found, recheck_by_id
+from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Address, HeldGrant, Role, ScopeType, is_expired
 from secretsvc.kernel.call import Call
@@ -36,13 +37,13 @@ def access_to(call: Call, at: Address) -> list[Holding]:
     return _arranged(call, at, given, members)
 
 
-def _grants(at: Address) -> Select[Any]:
+def _grants(at: Address) -> Query:
     """Each grant there with its holder and who made it; one row without a grant where there is none."""
     here, inside, maker = environment.alias("here"), environment.alias("inside"), identity.alias("maker")
     # Spelled out as the partial index of global grants has it.
     reaching = [grant.c.scope_type == literal_column("'global'")]
-    place: Any = project
-    at_environment: Any = cast(null(), environment.c.id.type)
+    place: FromClause = project
+    at_environment: Expression = cast(null(), environment.c.id.type)
     if at.environment is None:
         reaching.append(grant.c.project_id == project.c.id)
     else:
@@ -75,7 +76,7 @@ def _grants(at: Address) -> Select[Any]:
     )
 
 
-def _identity_columns() -> list[ColumnElement[Any]]:
+def _identity_columns() -> list[Expression]:
     own = identity.c
     return [
         own.kind,
@@ -91,7 +92,7 @@ def _needed(call: Call, given: Sequence[RowMapping]) -> bool:
     return bool(call.settings.bootstrap_admins) or any(row["group_id"] for row in given)
 
 
-def _members(call: Call, given: Sequence[RowMapping]) -> Any:
+def _members(call: Call, given: Sequence[RowMapping]) -> CompoundQuery:
     """The members of the groups that hold something, and those whom BOOTSTRAP_ADMINS names, of no group."""
     groups = {row["group_id"] for row in given if row["group_id"] is not None}
     members = (

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     RowMapping,
-    Select,
     and_,
     cast,
     literal_column,
@@ -24,6 +22,7 @@ from secretsvc.access.rules.explanation import Explained, GroupRef, Source, expl
 from secretsvc.authorization.rules.admission import with_bootstrap_grant
 from secretsvc.authorization.rules.asserting import assert_can, recheck_by_id
 from secretsvc.authorization.rules.snapshot import not_expired
+from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.identity.rules import Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
@@ -88,7 +87,7 @@ def _covers(call: Call, at: Address, within: tuple[UUID, UUID] | None) -> Column
     return or_(grant.c.scope_type == literal_column("'global'"), above, *below)
 
 
-def _held_where(call: Call, condition: ColumnElement[bool]) -> Any:
+def _held_where(call: Call, condition: ColumnElement[bool]) -> CompoundQuery:
     """The unexpired grants of enabled identities, their own and those of their groups, in one statement.
 
     A row without a role is of one whom `BOOTSTRAP_ADMINS` names.
@@ -104,7 +103,7 @@ def _held_where(call: Call, condition: ColumnElement[bool]) -> Any:
     return union_all(direct.where(usable), shared.where(usable), *_bootstrap_admins(call))
 
 
-def _columns(group_slug: ColumnElement[str]) -> Select[Any]:
+def _columns(group_slug: ColumnElement[str]) -> Query:
     return select(
         *identity.c,
         grant.c.id.label("grant_id"),
@@ -136,7 +135,7 @@ def _grant(row: RowMapping, at: Address) -> HeldGrant:
     )
 
 
-def _bootstrap_admins(call: Call) -> list[Select[Any]]:
+def _bootstrap_admins(call: Call) -> list[Query]:
     """The known and enabled among those whom `BOOTSTRAP_ADMINS` names; it names people only."""
     subjects = call.settings.bootstrap_admins
     if not subjects:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy import ColumnElement, or_, select
 
@@ -11,6 +10,7 @@ from secretsvc.access.rules.holders import holds_anything
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.narrowing import auditable_denials
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.db.types import FoundRow
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.tables.identities import identity
@@ -82,7 +82,7 @@ def _found(call: Call, *conditions: ColumnElement[bool]) -> list[TurnedAway]:
     return [*found.values()]
 
 
-def _first(row: Any) -> TurnedAway:
+def _first(row: FoundRow) -> TurnedAway:
     names = filter(None, (row.project_name, row.environment_name))
     return TurnedAway(
         row.kind,
@@ -95,7 +95,7 @@ def _first(row: Any) -> TurnedAway:
     )
 
 
-def _and(one: TurnedAway, row: Any) -> TurnedAway:
+def _and(one: TurnedAway, row: FoundRow) -> TurnedAway:
     """With what was counted at an earlier place."""
     first = min(one.first_denied_at, row.first_denied_at)
     return replace(one, denials=one.denials + row.denials, first_denied_at=first)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
@@ -16,6 +16,7 @@ from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.statements import delete_one, update_one
+from secretsvc.db.types import Query
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered
@@ -69,7 +70,7 @@ def make_grant(**columns: Any) -> Grant:
     return Grant(**{**columns, "created_by": author(columns["created_by"])})
 
 
-def select_grants() -> Select[Any]:
+def select_grants() -> Query:
     """Every grant with the slugs of its scope."""
     return (
         select(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func
+from sqlalchemy import ColumnElement, func
 
 from secretsvc.access.rules.grants import Grant, make_grant, select_grants
 from secretsvc.access.rules.holders import GROUP, Holder
 from secretsvc.access.rules.ways import SYSTEM
+from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.place import Named
 from secretsvc.tables.grants import grant, group
@@ -43,7 +44,7 @@ class Reached:
     environments: list[Named]
 
 
-def select_named() -> Select[Any]:
+def select_named() -> Query:
     """Every grant with what `make_named` needs."""
     maker = identity.alias("maker")
     return (

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 from uuid import UUID
 
 import orjson
 from sqlalchemy import BigInteger, Connection, Insert, Table, Text, bindparam, insert, select
-from sqlalchemy.types import TypeEngine
 
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import ColumnType
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import new_id
@@ -131,7 +131,7 @@ def _detail(detail: Mapping[str, object] | None) -> str | None:
     return None if detail is None else orjson.dumps(detail).decode()
 
 
-def _insert_listed(dialect_name: str, table: Table, **types: type[TypeEngine[Any]]) -> Insert:
+def _insert_listed(dialect_name: str, table: Table, **types: type[ColumnType]) -> Insert:
     """Takes rows of the columns whose types are given, and one value of every other for all of them."""
     rows, columns = listed(dialect_name, **types)
     same = [bindparam(one.name, type_=one.type) for one in table.c if one.name not in types]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import dropwhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import CTE, ColumnElement, Text, case, cast, func, literal, null, or_, select, union_all
 
@@ -12,6 +12,7 @@ from secretsvc.audit.models import audit_record
 from secretsvc.audit.rules.narrowing import Reach
 from secretsvc.audit.rules.recording import DENIED
 from secretsvc.auditlog.rules.selection import AuditFilter, select_roughly
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.call import Call
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -138,7 +139,7 @@ def _outside(rows: CTE, asked: AuditFilter) -> ColumnElement[bool]:
     return outside if asked.until is None else or_(outside, rows.c.created_at >= asked.until)
 
 
-def _counted(bucket: ColumnElement[int], outcome: ColumnElement[str], action: ColumnElement[Any]) -> Any:
+def _counted(bucket: ColumnElement[int], outcome: ColumnElement[str], action: Expression) -> Query:
     # Grouped by the columns of a query of their own: PostgreSQL takes two equal parameters for two things.
     placed = select(bucket.label("bucket"), outcome.label("outcome"), action.label("action")).subquery().c
     counted = select(placed.bucket, placed.outcome, placed.action, func.count().label("number"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Text, cast, literal, null, select, union_all
+from sqlalchemy import Text, cast, literal, null, select, union_all
 
 from secretsvc.db.base import Id
+from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.call import Call
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
@@ -17,7 +17,7 @@ from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 PROJECT, ENVIRONMENT, IDENTITY, GROUP, SEAL = range(5)
-_NOTHING: ColumnElement[Any] = cast(null(), Text)
+_NOTHING: Expression = cast(null(), Text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,12 @@ def id_in(value: object) -> UUID | None:
 
 def _row(
     kind: int,
-    of: Any,
-    one: ColumnElement[Any],
-    two: ColumnElement[Any],
-    three: ColumnElement[Any] = _NOTHING,
-    four: ColumnElement[Any] = _NOTHING,
-) -> Select[Any]:
+    of: Columns,
+    one: Expression,
+    two: Expression,
+    three: Expression = _NOTHING,
+    four: Expression = _NOTHING,
+) -> Query:
     names = zip(("one", "two", "three", "four"), (one, two, three, four), strict=True)
     return select(literal(kind).label("kind"), of.id, *(column.label(name) for name, column in names))
 

@@ -7,14 +7,11 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     RowMapping,
-    Select,
     Text,
     cast,
     func,
@@ -28,6 +25,7 @@ from sqlalchemy import (
 from secretsvc.audit.models import audit_record, is_denied, is_no_success
 from secretsvc.audit.rules.narrowing import Reach
 from secretsvc.audit.rules.recording import DENIED, SUCCESS
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import MAX_INTEGER
 from secretsvc.kernel.ids import earliest_id
@@ -40,7 +38,7 @@ PARTS = 100
 # it is written, a little later than the request's one clock value, or, by a clock set back, earlier.
 LAG_MS = 600_000
 #: Columns and the value that each is to have.
-Named = Sequence[tuple[Column[Any], Any]]
+Named = Sequence[tuple[Expression, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def take_sealed(call: Call, reach: Reach, asked: AuditFilter, first: int, size: 
     return [*call.connection.execute(statement).mappings()]
 
 
-def _of_key(reach: Reach, asked: AuditFilter, lowest: UUID) -> Select[Any]:
+def _of_key(reach: Reach, asked: AuditFilter, lowest: UUID) -> Query:
     """The ids of all records that concern a key, from the lowest that may be wanted on."""
     (environment_id,) = reach.environments
     wanted = Wanted([], [(operator.ge, lowest)], partial(_nearest, asked), MAX_INTEGER, asked.action)
@@ -115,7 +113,7 @@ def _of_key(reach: Reach, asked: AuditFilter, lowest: UUID) -> Select[Any]:
     return select(union(*parts).subquery().c.id)
 
 
-def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> Select[Any]:
+def select_roughly(reach: Reach, asked: AuditFilter, *columns: Expression) -> Query:
     """Columns of the rows that `take_rows` would take, and of one more, for counting; one statement.
 
     Times are judged by ids alone, which an index of a scope holds: rows up to `LAG_MS` outside of them are
@@ -135,7 +133,7 @@ def select_roughly(reach: Reach, asked: AuditFilter, *columns: Column[Any]) -> S
     return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
 
 
-def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[Select[Any]]:
+def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[Query]:
     row = audit_record.c
     if asked.key is not None:
         (environment_id,) = reach.environments
@@ -206,7 +204,7 @@ def _bounds(asked: AuditFilter) -> list[Bound]:
     return bounds
 
 
-def _part(asked: AuditFilter, named: Named, judged: list[ColumnElement[bool]]) -> Select[Any]:
+def _part(asked: AuditFilter, named: Named, judged: list[ColumnElement[bool]]) -> Query:
     """The ids of the rows that have these values, and what is judged beside them.
 
     They come off the index of all that is named, or of two of it: what two have in common can be nothing,
@@ -235,7 +233,7 @@ def _part(asked: AuditFilter, named: Named, judged: list[ColumnElement[bool]]) -
 
 def _paired(
     asked: AuditFilter, leading: Named, conditions: list[ColumnElement[bool]], *, is_denial: bool
-) -> Select[Any]:
+) -> Query:
     """By a range of one value, and an order that begins with its column, so that no other index has it.
 
     PostgreSQL takes two values that are frequent for frequent together, and would walk the log from its end.
@@ -250,14 +248,14 @@ def _paired(
     return statement.order_by(_nearest(asked, column), _nearest(asked, row.id))
 
 
-def _merged(parts: list[Select[Any]], asked: AuditFilter) -> Select[Any]:
+def _merged(parts: list[Query], asked: AuditFilter) -> Query:
     """One row more than asked for, if there are as many."""
     merged = union(*parts).subquery() if len(parts) > 1 else parts[0].subquery()
     nearest = select(merged.c.id).order_by(_nearest(asked, merged.c.id)).limit(asked.limit + 1).subquery()
     return select(nearest.c.id)
 
 
-def _nearest(asked: AuditFilter, column: ColumnElement[Any]) -> ColumnElement[Any]:
+def _nearest(asked: AuditFilter, column: Expression) -> Expression:
     return column.desc() if asked.after is None else column.asc()
 
 

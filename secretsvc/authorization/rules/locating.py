@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, select
 
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, ScopeType
 from secretsvc.kernel.call import Call, Denial
 from secretsvc.tables.identities import identity
@@ -48,7 +48,7 @@ def at_environment() -> ColumnElement[bool]:
     )
 
 
-def _or_me(found: Select[Any]) -> ColumnElement[UUID]:
+def _or_me(found: Query) -> ColumnElement[UUID]:
     """The id that a query finds, else the caller's own: what is not there takes as many reads."""
     me = select(identity.c.id).where(identity.c.id == bindparam("me", type_=identity.c.id.type))
     return func.coalesce(found.scalar_subquery(), me.scalar_subquery())

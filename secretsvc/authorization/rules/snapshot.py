@@ -11,7 +11,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Select,
+    FromClause,
     and_,
     bindparam,
     case,
@@ -31,6 +31,7 @@ from sqlalchemy import (
 from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.schema import Recorded, schema_release
+from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopeType
 from secretsvc.tables.grants import grant, group_member
@@ -83,7 +84,7 @@ def usable_global_admin() -> ColumnElement[bool]:
     )
 
 
-_GRANT_COLUMNS: dict[str, object] = {
+_GRANT_COLUMNS: dict[str, Expression] = {
     "id": grant.c.id,
     "group_id": grant.c.group_id,
     "role": grant.c.role,
@@ -96,7 +97,7 @@ _GRANT_COLUMNS: dict[str, object] = {
 }
 _CALLER = (identity.c.id, identity.c.kind, identity.c.subject, identity.c.disabled)
 #: What the union has beside `part`; a part has NULL in the columns that are not its own.
-_COLUMNS: dict[str, Any] = {
+_COLUMNS: dict[str, Expression] = {
     **_GRANT_COLUMNS,
     "last_seen_at": identity.c.last_seen_at,
     "kind": identity.c.kind,
@@ -108,12 +109,12 @@ _COLUMNS: dict[str, Any] = {
 }
 
 
-def _by_name() -> Select[Any]:
+def _by_name() -> Query:
     named = identity.c.kind == bindparam("kind"), identity.c.subject == bindparam("subject")
     return select(*_CALLER, identity.c.last_seen_at).where(*named)
 
 
-def _by_token() -> Select[Any]:
+def _by_token() -> Query:
     """The identity of a service token in force, last seen when either of them was (contract 6.4)."""
     seen, used = identity.c.last_seen_at, func.coalesce(service_token.c.last_used_at, 0)
     return (
@@ -123,7 +124,7 @@ def _by_token() -> Select[Any]:
     )
 
 
-def _snapshot_statement(caller: Select[Any]) -> Any:
+def _snapshot_statement(caller: Query) -> CompoundQuery:
     """Three index scans in one statement: the identity, its own unexpired grants, those of its groups.
 
     One `LEFT JOIN … OR …` would read every grant that there is.
@@ -135,16 +136,18 @@ def _snapshot_statement(caller: Select[Any]) -> Any:
     return union_all(who, admins, _held(me, direct=True), _held(me, direct=False))
 
 
-def _part(name: str, **own: Any) -> Select[Any]:
+def _part(name: str, **own: Expression) -> Query:
     # NULL of a column's type, which neither PostgreSQL nor SQLAlchemy could guess within a union.
     blank = {column: cast(null(), typed.type) for column, typed in _COLUMNS.items()}
     return select(literal(name).label("part"), *(one.label(column) for column, one in (blank | own).items()))
 
 
-def _held(me: Any, *, direct: bool) -> Select[Any]:
+def _held(me: FromClause, *, direct: bool) -> Query:
     # The caller as one value, not as a table to be joined: SQLite would rather read all grants for that.
     my_id = select(me.c.id).scalar_subquery()
-    source: Any = grant if direct else join(group_member, grant, grant.c.group_id == group_member.c.group_id)
+    source: FromClause = (
+        grant if direct else join(group_member, grant, grant.c.group_id == group_member.c.group_id)
+    )
     holder = grant.c.identity_id if direct else group_member.c.identity_id
     source = source.outerjoin(project, project.c.id == grant.c.project_id)
     source = source.outerjoin(environment, environment.c.id == grant.c.environment_id)

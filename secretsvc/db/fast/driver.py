@@ -28,7 +28,7 @@ class StatementContext:
 
     compiled = None
 
-    def __init__(self, connection: Connection, cursor: Any, statement: str, *, many: bool) -> None:
+    def __init__(self, connection: Connection, cursor: object, statement: str, *, many: bool) -> None:
         self.executemany = many
         self.root_connection = self.connection = connection
         self.engine, self.dialect = connection.engine, connection.dialect
@@ -39,7 +39,7 @@ class StatementContext:
 
 
 @contextmanager
-def driver_cursor(connection: Connection, text: str, values: Any, *, many: bool = False) -> Iterator[Any]:
+def driver_cursor(connection: Connection, text: str, values: object, *, many: bool = False) -> Iterator[Any]:
     """The driver's cursor, for a statement that is told to whoever listens for statements.
 
     With `many` it is executed for each of the values, which is still told as one statement.
@@ -64,7 +64,7 @@ def driver_cursor(connection: Connection, text: str, values: Any, *, many: bool 
 
 
 @contextmanager
-def streamed(connection: Connection, text: str, values: Any) -> Iterator[Iterator[Sequence[Any]]]:
+def streamed(connection: Connection, text: str, values: object) -> Iterator[Iterator[Sequence[object]]]:
     """The rows of a query, read from the database a few at a time; nothing else may be executed meanwhile.
 
     When the context ends so does the query, read to its end or not: on SQLite a cursor that is still open
@@ -80,7 +80,7 @@ def streamed(connection: Connection, text: str, values: Any) -> Iterator[Iterato
         connection._handle_dbapi_exception(error, None, None, None, None)
 
 
-def _in_chunks(rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+def _in_chunks(rows: Iterator[Sequence[object]]) -> Iterator[Sequence[object]]:
     while True:
         with waiting():
             chunk = [*islice(rows, CHUNK)]

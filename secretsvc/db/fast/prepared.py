@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, Select, TextClause, Update
+from sqlalchemy import Connection, Dialect, Insert, TextClause, Update
 
 from secretsvc.db.engine import DEFERRED, Mode, mode_of
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
+from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
-Statement = Select[Any] | Insert | Update | TextClause
+Statement = Query | CompoundQuery | Insert | Update | TextClause
 
 
 class Prepared:
@@ -34,7 +35,7 @@ class Prepared:
             return self._plain(connection, parameters)
         return [*map(self._form(connection.dialect).make_row, self.tuples(connection, parameters))]
 
-    def tuples(self, connection: Connection, parameters: Mapping[str, object]) -> Iterator[Sequence[Any]]:
+    def tuples(self, connection: Connection, parameters: Mapping[str, object]) -> Iterator[Any]:
         """As `rows`, without names: to give them to 500 rows takes as long as to fetch these."""
         if not switch.ENABLED:
             return iter(self._plain(connection, parameters))
@@ -46,9 +47,7 @@ class Prepared:
         return form.each(fetched)
 
     @contextmanager
-    def streamed(
-        self, connection: Connection, parameters: Mapping[str, object]
-    ) -> Iterator[Iterator[Sequence[Any]]]:
+    def streamed(self, connection: Connection, parameters: Mapping[str, object]) -> Iterator[Iterator[Any]]:
         """As `tuples`, of which only a few are in memory at once; see `driver.streamed`."""
         if switch.ENABLED:
             form = self._form(connection.dialect)
@@ -113,7 +112,7 @@ class _Form:
         compiled: Any = statement.compile(dialect=dialect, column_keys=names)
         self.text: str = compiled.string
         self._positional = compiled.positional
-        self._constants: dict[str, Any] = compiled.params
+        self._constants: dict[str, object] = compiled.params
         # A name may stand at several positions; its value is processed once.
         self._positions: Sequence[str] = compiled.positiontup if compiled.positional else ()
         self._processors: list[tuple[str, Processor]] = [
@@ -123,18 +122,18 @@ class _Form:
         ]
         columns = [] if isinstance(statement, TextClause) else list(statement.exported_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
-        self.make_row: Callable[[Sequence[Any]], Any] = row_type._make
+        self.make_row: Callable[[Sequence[object]], Any] = row_type._make
         readers = [one.type.dialect_impl(dialect).result_processor(dialect, None) for one in columns]
         self._readers = [(index, reader) for index, reader in enumerate(readers) if reader is not None]
 
-    def values(self, parameters: Mapping[str, object]) -> Sequence[Any] | Mapping[str, Any]:
+    def values(self, parameters: Mapping[str, object]) -> Sequence[object] | Mapping[str, object]:
         """The parameters, and the statement's own constants, as the driver takes them."""
         given = {**self._constants, **parameters}
         for name, process in self._processors:
             given[name] = process(given[name])
         return [given[name] for name in self._positions] if self._positional else given
 
-    def many(self, columns: Mapping[str, Sequence[object]]) -> Sequence[Sequence[Any]]:
+    def many(self, columns: Mapping[str, Sequence[object]]) -> Sequence[Sequence[object]]:
         """As `values` of each row, where parameters have positions."""
         processors = dict(self._processors)
         ready = {
@@ -143,11 +142,11 @@ class _Form:
         }
         return [*zip(*(ready[name] for name in self._positions), strict=True)]
 
-    def each(self, fetched: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    def each(self, fetched: Iterable[Sequence[object]]) -> Iterator[Sequence[object]]:
         """The driver's rows in the types of the columns."""
         return map(self._converted, fetched) if self._readers else iter(fetched)
 
-    def _converted(self, row: Sequence[Any]) -> Sequence[Any]:
+    def _converted(self, row: Sequence[object]) -> Sequence[object]:
         values = list(row)
         for index, read in self._readers:
             values[index] = read(values[index])

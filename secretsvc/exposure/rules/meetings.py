@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    CompoundSelect,
     FromClause,
-    Select,
     Subquery,
     Text,
     and_,
@@ -32,6 +30,7 @@ from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
 from secretsvc.exposure.rules.places import there
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, secret, secret_version
@@ -95,7 +94,7 @@ def relatives_of(call: Call, identity_id: UUID, origins: Iterable[Origin]) -> di
 
 def _versions(
     call: Call,
-    statements: Mapping[str, Select[Any]],
+    statements: Mapping[str, Query],
     identity_id: UUID,
     rows: Collection[tuple[int, ...]],
     names: Iterable[str],
@@ -109,7 +108,7 @@ def _versions(
     ]
 
 
-def _version(row: Any, identity_id: UUID) -> Version:
+def _version(row: FoundRow, identity_id: UUID) -> Version:
     wrote = row.created_at if row.created_by == identity_id else None
     stored = [getattr(row, name) for name in Origin._fields]
     return Version(
@@ -150,7 +149,7 @@ class OlderStates:
         return latest(seen_at for rev, seen_at in read if one.rev <= rev < one.next_rev)
 
 
-def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool]) -> Select[Any]:
+def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool]) -> Query:
     """The versions that a condition on listed rows picks, each with what is there after it."""
     version, on = versions_beside(dialect_name, condition, rows)
     return (
@@ -162,7 +161,7 @@ def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool]) 
     )
 
 
-def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Select[Any]:
+def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Query:
     """As `_there`, of those whose environment is gone: none of them is current."""
     gone = departed_version.c
     version = [gone[name] for name in _OF_VERSION]
@@ -170,12 +169,12 @@ def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Select[Any]:
     return select(*version, *secret, gone.next_rev).select_from(rows).join(departed_version, condition)
 
 
-def _fenced(found: Select[Any] | CompoundSelect[Any]) -> Subquery:
+def _fenced(found: Query | CompoundQuery) -> Subquery:
     """So that what is looked up for a row is not looked up for each of its uses."""
     return found.offset(literal_column("0")).subquery("version")
 
 
-def _columns(version: FromClause) -> list[ColumnElement[Any]]:
+def _columns(version: FromClause) -> list[Expression]:
     later = secret_version.alias("later")
     next_rev = select(func.min(later.c.rev)).where(
         later.c.secret_id == version.c.secret_id, later.c.rev > version.c.rev
@@ -190,7 +189,7 @@ def _columns(version: FromClause) -> list[ColumnElement[Any]]:
     ]
 
 
-def _met(found: Subquery) -> list[ColumnElement[Any]]:
+def _met(found: Subquery) -> list[Expression]:
     """When the identity last met a version, by each way."""
     one = found.c
     return [
@@ -200,7 +199,7 @@ def _met(found: Subquery) -> list[ColumnElement[Any]]:
     ]
 
 
-def _last(row: Any, one: Any, key: Any, given: Any) -> Any:
+def _last(row: Columns, one: Columns, key: Expression, given: Expression) -> Expression:
     return (
         select(func.max(row.created_at))
         .where(
@@ -213,7 +212,7 @@ def _last(row: Any, one: Any, key: Any, given: Any) -> Any:
     )
 
 
-def _exported(one: Any) -> Any:
+def _exported(one: Columns) -> Expression:
     row = audit_record.c
     return (
         select(row.created_at)
@@ -230,7 +229,7 @@ def _exported(one: Any) -> Any:
     )
 
 
-def _inside(dialect_name: str) -> Select[Any]:
+def _inside(dialect_name: str) -> Query:
     rows, (secret_id, after, until) = listed(dialect_name, **_WINDOW)
     number = secret_version.c.version
     is_inside = and_(secret_version.c.secret_id == secret_id, number > after, number <= until)
@@ -248,8 +247,8 @@ def _inside(dialect_name: str) -> Select[Any]:
     return select(*one, *_met(found), there(repeated).label("repeated"), related.label("related"))
 
 
-def _related(dialect_name: str) -> Select[Any]:
-    parts: list[Select[Any]] = []
+def _related(dialect_name: str) -> Query:
+    parts: list[Query] = []
     rows, root = listed(dialect_name, **_ROOT)
     is_root = and_(secret_version.c.secret_id == root[0], secret_version.c.version == root[1])
     for condition in (is_root, _is_made_of(secret_version.c, root)):
@@ -259,16 +258,16 @@ def _related(dialect_name: str) -> Select[Any]:
     return select(*found.c, *_met(found))
 
 
-def _is_made_of(version: Any, root: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
+def _is_made_of(version: Columns, root: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
     return and_(version.origin_secret_id == root[0], version.origin_version == root[1])
 
 
-def _older(dialect_name: str) -> Select[Any]:
+def _older(dialect_name: str) -> Query:
     """Hops from revision to revision: the same one may have been read very often."""
     row = audit_record.c
     rows, (environment_id, key) = listed(dialect_name, **_STATES)
 
-    def newest(environment_id: Any, key: Any, *before: ColumnElement[bool]) -> Any:
+    def newest(environment_id: Expression, key: Expression, *before: ColumnElement[bool]) -> Expression:
         is_its = (row.identity_id == bindparam("identity_id", type_=Id), row.environment_id == environment_id)
         read = select(func.max(row.given)).where(*is_its, row.key == key, row.given.is_not(None), *before)
         return read.scalar_subquery().label("rev")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     Integer,
-    Select,
     and_,
     literal,
     or_,
@@ -21,6 +20,7 @@ from sqlalchemy import (
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.statements import by_code_point
+from secretsvc.db.types import Columns, Query
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
@@ -87,7 +87,7 @@ def keys_of(call: Call, identity_id: UUID, places: Sequence[Place], start: str, 
     return sorted(found)
 
 
-def there(statement: Select[Any]) -> ColumnElement[bool]:
+def there(statement: Query) -> ColumnElement[bool]:
     """Whether there is a row; PostgreSQL might read all that an EXISTS could ask for, to have it at hand."""
     return statement.limit(1).scalar_subquery().is_not(None)
 
@@ -106,7 +106,7 @@ def _touched(identity_id: UUID) -> list[ColumnElement[bool]]:
     ]
 
 
-def _copied_whole() -> Select[Any]:
+def _copied_whole() -> Query:
     """By a range and an order: PostgreSQL might read the whole log for a key that it takes for frequent."""
     row = audit_record.c
     found = select(row.key).where(row.environment_id == environment.c.id, row.key.is_not(None))
@@ -120,7 +120,7 @@ def _is_whole(identity_id: UUID) -> ColumnElement[bool]:
     return or_(there(_wrote(identity_id)), *of_all)
 
 
-def _wrote(identity_id: UUID) -> Select[Any]:
+def _wrote(identity_id: UUID) -> Query:
     return select(revision.c.rev).where(
         revision.c.created_by == identity_id, revision.c.environment_id == environment.c.id
     )
@@ -132,7 +132,7 @@ def _met(identity_id: UUID, environment_id: UUID) -> list[ColumnElement[bool]]:
     return [there(_given(row, identity_id, environment_id).where(row.key == secret.c.key)) for row in rows]
 
 
-def _given(row: Any, identity_id: UUID, environment_id: Any) -> Select[Any]:
+def _given(row: Columns, identity_id: UUID, environment_id: ColumnElement[UUID] | UUID) -> Query:
     return select(row.given).where(
         row.identity_id == identity_id, row.environment_id == environment_id, row.given.is_not(None)
     )

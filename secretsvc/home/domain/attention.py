@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     FromClause,
-    Select,
     String,
     and_,
     exists,
@@ -21,6 +19,7 @@ from sqlalchemy import (
 )
 
 from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret, secret_version
@@ -98,7 +97,7 @@ def missing(call: Call, limit: int) -> list[Amiss]:
     return _amiss(call, rows, limit)
 
 
-def _amiss(call: Call, rows: Select[Any], limit: int) -> list[Amiss]:
+def _amiss(call: Call, rows: Query, limit: int) -> list[Amiss]:
     """The first keys of each environment, with how many there are."""
     counted = rows.subquery()
     statement = (
@@ -118,9 +117,12 @@ def _amiss(call: Call, rows: Select[Any], limit: int) -> list[Amiss]:
 
 
 def _named(
-    of: FromClause, key: ColumnElement[str], beside: Any = None, beside_name: Any = None
-) -> Select[Any]:
-    nothing: ColumnElement[Any] = literal("", String)
+    of: FromClause,
+    key: ColumnElement[str],
+    beside: Expression | None = None,
+    beside_name: Expression | None = None,
+) -> Query:
+    nothing: Expression = literal("", String)
     return select(
         of.c.id,
         project.c.slug.label("project"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Text, cast, func, literal, null, select, union_all
+from sqlalchemy import Text, cast, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
 from secretsvc.db.statements import by_code_point
+from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
@@ -21,7 +21,7 @@ from secretsvc.tables.projects import environment, project
 
 KEY, PROJECT, ENVIRONMENT = range(3)
 GROUP = "group"
-_NOTHING: ColumnElement[Any] = cast(null(), Text)
+_NOTHING: Expression = cast(null(), Text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
     return [FoundHolder(*one) for one in call.connection.execute(found)]
 
 
-def _places(call: Call, text: str) -> dict[int, Select[Any]]:
+def _places(call: Call, text: str) -> dict[int, Query]:
     dialect_name = call.connection.dialect.name
     holds, exact = partial(holds_text, dialect_name, text), partial(by_code_point, dialect_name)
     own, inner = project.c, environment.c
@@ -149,12 +149,12 @@ def _places(call: Call, text: str) -> dict[int, Select[Any]]:
 
 def _row(
     kind: int,
-    order: ColumnElement[Any],
-    slug: ColumnElement[Any] = _NOTHING,
-    name: ColumnElement[Any] = _NOTHING,
-    key: ColumnElement[Any] = _NOTHING,
-    description: ColumnElement[Any] = _NOTHING,
-) -> Select[Any]:
+    order: Expression,
+    slug: Expression = _NOTHING,
+    name: Expression = _NOTHING,
+    key: Expression = _NOTHING,
+    description: Expression = _NOTHING,
+) -> Query:
     return select(
         literal(kind).label("kind"),
         project.c.slug.label("project"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Select, and_, or_, select
+from sqlalchemy import and_, or_, select
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_record
 from secretsvc.audit.rules.recording import SUCCESS
+from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.projects.rules import environment_in_sight
@@ -39,7 +39,7 @@ def used_lately(call: Call) -> list[Used]:
     return [*found][:SHOWN]
 
 
-def _statement(call: Call) -> Select[Any]:
+def _statement(call: Call) -> Query:
     row = audit_record.c
     mine = (
         select(row.id, row.environment_id, row.key)

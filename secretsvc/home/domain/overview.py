@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import exists, func, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.paging import Page, Window
+from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
@@ -79,7 +79,7 @@ def is_read_by_services(call: Call) -> bool:
     return bool(call.connection.execute(select(seen)).scalar_one())
 
 
-def _statement(call: Call, window: Window) -> Any:
+def _statement(call: Call, window: Window) -> Query:
     columns = (project.c.id, project.c.slug, project.c.name, project.c.description)
     shown = select(*columns).where(project_in_sight(call)).order_by(project.c.id).limit(window.limit)
     if window.cursor is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-from sqlalchemy import ColumnElement, Select, Text, cast, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Text, cast, literal, null, select, union_all
 
 from secretsvc.db.statements import by_code_point
+from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
@@ -18,7 +19,7 @@ from secretsvc.tables.projects import environment, project
 
 #: What can be found, in the order in which it is listed.
 PROJECT, ENVIRONMENT, SECRET = KINDS = ("project", "environment", "secret")
-_NOTHING: ColumnElement[Any] = cast(null(), Text)
+_NOTHING: Expression = cast(null(), Text)
 
 
 @called("SearchResult")
@@ -50,7 +51,7 @@ def _order(one: Found) -> tuple[int, str, str, str]:
     return KINDS.index(one.kind), one.project, one.environment or "", one.key or ""
 
 
-def _statement(call: Call, text: str, limit: int) -> Any:
+def _statement(call: Call, text: str, limit: int) -> CompoundQuery:
     dialect_name = call.connection.dialect.name
     holds = partial(holds_text, dialect_name, text)
     exact = partial(by_code_point, dialect_name)
@@ -79,10 +80,10 @@ def _statement(call: Call, text: str, limit: int) -> Any:
 def _found(
     kind: str,
     in_project: ColumnElement[str],
-    in_environment: ColumnElement[Any] = _NOTHING,
-    key: ColumnElement[Any] = _NOTHING,
-    name: ColumnElement[Any] = _NOTHING,
-) -> Select[Any]:
+    in_environment: Expression = _NOTHING,
+    key: Expression = _NOTHING,
+    name: Expression = _NOTHING,
+) -> Query:
     """The columns of `Found`, its kind as a number."""
     return select(
         literal(KINDS.index(kind)).label("kind"),

@@ -7,7 +7,6 @@ rest on them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 from uuid import UUID
 
 import orjson
@@ -15,6 +14,7 @@ from sqlalchemy import Connection, bindparam, exists, or_, select
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.audit.rules.recording import SUCCESS
+from secretsvc.db.types import FoundRow
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.replaying import WRITES
 from secretsvc.sealedlog.rules.stored import PAGE
@@ -32,7 +32,7 @@ def wrong_columns(connection: Connection, first: int, size: int) -> Iterator[str
     """
     while first < size:
         page = {"first": first, "size": min(size, first + PAGE)}
-        rows: dict[UUID, list[Any]] = {}
+        rows: dict[UUID, list[FoundRow]] = {}
         for one in connection.execute(_KEYS, page):
             rows.setdefault(one.record_id, []).append(one)
         for record in connection.execute(_RECORDS, page):
@@ -49,7 +49,7 @@ def wrong_columns(connection: Connection, first: int, size: int) -> Iterator[str
         yield f"record {stray} is not there, and audit_key has rows of it"
 
 
-def _detail(record: Any) -> dict[str, Any]:
+def _detail(record: FoundRow) -> dict[str, object]:
     try:
         found = orjson.loads(record.detail or "")
     except orjson.JSONDecodeError:
@@ -57,7 +57,7 @@ def _detail(record: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) and record.outcome == SUCCESS else {}
 
 
-def _columns(record: Any, detail: dict[str, Any]) -> list[tuple[object, object]]:
+def _columns(record: FoundRow, detail: dict[str, object]) -> list[tuple[object, object]]:
     """What `key` and `given` may be."""
     if record.action == REVEAL:
         return [(detail.get("key"), detail.get("version"))]
@@ -67,14 +67,14 @@ def _columns(record: Any, detail: dict[str, Any]) -> list[tuple[object, object]]
     return [*((key, detail["rev"]) for key in whole), *([(None, None)] if whole == [COPIED] else [])]
 
 
-def _keys(record: Any, detail: dict[str, Any]) -> object:
+def _keys(record: FoundRow, detail: dict[str, object]) -> object:
     """The keys that there are rows of."""
     if record.action == EXPORT:
         return [] if record.key is not None else detail.get("keys", [])
     return detail.get("described", []) if record.action.startswith(WRITES) else []
 
 
-def _fit(rows: Sequence[Any], record: Any, keys: object) -> bool:
+def _fit(rows: Sequence[FoundRow], record: FoundRow, keys: object) -> bool:
     """Whether there is a row for each of the keys, and for no other, and all have the rest of the record."""
     if sorted(row.key for row in rows) != (sorted(map(str, keys)) if isinstance(keys, list) else []):
         return False

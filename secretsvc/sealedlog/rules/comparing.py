@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Table, select
 
+from secretsvc.db.types import FoundRow, Query
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
@@ -30,6 +31,10 @@ class Named(NamedTuple):
     """What counts of a group or a project."""
 
     slug: str
+
+
+#: What of a row is compared.
+Followed = TypeVar("Followed", Identity, Environment, Grant, Named)
 
 
 class StoredSecret(NamedTuple):
@@ -81,7 +86,7 @@ def unexplained(connection: Connection, ring: KeyRing | None, state: State) -> I
     yield from _secrets_differing(connection, _Digests(connection, ring), state)
 
 
-def _differing(thing: str, told: dict[str, Any], rows: Iterator[tuple[str, Any]]) -> Iterator[str]:
+def _differing(thing: str, told: dict[str, Followed], rows: Iterator[tuple[str, Followed]]) -> Iterator[str]:
     for one, row in rows:
         wanted = told.pop(one, None)
         if wanted is None:
@@ -139,11 +144,11 @@ def _secrets_differing(connection: Connection, digests: _Digests, state: State) 
             yield MISSING.format(f"key {key} of environment {environment_id}")
 
 
-def _rows(connection: Connection, kind: Any, table: Any) -> Iterator[tuple[str, Any]]:
+def _rows(connection: Connection, kind: type[Followed], table: Table) -> Iterator[tuple[str, Followed]]:
     """The id of each row, and what counts of it."""
     columns = [table.c[name] for name in kind._fields]
     for one, *values in _all(connection, select(table.c.id, *columns).order_by(table.c.id)):
-        yield str(one), kind(*(str(value) if isinstance(value, UUID) else value for value in values))
+        yield str(one), kind._make(str(value) if isinstance(value, UUID) else value for value in values)
 
 
 def _members(connection: Connection) -> Iterator[tuple[str, str]]:
@@ -157,6 +162,6 @@ def _secrets(connection: Connection) -> Iterator[StoredSecret]:
         yield StoredSecret(*row)
 
 
-def _all(connection: Connection, statement: Select[Any]) -> Iterator[Any]:
+def _all(connection: Connection, statement: Query) -> Iterator[FoundRow]:
     """Its rows, a page at a time."""
     yield from connection.execute(statement, execution_options={"yield_per": PAGE})

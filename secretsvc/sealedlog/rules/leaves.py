@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from hashlib import sha256
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import orjson
 
 from secretsvc.audit.models import audit_record
+from secretsvc.db.types import FoundRow
 from secretsvc.kernel.canonical import canonical
 from secretsvc.kernel.merkle import leaf_hash
 from secretsvc.kernel.tiles import LONGEST_ENTRY
@@ -29,7 +30,7 @@ class Leaf(NamedTuple):
     beside: bytes | None
 
 
-def leaf_of(row: Any) -> Leaf:
+def leaf_of(row: FoundRow) -> Leaf:
     """The leaf of a row of `audit_record`, whatever is in there.
 
     A detail that would make it too long for a tile's entry, that has no canonical JSON (a float of a
@@ -44,7 +45,7 @@ def leaf_of(row: Any) -> Leaf:
         return _leaf(SimpleNamespace(**values), row.detail)
 
 
-def sealed_leaf(row: Any, sealed: bytes) -> Leaf:
+def sealed_leaf(row: FoundRow, sealed: bytes) -> Leaf:
     """The leaf of a row that was sealed by this hash, if it is as it was.
 
     A detail that would pass for a digest was once sealed as it is.
@@ -65,9 +66,9 @@ def is_bare_digest(leaf: Leaf) -> bool:
     return leaf.beside is None and BY_DIGEST in leaf.data and _is_digest(orjson.loads(leaf.data)["detail"])
 
 
-def fields_of(leaf: Leaf) -> dict[str, Any]:
+def fields_of(leaf: Leaf) -> dict[str, object]:
     """The fields of the record again, with its whole detail."""
-    fields: dict[str, Any] = orjson.loads(leaf.data)
+    fields: dict[str, object] = orjson.loads(leaf.data)
     if leaf.beside is not None:
         try:
             fields["detail"] = orjson.loads(leaf.beside)
@@ -76,7 +77,7 @@ def fields_of(leaf: Leaf) -> dict[str, Any]:
     return fields
 
 
-def _leaf(row: Any, detail: Any) -> Leaf:
+def _leaf(row: FoundRow | SimpleNamespace, detail: str | bytes | None) -> Leaf:
     """Raises ValueError where it is not the detail that has no canonical JSON, or that is too long."""
     try:
         found = None if detail is None else orjson.loads(detail)
@@ -114,7 +115,7 @@ def _bytes(value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode(errors="surrogatepass")
 
 
-def _fields(row: Any, detail: object) -> dict[str, object]:
+def _fields(row: FoundRow | SimpleNamespace, detail: object) -> dict[str, object]:
     return {
         "v": VERSION,
         "id": str(row.id),

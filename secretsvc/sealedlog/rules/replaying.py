@@ -7,13 +7,28 @@ changes wait for what they are of, and a revision for the one before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import orjson
 
 from secretsvc.kernel.canonical import canonical
+from secretsvc.sealedlog.rules.details import (
+    ActorRecord,
+    EnvironmentRecord,
+    GrantDetail,
+    GroupDetail,
+    IdentityDetail,
+    PlaceDetail,
+    ProjectRecord,
+    ScopeRecord,
+    WriteDetail,
+)
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
+
+T = TypeVar("T")
+#: What a record may change that comes before the one that makes it.
+Changing = TypeVar("Changing", Identity, Environment, Grant)
 
 #: Of a state as JSON; another field makes another number.
 VERSION = 1
@@ -34,7 +49,7 @@ class State:
         #: By environment, then by key; deleted ones too.
         self.secrets: dict[str, dict[str, Secret]] = {}
         #: Writes that came before their environment, or the revision before theirs: by both.
-        self.waiting: dict[str, dict[int, dict[str, Any]]] = {}
+        self.waiting: dict[str, dict[int, WriteDetail]] = {}
         #: What was removed before it came, by its id: groups, members, projects, environments and grants.
         self.removed: set[str] = set()
         #: What was changed before it came, by its id: its fields as they are then.
@@ -112,7 +127,7 @@ class State:
             return False
         return True
 
-    def _make(self, held: dict[str, Any], thing_id: str, made: Any) -> bool:
+    def _make(self, held: dict[str, Changing], thing_id: str, made: Changing) -> bool:
         """Has a thing be there, with what changed of it before; whether it is to be."""
         changed = self.changed.pop(thing_id, {})
         if not self._came(thing_id):
@@ -120,50 +135,50 @@ class State:
         held[thing_id] = made._replace(**changed)
         return True
 
-    def _change(self, held: dict[str, Any], thing_id: str, **changed: object) -> None:
+    def _change(self, held: dict[str, Changing], thing_id: str, **changed: Any) -> None:
         if thing_id in held:
             held[thing_id] = held[thing_id]._replace(**changed)
         else:
             self.changed[thing_id] = self.changed.get(thing_id, {}) | changed
 
-    def _remove(self, held: dict[str, Any], thing_id: str) -> None:
+    def _remove(self, held: dict[str, T], thing_id: str) -> None:
         if held.pop(thing_id, None) is None:
             self.removed.add(thing_id)
 
-    def _create_identity(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _create_identity(self, record: ActorRecord, detail: IdentityDetail) -> None:
         # Who comes by itself is the actor of its own record.
         actor = record["actor"]
         kind, subject = detail.get("kind", actor["kind"]), detail.get("subject", actor["subject"])
         self._make(self.identities, detail["identity_id"], Identity(kind, subject, False))
 
-    def _update_identity(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _update_identity(self, _record: object, detail: IdentityDetail) -> None:
         self._change(self.identities, detail["identity_id"], disabled=detail["disabled"])
 
-    def _create_group(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _create_group(self, _record: object, detail: GroupDetail) -> None:
         if self._came(detail["group_id"]):
             self.groups[detail["group_id"]] = detail["slug"]
 
-    def _delete_group(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _delete_group(self, _record: object, detail: GroupDetail) -> None:
         group_id = detail["group_id"]
         self._remove(self.groups, group_id)
         self.members.pop(group_id, None)
         self._drop_grants(lambda one: one.group_id == group_id)
 
-    def _add_member(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _add_member(self, _record: object, detail: GroupDetail) -> None:
         if self._came(_member(detail)):
             self.members.setdefault(detail["group_id"], set()).add(detail["identity_id"])
 
-    def _remove_member(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _remove_member(self, _record: object, detail: GroupDetail) -> None:
         held = self.members.get(detail["group_id"], set())
         if detail["identity_id"] not in held:
             self.removed.add(_member(detail))
         held.discard(detail["identity_id"])
 
-    def _create_project(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _create_project(self, record: ProjectRecord, detail: PlaceDetail) -> None:
         if self._came(record["project_id"]):
             self.projects[record["project_id"]] = detail["slug"]
 
-    def _delete_project(self, record: Mapping[str, Any], _detail: Mapping[str, Any]) -> None:
+    def _delete_project(self, record: ProjectRecord, _detail: object) -> None:
         project_id = record["project_id"]
         self._remove(self.projects, project_id)
         for one in [one for one, found in self.environments.items() if found.project_id == project_id]:
@@ -172,38 +187,37 @@ class State:
             self.waiting.pop(one, None)
         self._drop_grants(lambda one: one.project_id == project_id)
 
-    def _create_environment(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _create_environment(self, record: EnvironmentRecord, detail: PlaceDetail) -> None:
         environment_id = record["environment_id"]
         made = Environment(record["project_id"], detail["slug"], False, 0)
         if self._make(self.environments, environment_id, made):
             self._go_on(environment_id)
 
-    def _update_environment(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _update_environment(self, record: EnvironmentRecord, detail: PlaceDetail) -> None:
         if "protected" in detail:
             self._change(self.environments, record["environment_id"], protected=detail["protected"])
 
-    def _delete_environment(self, record: Mapping[str, Any], _detail: Mapping[str, Any]) -> None:
+    def _delete_environment(self, record: EnvironmentRecord, _detail: object) -> None:
         environment_id = record["environment_id"]
         self._remove(self.environments, environment_id)
         self.secrets.pop(environment_id, None)
         self.waiting.pop(environment_id, None)
         self._drop_grants(lambda one: one.environment_id == environment_id)
 
-    def _create_grant(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
-        holder = (detail["identity_id"], detail["group_id"])
+    def _create_grant(self, record: ScopeRecord, detail: GrantDetail) -> None:
         scope = (detail["scope_type"], record["project_id"], record["environment_id"])
-        made = Grant(*holder, *scope, detail["role"], detail["expires_at"])
+        made = Grant(detail["identity_id"], detail["group_id"], *scope, detail["role"], detail["expires_at"])
         self._make(self.grants, detail["grant_id"], made)
 
-    def _bootstrap(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _bootstrap(self, _record: object, detail: GrantDetail) -> None:
         made = Grant(detail["identity_id"], None, "global", None, None, "admin", None)
         self._make(self.grants, detail["grant_id"], made)
 
-    def _update_grant(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _update_grant(self, _record: object, detail: GrantDetail) -> None:
         terms = {name: detail["after"][name] for name in ("role", "expires_at")}
         self._change(self.grants, detail["grant_id"], **terms)
 
-    def _delete_grant(self, _record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+    def _delete_grant(self, _record: object, detail: GrantDetail) -> None:
         self._remove(self.grants, detail["grant_id"])
 
     def _drop_grants(self, condition: Callable[[Grant], bool]) -> None:
@@ -214,7 +228,7 @@ class State:
         found, rev = self.environments.get(environment_id), detail["rev"]
         if environment_id in self.removed or rev <= (0 if found is None else found.rev):
             return
-        kept = {name: detail.get(name) for name in ("rev", "changes", "descriptions")}
+        kept: Any = {name: detail.get(name) for name in ("rev", "changes", "descriptions")}
         self.waiting.setdefault(environment_id, {})[rev] = kept
         if found is not None:
             self._go_on(environment_id)
@@ -230,11 +244,11 @@ class State:
             self.waiting[environment_id] = waiting
 
 
-def _member(detail: Mapping[str, Any]) -> str:
+def _member(detail: GroupDetail) -> str:
     return f"{detail['identity_id']} of {detail['group_id']}"
 
 
-def _revise(held: dict[str, Secret], detail: Mapping[str, Any]) -> None:
+def _revise(held: dict[str, Secret], detail: WriteDetail) -> None:
     """What a revision makes of an environment's keys."""
     for change in detail["changes"]:
         before, is_removed = held.get(change["key"]), change["kind"] == "removed"
@@ -249,15 +263,15 @@ def _revise(held: dict[str, Secret], detail: Mapping[str, Any]) -> None:
             held[key] = held[key]._replace(kid=kid, digest=digest)
 
 
-def _lists(found: Mapping[str, tuple[Any, ...]]) -> dict[str, object]:
+def _lists(found: Mapping[str, tuple[object, ...]]) -> dict[str, object]:
     return {name: [*one] for name, one in found.items()}
 
 
-def _tuples(kind: Any, found: Mapping[str, Any]) -> dict[str, Any]:
+def _tuples(kind: Callable[..., T], found: Mapping[str, Iterable[object]]) -> dict[str, T]:
     return {name: kind(*one) for name, one in found.items()}
 
 
-_ACTS: dict[str, Callable[[State, Mapping[str, Any], Mapping[str, Any]], None]] = {
+_ACTS: dict[str, Callable[[State, Any, Any], None]] = {
     "identity.create": State._create_identity,
     "identity.update": State._update_identity,
     "group.create": State._create_group,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, delete, exists, insert, select, text, true, update
@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Engine, delete, exists, insert, select, text,
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import read_transaction, write_transaction
 from secretsvc.db.statements import insert_many, is_among
+from secretsvc.db.types import FoundRow
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash
@@ -61,9 +62,17 @@ class Waiting(NamedTuple):
     `lost` is how many are listed that are not there: they stay on the list, for a verification to name.
     """
 
-    records: Sequence[Any]
+    records: Sequence[FoundRow]
     again: list[UUID]
     lost: int
+
+
+class SealRow(TypedDict):
+    """A row of `audit_seal`."""
+
+    position: int
+    record_id: UUID
+    leaf_hash: bytes
 
 
 class Batch(NamedTuple):
@@ -75,8 +84,8 @@ class Batch(NamedTuple):
 
     before: int
     signer: bytes
-    seals: list[dict[str, Any]]
-    head: dict[str, Any]
+    seals: list[SealRow]
+    head: dict[str, object]
     again: list[UUID]
 
 
@@ -201,9 +210,9 @@ def _waiting(connection: Connection, limit: int) -> Waiting:
     return Waiting([], again, lost)
 
 
-def _seals(records: Sequence[Any], frontier: Frontier, seconds: float) -> list[dict[str, Any]]:
+def _seals(records: Sequence[FoundRow], frontier: Frontier, seconds: float) -> list[SealRow]:
     """Their places, as far as there is time; the time of this thread, not that of the machine."""
-    ends, seals = time.thread_time() + seconds, []
+    ends, seals = time.thread_time() + seconds, list[SealRow]()
     for record in records:
         leaf = leaf_hash(leaf_of(record).data)
         seals.append({"position": frontier.size, "record_id": record.id, "leaf_hash": leaf})

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hmac
 import logging
 import os
-from typing import Any
 
 from sqlalchemy import Connection, insert, literal, select, update
 
+from secretsvc.db.types import FoundRow
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 PURPOSE = "audit-signer/1"
 
 
-def find_signer(connection: Connection) -> Any:
+def find_signer(connection: Connection) -> FoundRow | None:
     """The row of the key, None before anything was sealed."""
     return connection.execute(select(audit_signer)).first()
 
@@ -50,7 +50,7 @@ def make_signer(connection: Connection, ring: KeyRing, now: int) -> bool:
     return returned.first() is not None
 
 
-def private_key(ring: KeyRing, signer: Any) -> bytes:
+def private_key(ring: KeyRing, signer: FoundRow) -> bytes:
     """The private half, which goes with the public one beside it.
 
     Raises `UnknownKid` where the ring lacks its master key, and `DecryptFailed` for a row that was changed.
@@ -58,7 +58,7 @@ def private_key(ring: KeyRing, signer: Any) -> bytes:
     return _opened(ring, signer)[:KEY_BYTES]
 
 
-def cursor_key(ring: KeyRing, signer: Any) -> bytes:
+def cursor_key(ring: KeyRing, signer: FoundRow) -> bytes:
     """The key of cursors, which is of the log's first signing key. Raises as `private_key`."""
     opened = _opened(ring, signer)
     return opened[KEY_BYTES:] or hmac.digest(opened, b"secretsvc/1/audit-cursor", "sha256")
@@ -70,7 +70,7 @@ def seal_signer(ring: KeyRing, secret: bytes) -> dict[str, bytes | str]:
     return {"envelope": envelope.blob, "kid": envelope.kid}
 
 
-def _opened(ring: KeyRing, signer: Any) -> bytes:
+def _opened(ring: KeyRing, signer: FoundRow) -> bytes:
     found = open_own(ring, PURPOSE, signer.envelope, signer.kid)
     if public_key_of(found[:KEY_BYTES]) != signer.public_key:
         raise DecryptFailed(signer.kid)

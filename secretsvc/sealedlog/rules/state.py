@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, select
 
 from secretsvc.audit.models import audit_record
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.notes import Verifier
 from secretsvc.sealedlog.models import audit_export, audit_head, audit_pruned, audit_signer, audit_unsealed
 
@@ -46,7 +46,7 @@ def log_state(connection: Connection) -> LogState:
     return LogState(*connection.execute(_STATE).one())
 
 
-def _only(statement: Select[Any]) -> Any:
+def _only(statement: Query) -> Expression:
     return statement.scalar_subquery()
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, bindparam, exists, func, or_, select
+from sqlalchemy import Connection, bindparam, exists, func, or_, select
 
 from secretsvc.audit.models import audit_record
+from secretsvc.db.types import Query
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import Leaf, leaf_of, sealed_leaf
 
@@ -47,7 +48,7 @@ def sealed_from(connection: Connection, first: int, size: int) -> Iterator[Seale
         first += PAGE
 
 
-def waiting_ids() -> Select[Any]:
+def waiting_ids() -> Query:
     """Asks for the ids of the records that wait to be sealed: not for what is listed beside these."""
     return select(_listed).where(_IS_THERE, ~_IS_SEALED)
 
@@ -77,7 +78,7 @@ def count_beyond(connection: Connection, size: int) -> int:
     return found
 
 
-def left_out(connection: Connection) -> Any:
+def left_out(connection: Connection) -> UUID | None:
     """The id of a record that is neither sealed nor waits to be, None where there is none."""
     is_sealed = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == audit_record.c.id))
     waits = exists(select(audit_unsealed.c.record_id).where(audit_unsealed.c.record_id == audit_record.c.id))

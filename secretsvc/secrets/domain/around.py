@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, func, select, union
+from sqlalchemy import and_, bindparam, func, select, union
 
 from secretsvc.audit.models import audit_record
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
@@ -136,7 +136,7 @@ def lately_read(call: Call, at: Address, history: KeyHistory) -> list[LatelyRead
     ]
 
 
-def _reads(ids: Any) -> Select[Any]:
+def _reads(ids: CompoundQuery) -> Query:
     row = audit_record.c
     return (
         select(
@@ -154,7 +154,7 @@ def _reads(ids: Any) -> Select[Any]:
     )
 
 
-def _elsewhere(dialect_name: str) -> Select[Any]:
+def _elsewhere(dialect_name: str) -> Query:
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     is_there = and_(
         secret.c.environment_id == environment.c.id,
@@ -178,7 +178,7 @@ def _elsewhere(dialect_name: str) -> Select[Any]:
     )
 
 
-def _present() -> Select[Any]:
+def _present() -> Query:
     is_there = and_(
         secret.c.environment_id == environment.c.id,
         secret.c.key.in_(bindparam("keys", expanding=True)),
@@ -194,4 +194,4 @@ def _present() -> Select[Any]:
 
 
 _PRESENT = _present()
-_ELSEWHERE: dict[str, Select[Any]] = {name: _elsewhere(name) for name in DIALECTS}
+_ELSEWHERE: dict[str, Query] = {name: _elsewhere(name) for name in DIALECTS}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
-from sqlalchemy import Select, and_, bindparam, select
+from sqlalchemy import and_, bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
@@ -190,7 +191,7 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
     ]
 
 
-def _since(dialect_name: str) -> Select[Any]:
+def _since(dialect_name: str) -> Query:
     # A key's newest version is its current one, be it a tombstone.
     is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
     version, on = versions_beside(dialect_name, is_later)
@@ -203,7 +204,7 @@ def _since(dialect_name: str) -> Select[Any]:
     )
 
 
-def _edited(dialect_name: str) -> Select[Any]:
+def _edited(dialect_name: str) -> Query:
     """As `secrets_inside`, with the time and the author of each current version."""
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     columns = [secret.c.key, secret.c.version, secret.c.description, version.c.envelope, version.c.kid]

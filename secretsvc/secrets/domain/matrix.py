@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Select, and_, bindparam, select
+from sqlalchemy import and_, bindparam, select
+from sqlalchemy.sql.selectable import NamedFromClause
 
 from secretsvc.authorization.rules.asserting import assert_can, assert_sees, not_found
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS, is_among
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
@@ -196,7 +198,7 @@ def _found(call: Call, environments: Sequence[Environment], text: str) -> list[d
     return [inside for _, inside in by_slug.values()]
 
 
-def _sealed(dialect_name: str) -> Select[Any]:
+def _sealed(dialect_name: str) -> Query:
     """Not an inner join with the version: a secret without one is unreadable, and must not be left out."""
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     return (
@@ -215,7 +217,7 @@ def _sealed(dialect_name: str) -> Select[Any]:
     )
 
 
-def _columns(table: Any, names: Collection[str]) -> list[Any]:
+def _columns(table: NamedFromClause, names: Collection[str]) -> list[Expression]:
     return [table.c[name].label(f"{table.name}_{name}") for name in names]
 
 

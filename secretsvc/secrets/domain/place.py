@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from sqlalchemy import ColumnElement, FromClause, Text, bindparam, false, func, literal, select, union_all
 
-from sqlalchemy import Select, Text, bindparam, false, func, literal, select, union_all
-
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.place import Named, Place, PlaceEnvironment
@@ -39,7 +38,7 @@ def find_place(call: Call, at: Address) -> Place | None:
     )
 
 
-def _project(call: Call, inside: Any) -> Select[Any]:
+def _project(call: Call, inside: ColumnElement[bool]) -> Query:
     keys = (
         select(func.count(secret.c.key.distinct()))
         .join_from(secret, environment)
@@ -48,18 +47,18 @@ def _project(call: Call, inside: Any) -> Select[Any]:
     return _row(PROJECT, project, false(), keys.scalar_subquery()).where(inside, project_in_sight(call))
 
 
-def _environments(call: Call, inside: Any) -> Select[Any]:
+def _environments(call: Call, inside: ColumnElement[bool]) -> Query:
     keys = select(func.count()).where(secret.c.environment_id == environment.c.id, ~secret.c.deleted)
     rows = _row(ENVIRONMENT, environment, environment.c.protected, keys.scalar_subquery())
     return rows.join_from(environment, project).where(inside, environment_in_sight(call))
 
 
-def _others(call: Call, inside: Any) -> Select[Any]:
+def _others(call: Call, inside: ColumnElement[bool]) -> Query:
     rows = _row(OTHER, project, false(), literal(0)).where(~inside, project_in_sight(call))
     return select(rows.order_by(project.c.id).limit(OTHERS).subquery())
 
 
-def _row(kind: int, of: Any, protected: Any, keys: Any) -> Select[Any]:
+def _row(kind: int, of: FromClause, protected: ColumnElement[bool], keys: Expression) -> Query:
     return select(
         literal(kind).label("kind"),
         of.c.id,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.types import FoundRow
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -100,7 +100,7 @@ def secret_versions(call: Call, at: Address, key: str) -> History:
     return History(key, [_version(version) for version in versions])
 
 
-def _version(row: Any) -> Version:
+def _version(row: FoundRow) -> Version:
     return Version(row.version, row.kid, row.kid is None, row.created_at, author(row.created_by))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Select, and_, bindparam, case, select
+from sqlalchemy import and_, bindparam, case, select
 
 from secretsvc.authorization.rules.asserting import assert_can, not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
@@ -183,7 +184,7 @@ def _differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Differen
     return sorted(found, key=lambda one: (order.index(one.kind), one.key))
 
 
-def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, list[Any]]:
+def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, list[_Row]]:
     """The environment, and some of its revisions, one more than a page has; one statement."""
     parameters = {
         "project_slug": at.project,
@@ -221,7 +222,7 @@ def gone(call: Call, at: Address, after: str = "") -> AllGone:
     return AllGone(found, items, items[-1].key if len(rows) > DELETED else None)
 
 
-def _revisions() -> Select[Any]:
+def _revisions() -> Query:
     # Revisions are numbered without gaps: of a long history only those of the page are read.
     end = case((environment.c.rev < bindparam("before"), environment.c.rev + 1), else_=bindparam("before"))
     is_shown = and_(
@@ -240,7 +241,7 @@ def _revisions() -> Select[Any]:
     )
 
 
-def _gone(dialect_name: str) -> Select[Any]:
+def _gone(dialect_name: str) -> Query:
     found, version = select_deleted(dialect_name)
     of_version = and_(revision.c.environment_id == secret.c.environment_id, revision.c.rev == version.c.rev)
     return (

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, or_, select
+from sqlalchemy import and_, bindparam, case, or_, select
 
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.types import Expression, FoundRow
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
+from secretsvc.secrets.rules.found import FoundSecret
 from secretsvc.secrets.rules.lineage import ORIGIN
 from secretsvc.secrets.rules.rows import VERSION_NOT_FOUND, Sealed, find_secret, problem_with
 from secretsvc.tables.identities import identity
@@ -142,7 +143,7 @@ def key_history(
     )
 
 
-def _rows(call: Call, of: Any, top: int, left: int | None, right: int | None) -> Sequence[Any]:
+def _rows(call: Call, of: FoundSecret, top: int, left: int | None, right: int | None) -> Sequence[FoundRow]:
     parameters = {
         "environment_id": of.id,
         "secret_id": of.secret_id,
@@ -156,7 +157,7 @@ def _rows(call: Call, of: Any, top: int, left: int | None, right: int | None) ->
     return call.connection.execute(_VERSIONS, parameters).all()
 
 
-def _told(of: Any, row: Any) -> Told:
+def _told(of: FoundSecret, row: FoundRow) -> Told:
     is_own = (row.origin_environment_id, row.origin_secret_id) == (of.id, of.secret_id)
     back_to = row.origin_version if is_own else None
     return Told(
@@ -173,7 +174,7 @@ def _told(of: Any, row: Any) -> Told:
 
 
 def _pair(
-    call: Call, key: str, of: Any, rows: Sequence[Any], left: int | None, right: int | None
+    call: Call, key: str, of: FoundSecret, rows: Sequence[FoundRow], left: int | None, right: int | None
 ) -> Pair | None:
     chosen = {row.version: row for row in rows if row.kid is not None}
     if any(one is not None and one not in chosen for one in (left, right)):
@@ -191,7 +192,7 @@ def _pair(
     return Pair(_told(of, both[0]), _told(of, both[1]), kind, equal)
 
 
-def _equal(of: Any, rows: Mapping[int, Any]) -> list[list[int]]:
+def _equal(of: FoundSecret, rows: Mapping[int, FoundRow]) -> list[list[int]]:
     """Versions that hold one value because they were made from one, as far as these rows tell."""
     groups = defaultdict(list)
     for number in sorted(rows):
@@ -202,14 +203,14 @@ def _equal(of: Any, rows: Mapping[int, Any]) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _opened(cipher: EnvironmentCipher, key: str, row: Any) -> bytes | None:
+def _opened(cipher: EnvironmentCipher, key: str, row: FoundRow) -> bytes | None:
     try:
         return cipher.open(row.envelope, row.kid, key, row.version)
     except (DecryptFailed, UnknownKid):
         return None
 
 
-def _other_key() -> ColumnElement[Any]:
+def _other_key() -> Expression:
     """The other key of the same renaming."""
     other, version = secret.alias("other"), secret_version.alias("of_other")
     found = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Select, and_, bindparam, select
+from sqlalchemy import BigInteger, and_, bindparam, select
 
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
@@ -52,7 +52,7 @@ def _kind(kid: str | None, before: str | None) -> str:
     return ADDED if before is None else CHANGED
 
 
-def _changes(dialect_name: str) -> Select[Any]:
+def _changes(dialect_name: str) -> Query:
     is_within = and_(
         secret_version.c.secret_id == secret.c.id,
         secret_version.c.rev.between(bindparam("oldest"), bindparam("newest")),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, LargeBinary, Select, Text, and_, case, func, select, type_coerce
+from sqlalchemy import ColumnElement, LargeBinary, Text, and_, case, func, select, type_coerce
 
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
@@ -75,7 +76,7 @@ def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
     return Contents(project_id, environment_id, present if rev is None else rev, entries)
 
 
-def _stored(column: ColumnElement[UUID], dialect_name: str) -> ColumnElement[Any]:
+def _stored(column: ColumnElement[UUID], dialect_name: str) -> Expression:
     """As the database has it: to make a UUID of each of 500 equal ones takes as long as to read the rows."""
     if dialect_name == "sqlite":
         return type_coerce(column, Text)
@@ -86,7 +87,7 @@ def _uuid(stored: str | bytes) -> UUID:
     return UUID(stored) if isinstance(stored, str) else UUID(bytes=stored)
 
 
-def _contents(dialect_name: str, *, older: bool) -> Select[Any]:
+def _contents(dialect_name: str, *, older: bool) -> Query:
     """An environment beside each of its keys; outer joins, so that an empty one has a row too.
 
     A secret whose current version is missing is unreadable, and must not be left out.

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, delete, exists, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, tuple_
 
 from secretsvc.kernel.call import Call, Once
 from secretsvc.kernel.errors import Conflict, UnknownKid
@@ -55,7 +54,7 @@ def keep_success(call: Call, environment_id: UUID, action: str, rev: int, *, mad
     connection, kid = call.connection, call.ring.active_kid
     connection.execute(delete(kept).where(_is_it(call, environment_id, action, once)))
     sweep(connection, call.now, SWEPT)
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "environment_id": environment_id,
         "identity_id": call.actor.identity_id,
         "action": action,
@@ -69,7 +68,7 @@ def keep_success(call: Call, environment_id: UUID, action: str, rev: int, *, mad
     connection.execute(insert(kept).values(row))
 
 
-def _is_it(call: Call, environment_id: UUID, action: str, once: Once) -> Any:
+def _is_it(call: Call, environment_id: UUID, action: str, once: Once) -> ColumnElement[bool]:
     return and_(
         kept.c.environment_id == environment_id,
         kept.c.identity_id == call.actor.identity_id,

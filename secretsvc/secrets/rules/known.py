@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import starmap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, bindparam, case, func, or_, select
+from sqlalchemy import bindparam, case, func, or_, select
 
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS, Array, is_among
+from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
@@ -62,7 +63,7 @@ def count_undeleted(call: Call, environment_id: UUID) -> int:
     return found
 
 
-def _known(dialect_name: str, *, whole: bool, sealed: bool) -> Select[Any]:
+def _known(dialect_name: str, *, whole: bool, sealed: bool) -> Query:
     found = (_whole if whole else _named)(dialect_name)
     if not sealed:
         return found
@@ -71,11 +72,11 @@ def _known(dialect_name: str, *, whole: bool, sealed: bool) -> Select[Any]:
     return found.add_columns(envelope, version.c.kid).outerjoin_from(secret, version, is_current)
 
 
-def _named(dialect_name: str) -> Select[Any]:
+def _named(dialect_name: str) -> Query:
     return select(*_COLUMNS).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
 
 
-def _whole(dialect_name: str) -> Select[Any]:
+def _whole(dialect_name: str) -> Query:
     is_named = is_among(secret.c.key, "keys", dialect_name)
     if dialect_name != "sqlite":
         # A condition that no index serves: PostgreSQL would weigh it key by key to plan it, each time.
@@ -86,7 +87,7 @@ def _whole(dialect_name: str) -> Select[Any]:
     return select(*columns).where(_IS_INSIDE, or_(~secret.c.deleted, is_named))
 
 
-def _ids(dialect_name: str) -> Select[Any]:
+def _ids(dialect_name: str) -> Query:
     return select(secret.c.id, secret.c.key).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
 
 

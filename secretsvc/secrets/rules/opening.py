@@ -16,11 +16,12 @@ from sys import getsizeof
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, and_, select
+from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, select
 
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
@@ -164,14 +165,14 @@ def _is(version: FromClause, number: Sequence[ColumnElement[int]]) -> ColumnElem
     return and_(version.c.secret_id == number[0], version.c.version == number[1])
 
 
-def _each(dialect_name: str) -> Select[Any]:
+def _each(dialect_name: str) -> Query:
     wanted, numbers = listed(dialect_name, **_WANTED)
     version, on = versions_beside(dialect_name, _is(secret_version, numbers), wanted)
     columns = version.c.secret_id, version.c.envelope, version.c.kid
     return select(*columns).select_from(wanted).join(version, on)
 
 
-def _each_pair(dialect_name: str) -> Select[Any]:
+def _each_pair(dialect_name: str) -> Query:
     wanted, numbers = listed(dialect_name, **_BESIDE)
     taken, on = versions_beside(dialect_name, _is(secret_version, numbers[:2]), wanted)
     beside = secret_version.alias("own")

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, literal, select, tuple_
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id, KeyText
+from secretsvc.db.types import Expression
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.reads import EXPORT, REVEAL
 
@@ -30,7 +31,7 @@ class Wanted:
 
     conditions: Sequence[ColumnElement[bool]]
     bounds: Sequence[Bound]
-    order: Callable[[ColumnElement[Any]], ColumnElement[Any]]
+    order: Callable[[Expression], Expression]
     most: int
     action: str | None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from sys import getsizeof
@@ -13,7 +13,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     FromClause,
-    Select,
     and_,
     bindparam,
     func,
@@ -26,6 +25,7 @@ from sqlalchemy.sql.selectable import NamedFromClause
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
@@ -33,6 +33,7 @@ from secretsvc.kernel.described import Description, Kid, Ordinal, SecretKey, Tim
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.found import EnvelopeRow, FoundSecret, ListedRow
 from secretsvc.tables.projects import environment, project
 
 SECRET_NOT_FOUND = "Secret not found."  # noqa: S105 - a message, not a password
@@ -73,7 +74,7 @@ class SecretListItem:
     error: Annotated[str, among(DecryptFailed.code, UnknownKid.code)] | None
 
 
-def list_item(cipher: EnvironmentCipher, row: Any) -> SecretListItem:
+def list_item(cipher: EnvironmentCipher, row: ListedRow) -> SecretListItem:
     """A row of `secrets_inside` as clients see it; it is opened to know that it could be."""
     key, version, description, envelope, kid, created_at, updated_at = row
     error = _problem(cipher, envelope, kid, key, version)
@@ -102,19 +103,19 @@ def _problem(
     return None
 
 
-def find_secret(call: Call, at: Address, key: str) -> Any:
+def find_secret(call: Call, at: Address, key: str) -> FoundSecret:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
     Columns: `project_id`, `id`, `rev` and `protected` (of the environment), `secret_id`, `version`,
     `deleted`, `description`, `envelope`, `kid`.
     """
-    row = environment_row(call, at, _SECRET, secret_key=key)
+    row: FoundSecret = environment_row(call, at, _SECRET, secret_key=key)
     if row.secret_id is None:
         raise NotFound(SECRET_NOT_FOUND)
     return row
 
 
-def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[object]]]:
+def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[ListedRow]]:
     """The undeleted secrets of an environment, sorted by key, each with its current version.
 
     They are plain tuples for `list_item`, of which a few are in memory at once: nothing may be executed
@@ -124,8 +125,11 @@ def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[I
     return statement.streamed(call.connection, {"environment_id": environment_id})
 
 
-def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[Sequence[Any]]]:
-    """As `secrets_inside`, of each its key, version, envelope and kid. Who keeps values takes `open_all`, or `open_state`."""
+def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[EnvelopeRow]]:
+    """As `secrets_inside`, of each its key, version, envelope and kid.
+
+    Who keeps values takes `open_all`, or `open_state`.
+    """
     statement = _ENVELOPES[call.connection.dialect.name]
     return statement.streamed(call.connection, {"environment_id": environment_id})
 
@@ -179,7 +183,7 @@ def open_admitted(
 
 def read_all(
     call: Call, statements: Mapping[str, Prepared], parameters: Mapping[str, object], size: int
-) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+) -> AbstractContextManager[Iterator[Any]]:
     """A stream of the rows; where all of them, `size` bytes, take little memory, it takes less time."""
     statement = statements[call.connection.dialect.name]
     if size > AT_ONCE:
@@ -227,7 +231,7 @@ _SECRET = Prepared(
 )
 
 
-def _each(dialect_name: str) -> Select[Any]:
+def _each(dialect_name: str) -> Query:
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     return (
         select(
@@ -246,7 +250,7 @@ def _each(dialect_name: str) -> Select[Any]:
     )
 
 
-def only_envelopes(statement: Select[Any]) -> Select[Any]:
+def only_envelopes(statement: Query) -> Query:
     """Of a statement of `secrets_inside` only what opens its values: to read the rest takes time."""
     columns = statement.selected_columns
     needed = (columns[name] for name in ("key", "version", "envelope", "kid"))
@@ -260,7 +264,7 @@ _ENVELOPES = {name: Prepared(only_envelopes(statement)) for name, statement in _
 
 def sized(
     dialect_name: str, version: FromClause, secrets: FromClause, *conditions: ColumnElement[bool]
-) -> Select[Any]:
+) -> Query:
     """An environment, and how many bytes the envelopes of some versions of its secrets are.
 
     `secrets` are joined with the versions. Neither database reads a long value to tell its length.
@@ -279,13 +283,13 @@ def sized(
     )
 
 
-def _sized(dialect_name: str) -> Select[Any]:
+def _sized(dialect_name: str) -> Query:
     """Of those that `secrets_inside` reads."""
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     return sized(dialect_name, version, secret.outerjoin(version, is_current), ~secret.c.deleted)
 
 
-def length_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:
+def length_of(envelope: Expression, dialect_name: str) -> ColumnElement[int]:
     """How many bytes an envelope is, without reading it."""
     bytes_of = func.length if dialect_name == "sqlite" else func.octet_length
     return bytes_of(envelope, type_=BigInteger)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, exists, insert, or_, select
 
 from secretsvc.audit.rules.recording import write as write_record
 from secretsvc.db.statements import insert_or_ignore, is_among
+from secretsvc.db.types import FoundRow
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Envelope, KeyRing, Standing, Verdict
@@ -75,7 +76,7 @@ def doubt(call: Call) -> None:
     call.ring.keep(None)
 
 
-def known_keys(connection: Connection) -> dict[str, Any]:
+def known_keys(connection: Connection) -> dict[str, FoundRow]:
     """The adopted keys by their kid, the newest last: `place`, and `retired_at`, None for one that seals."""
     return {row.kid: row for row in connection.execute(_KNOWN).all()}
 
@@ -181,7 +182,7 @@ def _judge(call: Call, ring: KeyRing) -> Verdict | None:
         # Another transaction took the place, and has ended: what it adopted decides.
 
 
-def _way_in(connection: Connection, ring: KeyRing, known: dict[str, Any]) -> str | None:
+def _way_in(connection: Connection, ring: KeyRing, known: dict[str, FoundRow]) -> str | None:
     """How an unknown active key comes into use by sealing, None if it does not."""
     if not known:
         # Envelopes without an adopted key are those of processes from before there was this guard.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from sqlalchemy import case, literal_column
 
-from sqlalchemy import ColumnElement, case, literal_column
-
+from secretsvc.db.types import Expression
 from secretsvc.secrets.rules.rows import length_of
 
 #: The most bytes of a short one.
 SHORT = 2**10
 
 
-def short_of(envelope: ColumnElement[Any], dialect_name: str) -> ColumnElement[Any]:
+def short_of(envelope: Expression, dialect_name: str) -> Expression:
     """The envelope if it is short, else None."""
     return case((length_of(envelope, dialect_name) <= literal_column(str(SHORT)), envelope))

@@ -5,16 +5,14 @@ Each key's version is looked up by itself, so that the length of the history doe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     FromClause,
     ScalarSelect,
-    Select,
     and_,
     bindparam,
     case,
@@ -27,11 +25,13 @@ from sqlalchemy import (
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.rules import Environment, environment_row
 from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.found import ListedRow
 from secretsvc.secrets.rules.revisions import require_revision
 from secretsvc.secrets.rules.rows import (
     OF_KEY,
@@ -45,9 +45,7 @@ from secretsvc.secrets.rules.rows import (
 from secretsvc.tables.projects import environment, project
 
 
-def state_at(
-    call: Call, environment: Environment, rev: int
-) -> AbstractContextManager[Iterator[Sequence[object]]]:
+def state_at(call: Call, environment: Environment, rev: int) -> AbstractContextManager[Iterator[ListedRow]]:
     """The secrets that there were at a revision, sorted by key, as rows of `secrets_inside`.
 
     The same holds: plain tuples for `list_item`, a few in memory at once, and nothing may be executed before
@@ -116,7 +114,7 @@ def _first_created() -> ColumnElement[int]:
     return func.coalesce(found, secret.c.created_at)
 
 
-def _each(dialect_name: str) -> Select[Any]:
+def _each(dialect_name: str) -> Query:
     version, is_in_force = version_at_revision(dialect_name)
     return (
         select(
@@ -134,7 +132,7 @@ def _each(dialect_name: str) -> Select[Any]:
     )
 
 
-def _sized(dialect_name: str) -> Select[Any]:
+def _sized(dialect_name: str) -> Query:
     version, is_in_force = version_at_revision(dialect_name)
     return sized(dialect_name, version, secret.join(version, is_in_force))
 

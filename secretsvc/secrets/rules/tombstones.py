@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from sqlalchemy import FromClause, bindparam, func, select
 
-from sqlalchemy import FromClause, Select, bindparam, func, select
-
+from secretsvc.db.types import Query
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
 
 
-def select_deleted(dialect_name: str) -> tuple[Select[Any], FromClause]:
+def select_deleted(dialect_name: str) -> tuple[Query, FromClause]:
     """The deleted keys of an environment from after one, sorted; and their tombstones, which it joins."""
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     deleted_at = func.coalesce(version.c.created_at, secret.c.updated_at)

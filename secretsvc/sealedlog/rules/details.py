@@ -1,0 +1,96 @@
+"""What a replay reads of a record and of its detail, by what the record tells of. All ids are texts."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Actor(TypedDict):
+    """Who did it."""
+
+    kind: str
+    subject: str
+
+
+class ActorRecord(TypedDict):
+    """A record of which the actor counts."""
+
+    actor: Actor
+
+
+class ProjectRecord(TypedDict):
+    """A record of a project."""
+
+    project_id: str
+
+
+class EnvironmentRecord(ProjectRecord):
+    """A record of an environment."""
+
+    environment_id: str
+
+
+class ScopeRecord(TypedDict):
+    """A record of a grant: the ids of its scope as far as it has any."""
+
+    project_id: str | None
+    environment_id: str | None
+
+
+class IdentityDetail(TypedDict, total=False):
+    """Of an identity; without kind and subject it is the actor."""
+
+    identity_id: str
+    kind: str
+    subject: str
+    disabled: bool
+
+
+class GroupDetail(TypedDict, total=False):
+    """Of a group, or of a member of it."""
+
+    group_id: str
+    slug: str
+    identity_id: str
+
+
+class PlaceDetail(TypedDict, total=False):
+    """Of a project or an environment."""
+
+    slug: str
+    protected: bool
+
+
+class GrantDetail(TypedDict, total=False):
+    """Of a grant; `after` are its terms once they were changed, by name."""
+
+    grant_id: str
+    identity_id: str | None
+    group_id: str | None
+    scope_type: str
+    role: str
+    expires_at: int | None
+    after: dict[str, str | int | None]
+
+
+class Change(TypedDict):
+    """What a write did to a key."""
+
+    key: str
+    kind: str
+    version: int
+
+
+class Descriptions(TypedDict):
+    """The digests of descriptions by key, under the key that `kid` names."""
+
+    kid: str | None
+    digests: dict[str, str | None]
+
+
+class WriteDetail(TypedDict):
+    """Of a write of secrets."""
+
+    rev: int
+    changes: list[Change]
+    descriptions: Descriptions | None
