@@ -1,4 +1,4 @@
-"""The state that a replay of the log begins with, and keys of digests that outlive master keys (issue 25.3)."""
+"""The state that a replay of the log begins with, and keys of digests that outlive master keys."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Ways to tamper with the database by SQL, and what a verification says of each (issue 25).
+"""Ways to tamper with the database by SQL, and what a verification says of each.
 
 Whoever tampers may do everything in the database, has no master key, and cannot reach the verifier key and
 the checkpoints that the auditor keeps.

@@ -1,4 +1,4 @@
-"""The log replayed against the tables: which rows it does not explain (issue 25.3)."""
+"""The log replayed against the tables: which rows it does not explain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log explains: the state of the tables that its records lead to, one after the other (issue 25.3).
+"""What the log explains: the state of the tables that its records lead to, one after the other.
 
 Records are applied in the order in which they were sealed. That is the order of their ids wherever they
 waited together, so that of two the later may come first if the clocks of two hosts differ: removals and

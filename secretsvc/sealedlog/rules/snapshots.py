@@ -1,4 +1,4 @@
-"""A state of the tables under the log's signature, from which a replay goes on (issue 25.3)."""
+"""A state of the tables under the log's signature, from which a replay goes on."""
 
 from __future__ import annotations
 
