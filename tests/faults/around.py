@@ -117,7 +117,7 @@ def _path(scene: Scene) -> Path:
 
 
 def _disk_full(scene: Scene) -> None:
-    filler = scene.place / "filler"
+    filler = scene.folder / "filler"
     with scene.cause():
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while file.write(b"\0" * 4096):

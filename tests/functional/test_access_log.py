@@ -188,11 +188,11 @@ def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_tracebac
         "InternalError: P0001",
         "ProgrammingError: P0001",
     )
-    (place,) = {line["place"] for line in made}
-    assert place.startswith("secretsvc/")
+    (location,) = {line["location"] for line in made}
+    assert location.startswith("secretsvc/")
     (traceback,) = others(caplog)
     assert (traceback.fields["request_id"], traceback.fields["held_back"]) == ("r-0", 0)
-    assert place.rpartition(":")[0] in traceback.fields["traceback"]
+    assert location.rpartition(":")[0] in traceback.fields["traceback"]
     assert CANARY not in caplog.text
 
 

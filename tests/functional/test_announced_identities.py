@@ -29,7 +29,7 @@ def record_of(row):
     return row["actor_subject"], row["outcome"], json.loads(row["detail"])
 
 
-def test_it_is_made_with_201_its_fields_and_its_place(service, admin, monkeypatch):
+def test_it_is_made_with_201_its_fields_and_its_path(service, admin, monkeypatch):
     clock = StoppedClock(monkeypatch)
     answer = announce(admin, PERSON | {"display_name": "  Ada L. "})
     made = answer.json

@@ -25,7 +25,7 @@ FILLED = {
     "error_links": "web/navigation.py",
     "explain_refusal": "web/refusals.py",
     "find_activity": "access/directives.py",
-    "find_place": "web/place.py",
+    "find_shell_project": "web/shell_project.py",
     "formats": "secrets/directives.py",
     "key_providers": "registry.py",
     "models": "directives.py",

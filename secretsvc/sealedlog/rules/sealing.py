@@ -1,4 +1,4 @@
-"""Sealing: records that wait get the next places of the log, and its head is signed anew.
+"""Sealing: records that wait get the next positions of the log, and its head is signed anew.
 
 A step is one transaction of one process: on PostgreSQL by a lock that nobody waits for, on SQLite by the
 write lock, under which nothing is computed. What it rests on is in the database, so that a process that dies
@@ -76,7 +76,7 @@ class SealRow(TypedDict):
 
 
 class Batch(NamedTuple):
-    """What a step writes: the places of records after the first `before`, and the head that they make.
+    """What a step writes: the positions of records after the first `before`, and the head that they make.
 
     `signer` is the public key of who signed it. `again` are ids of records that are listed though they are
     sealed: they come off the list.
@@ -211,7 +211,7 @@ def _waiting(connection: Connection, limit: int) -> Waiting:
 
 
 def _seals(records: Sequence[FoundRow], frontier: Frontier, seconds: float) -> list[SealRow]:
-    """Their places, as far as there is time; the time of this thread, not that of the machine."""
+    """Their positions, as far as there is time; the time of this thread, not that of the machine."""
     ends, seals = time.thread_time() + seconds, list[SealRow]()
     for record in records:
         leaf = leaf_hash(leaf_of(record).data)

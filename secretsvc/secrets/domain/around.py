@@ -100,8 +100,8 @@ def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list
     there: dict[Lacking, set[str]] = {}
     for slug, name, key in call.connection.execute(statement, parameters) if keys else ():
         there.setdefault(Lacking(slug, name), set()).add(key)
-    missing = {key: [place for place, present in there.items() if key not in present] for key in keys}
-    return {key: places for key, places in missing.items() if places}
+    missing = {key: [one for one, present in there.items() if key not in present] for key in keys}
+    return {key: lacking for key, lacking in missing.items() if lacking}
 
 
 def _compared(own: str, value: str) -> str:
