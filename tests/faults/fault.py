@@ -27,8 +27,8 @@ PAUSE = 0.02
 #: How long the load goes on before and after.
 BEFORE, AFTER = 1.0, 3.0
 #: What is always right; 500 is right where an answer to COMMIT was lost.
-USUAL = frozenset({200, 409, 412})
-AWAY = USUAL | {500, 503}
+EXPECTED = frozenset({200, 409, 412})
+AWAY = EXPECTED | {500, 503}
 #: A process was ended.
 CUT = frozenset({0})
 
@@ -213,7 +213,7 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
     wrong = violations(history)
     answers = scene.load.answers
     statuses = Counter(status for status, _, _ in answers)
-    late = [ended for status, _, ended in answers if status not in USUAL and ended > scene.ended]
+    late = [ended for status, _, ended in answers if status not in EXPECTED and ended > scene.ended]
     recovery = max(late, default=scene.ended) - scene.ended
     slowest = max((ended - began for _, began, ended in answers), default=0.0)
     lost = [one for one in wrong if one.startswith("I1")]

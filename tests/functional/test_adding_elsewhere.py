@@ -107,7 +107,7 @@ def test_the_choice_outlasts_a_reveal_and_a_conflict(browser, vault):
     assert form_of(page, "/edit-apply")["also.dev"].checked
     vault.set(API_KEY="theirs")
     page = form_of(page, "/edit-apply").submit(status=412)
-    page = browser.post(f"{PROD}/edit-review", dict(form_of(page, "/edit-again").submit_fields()))
+    page = browser.post(f"{PROD}/edit-review", dict(form_of(page, "/edit-back").submit_fields()))
     assert form_of(page, "/edit-apply")["also.dev"].checked
     assert not form_of(page, "/edit-apply")["also.preview"].checked
 

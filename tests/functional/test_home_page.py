@@ -166,7 +166,7 @@ def used(page):
     return {link.text: link["href"] for link in page.html.select("section[aria-labelledby=yours] li a")}
 
 
-def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_places_need_who_writes_there(
+def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_environments_need_who_writes_there(
     service, admin
 ):
     admin.post("/projects/shop/environments", {"slug": "live", "name": "Live"}, 201)

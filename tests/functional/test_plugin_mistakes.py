@@ -14,7 +14,7 @@ from pyramid.exceptions import ConfigurationError
 import secretsvc
 from alembic import command
 
-USUAL = """
+PREAMBLE = """
 import colander
 from sqlalchemy import Column, Integer, Table
 from secretsvc.db.base import Base
@@ -157,7 +157,7 @@ def start(tmp_path, monkeypatch):
 
     def make(body):
         lines = "".join(f"    {line}\n" for line in body.splitlines())
-        (tmp_path / "acme_wrong.py").write_text(USUAL + lines)
+        (tmp_path / "acme_wrong.py").write_text(PREAMBLE + lines)
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "acme_wrong", raising=False)
         return secretsvc.configure({"pyramid.includes": "acme_wrong"})

@@ -144,5 +144,5 @@ def test_the_law_of_directives_bites(source):
 
 def test_the_law_of_directives_sees_what_was_not_declared(registry):
     other = secretsvc.assemble({}).registry
-    other.audit_actions["private.door"] = None
+    other.audit_actions["private.way"] = None
     assert declared(other, "audit action") != FOUND["audit action"](other)

@@ -80,8 +80,8 @@ def _map(call: Call, found: Identity, shows: Callable[..., bool]) -> RoleMap:
 
 
 def _grants(call: Call, identity_id: UUID) -> list[NamedGrant]:
-    mine = select(group_member.c.group_id).where(group_member.c.identity_id == identity_id)
-    return all_named(call, or_(grant.c.identity_id == identity_id, grant.c.group_id.in_(mine)))
+    memberships = select(group_member.c.group_id).where(group_member.c.identity_id == identity_id)
+    return all_named(call, or_(grant.c.identity_id == identity_id, grant.c.group_id.in_(memberships)))
 
 
 def _holding(call: Call, found: Identity, grants: Sequence[NamedGrant]) -> Holding:

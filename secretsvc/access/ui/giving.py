@@ -35,7 +35,7 @@ ROLES = (
     ("writer", "Writer", "Also adds, changes, rolls back and deletes", "read and change {}"),
     ("admin", "Admin", "Also gives access and reads the audit log", "read and change {}, and to give access"),
 )
-USUAL = {"role": "reader", "scope": "", "until": "1w", "holder": "", "expires_at": "", "announce": ""}
+DEFAULTS = {"role": "reader", "scope": "", "until": "1w", "holder": "", "expires_at": "", "announce": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Naming:
 
     def value(self, name: str) -> str:
         """What a field holds."""
-        return self.form.values.get(name, USUAL[name])
+        return self.form.values.get(name, DEFAULTS[name])
 
     @property
     def must_announce(self) -> bool:
@@ -94,7 +94,7 @@ class Giving(Naming):
     def sentence(self, within: ShellProject | None) -> Sentence | None:
         """What the form as it is would give, None where it says too little."""
         who = self.holder.label if self.holder else self.value("holder").strip()
-        end = shown_end(Form(USUAL | self.form.values), self.call.now)
+        end = shown_end(Form(DEFAULTS | self.form.values), self.call.now)
         verb = next((verb for value, *_, verb in ROLES if value == self.value("role")), None)
         scope = self.value("scope")
         if not (who and scope and verb) or end is None:
@@ -115,7 +115,7 @@ def opened(
     if "role" not in form.values:
         if "grant" not in query:
             return None
-        form.values.update({name: query[name] for name in USUAL if name in query})
+        form.values.update({name: query[name] for name in DEFAULTS if name in query})
     holders = [] if holder else grant_domain.known_holders(call)
     scopes = None if inside else grant_domain.grantable_scopes(call)
     back = action.removesuffix("/give")

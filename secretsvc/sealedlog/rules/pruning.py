@@ -22,7 +22,7 @@ _NUMBER = "(0|[1-9][0-9]{0,18})"
 #: What is signed of a pruning; another field makes another number behind its name.
 _SAID = re.compile(rf"([^ \n]+) pruning/1\n{_NUMBER}\n([0-9a-f]{{64}})\n{_NUMBER}\n{_NUMBER}\n")
 #: Rows that one transaction removes at most; the database allows no more.
-MOST = 1000
+BATCH_ROWS = 1000
 #: So many positions are looked at together where the end of a pruning is sought.
 _STRETCH = 10_000
 
@@ -126,7 +126,7 @@ def prune_some(connection: Connection, pruning: Pruning, most: int) -> int:
     Raises `sqlalchemy.exc.DBAPIError` for what is not exported, not older, or not this role's to remove.
     """
     # On PostgreSQL by the function that alone may; on SQLite the triggers have the same rule.
-    asked = {"up_to": pruning.size, "before": pruning.before, "most": min(most, MOST)}
+    asked = {"up_to": pruning.size, "before": pruning.before, "most": min(most, BATCH_ROWS)}
     if connection.dialect.name == "postgresql":
         ending: int = connection.execute(_BY_THE_OWNER, asked).scalar_one()
         return ending

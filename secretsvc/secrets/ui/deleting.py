@@ -32,7 +32,7 @@ def delete_keys(context: Project, request: ServiceRequest) -> object:
     return {"keys": [row.key for row in chosen], "environments": [one for one in holding if one[1]]}
 
 
-def drawn_again(context: Project, request: ServiceRequest) -> object:
+def redrawn(context: Project, request: ServiceRequest) -> object:
     """The matrix, which says what was wrong."""
     request.override_renderer = f"{TEMPLATES}/matrix.pt"
     return matrix(context, request)
@@ -45,6 +45,6 @@ def includeme(config: ServiceConfigurator) -> None:
         context=Project,
         name="delete-keys",
         role=VISIBLE,
-        redraw=drawn_again,
+        redraw=redrawn,
         template=f"{TEMPLATES}/delete.pt",
     )
