@@ -215,7 +215,10 @@ def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(serv
 def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, admin, lines, caplog):
     seen = []
     observed = service.restarted()
-    observed.app.registry.request_observers += [lambda *one: 1 / 0, lambda *one: seen.append(one)]
+    observed.app.registry.request_observers |= {
+        "fails": lambda *one: 1 / 0,
+        "sees": lambda *one: seen.append(one),
+    }
     admin = observed.user()
     caplog.clear()
     for path in (f"/projects?limit=1&cursor={CANARY}", "/projects/absent", "/nothing"):

@@ -141,6 +141,7 @@ TWICE = {
     "error CONFLICT": "config.add_error(Conflict, 409)",
     "audit action acme.paint": "config.add_audit_action('acme.paint')",
     "format tsv": "config.add_format('tsv', read=view)",
+    "request observer odd": "config.add_request_observer('odd', view)",
     "key provider safe": "config.add_key_provider('safe', view)",
     "tree child odd of Project": "config.add_tree_child(Project, 'odd', Lost)",
     "navigation /odd": "config.add_navigation('Odd', '/odd')",

@@ -32,6 +32,7 @@ FILLED = {
     "navigation": "web/navigation.py",
     "pages": "web/pages.py",
     "public_paths": "web/views.py",
+    "request_observers": "web/access_log.py",
     "revealing": "web/views.py",
     "service_settings": "registry.py",
     "tabs": "web/navigation.py",
@@ -75,6 +76,7 @@ FOUND = {
     "tree child": lambda registry: {name for names in registry.tree.children.values() for name in names},
     "operation": lambda registry: {one.operation.operation_id for one in endpoints(registry)},
     "done": lambda registry: set(registry.done),
+    "request observer": lambda registry: set(registry.request_observers),
     "error link": lambda registry: {link.label for link in registry.error_links},
 }
 
