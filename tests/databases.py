@@ -175,9 +175,11 @@ class PostgresqlDatabases:
         self._execute("CREATE DATABASE {}", name)
         return self._url(name)
 
-    def create(self) -> str:
+    def create(self, template: str | None = None, *, owner: str | None = None) -> str:
+        """A copy of the template, or of another one, which may belong to another role."""
         name = f"secretsvc_{os.getpid()}_{next(_numbers)}"
-        self._execute("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, self.template)
+        made = ["CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", "OWNER {}"][: 1 + bool(owner)]
+        self._execute(" ".join(made), name, template or self.template, *filter(None, [owner]))
         return self._url(name)
 
     def drop(self, url: str) -> None:

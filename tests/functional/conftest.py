@@ -54,22 +54,34 @@ def secretsvc(forks, operator):
     )
 
 
-@pytest.fixture
-def two_roles(databases):
-    """The URLs of a database as the role that migrated it, and as the one that serves (installing.md)."""
-    url = databases.create_empty()
+@pytest.fixture(scope="session")
+def of_two_roles(postgresql_databases):
+    """A database that one role has migrated and another may serve, for copies of it; both roles' names."""
+    url = postgresql_databases.create_empty()
     names = [f"{kind}_{secrets.token_hex(4)}" for kind in ("owner", "service")]
     database, owner, serving = (sql.Identifier(str(one)) for one in (make_url(url).database, *names))
-    urls = [make_url(url).set(username=name, password="sesame") for name in names]
-    found = [one.render_as_string(hide_password=False) for one in urls]
-    with psycopg.connect(databases.server, autocommit=True) as server:
+    as_owner = _as_role(url, names[0])
+    with psycopg.connect(postgresql_databases.server, autocommit=True) as server:
         for role in (owner, serving):
             server.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'sesame'").format(role))
         server.execute(sql.SQL("ALTER DATABASE {} OWNER TO {}").format(database, owner))
-    with psycopg.connect(found[0].replace("+psycopg", ""), autocommit=True) as connection:
+    with psycopg.connect(as_owner.replace("+psycopg", ""), autocommit=True) as connection:
         for rights in ("SELECT, INSERT, UPDATE, DELETE ON TABLES", "USAGE ON SEQUENCES"):
             given = sql.SQL("ALTER DEFAULT PRIVILEGES GRANT {} TO {}").format(sql.SQL(rights), serving)
             connection.execute(given)
-    migrate(found[0])
-    yield found
+    migrate(as_owner)
+    yield str(make_url(url).database), names
+    postgresql_databases.drop(url)
+
+
+@pytest.fixture
+def two_roles(databases, of_two_roles):
+    """The URLs of a database as the role that migrated it, and as the one that serves (installing.md)."""
+    template, names = of_two_roles
+    url = databases.create(template, owner=names[0])
+    yield [_as_role(url, name) for name in names]
     databases.drop(url)
+
+
+def _as_role(url, name):
+    return make_url(url).set(username=name, password="sesame").render_as_string(hide_password=False)

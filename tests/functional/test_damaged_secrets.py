@@ -113,7 +113,7 @@ def hoarded():
     gc.enable()
 
 
-@pytest.mark.postgresql("every")
+@pytest.mark.postgresql("first")
 @pytest.mark.usefixtures("hoarded")
 @pytest.mark.parametrize("path", ["secrets:export", "secrets:export?format=env", "secrets", "secrets/A"])
 def test_a_read_that_met_a_damaged_row_leaves_no_old_snapshot_to_the_next_request(vault, service, path):

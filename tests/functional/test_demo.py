@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 from service import MASTER_KEY
 
 #: As `make run` and `make demo` do it, twice in one process: to start another takes as long as the demo.
@@ -23,6 +24,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.broad
 def test_the_demo_is_made_once_and_is_what_it_says(here, tmp_path):
     shutil.copy(here / "development.ini", tmp_path)
     (tmp_path / "alembic").symlink_to(here / "alembic")

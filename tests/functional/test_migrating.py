@@ -173,6 +173,7 @@ def test_a_migration_that_was_killed_lets_the_next_one_in(engine, empty_url):
         pass
 
 
+@pytest.mark.postgresql("none")
 def test_the_branches_of_plugins_are_migrated_too(engine, empty_url, tmp_path):
     path = str(install(SOURCE, tmp_path / "plugin"))
     operator = Operator(tmp_path, empty_url)

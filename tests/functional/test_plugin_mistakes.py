@@ -267,8 +267,12 @@ def test_migrations_that_are_no_branch_stop_the_start_and_alembic(tables, tmp_pa
 
 @pytest.mark.parametrize(
     ("script", "arguments"),
-    [("alembic.config", ("-c", "{}", "upgrade", "heads")), ("secretsvc.commands", ("verify", "{}"))],
-    ids=["alembic", "secretsvc-server"],
+    [
+        pytest.param(
+            "alembic.config", ("-c", "{}", "upgrade", "heads"), id="alembic", marks=pytest.mark.broad
+        ),
+        pytest.param("secretsvc.commands", ("verify", "{}"), id="secretsvc-server"),
+    ],
 )
 def test_scripts_say_that_one_line_and_no_more(tables, tmp_path, script, arguments):
     migrations, told = BRANCHES["two ends"]

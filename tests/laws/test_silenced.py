@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.linter
+
 ROOT = Path(__file__).parents[2]
 PACKAGE, CLIENT = ROOT / "secretsvc", ROOT / "client" / "secretsvc_client"
 FILES = sorted(PACKAGE.rglob("*.py"))

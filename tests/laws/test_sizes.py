@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.linter
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "secretsvc"
 CLIENT = ROOT / "client" / "secretsvc_client"

@@ -14,6 +14,8 @@ import pytest
 
 from secretsvc.web.views import Declaration, Operation
 
+pytestmark = pytest.mark.linter
+
 ROOT = Path(__file__).parents[2]
 #: Of twelve modules: what a view in it calls, with two arguments that are to change places.
 SWAPPED = (
