@@ -150,6 +150,8 @@ def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_ar
             stack.enter_context(service.engine.connect())
         assert "UNAVAILABLE" in asked(operator, issuer)
         assert figure(operator, "secretsvc_database_connections", "in use") == 2
+        # Whoever watches has a connection of its own.
+        assert operator.ask("/ready").status == 200
     assert causes(caplog) == ["TimeoutError: no connection in time"]
 
 
