@@ -107,7 +107,6 @@ def _panel(request: ServiceRequest) -> str | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages."""
     groups: Drawn[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
     config.add_page(groups_page, role=ADMIN_SOMEWHERE, **groups)
     config.add_form(create_group, role=Role.ADMIN, redraw=groups_page, **groups)

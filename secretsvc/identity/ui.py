@@ -55,7 +55,6 @@ def add_identity(context: Identities, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its form."""
     page: Drawn[Identities] = {
         "context": Identities,
         "template": "secretsvc.identity:templates/identities.pt",

@@ -166,7 +166,6 @@ def delete_environment(context: Environment, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages."""
     _declare_projects(config)
     _declare_environments(config)
 

@@ -43,7 +43,6 @@ def restore_secrets(context: Secrets, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
     declare_writes(
         config,
         ("copySecrets", ":copy", copy_secrets, "Write what another environment holds", schemas.CopyBody()),

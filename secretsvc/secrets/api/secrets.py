@@ -183,7 +183,6 @@ def _expecting(request: ServiceRequest) -> Values:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
     config.include("secretsvc.secrets.resources")
     _declare_reads(config)
     _declare_reads_of_one(config)

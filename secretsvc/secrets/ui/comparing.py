@@ -115,7 +115,6 @@ def _segments(
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and the form that leads to it."""
     template = "secretsvc.secrets:templates/compare.pt"
     config.add_page(compare, context=Project, name="compare", role=VISIBLE, template=template)
     config.add_form(pick, context=Project, name="compare", role=VISIBLE)

@@ -190,7 +190,6 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the forms."""
     config.add_done("copied", copied)
     page: Drawn[Project] = {"context": Project, "template": "secretsvc.secrets:templates/matrix.pt"}
     config.add_form(choose, name="copy", role=VISIBLE, redraw=matrix, **page)

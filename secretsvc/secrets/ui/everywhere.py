@@ -105,7 +105,6 @@ def _told(did: str, ui: Shell, details: Sequence[str]) -> str | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages, their forms and what is said of them."""
     page: Drawn[Project] = {"context": Project, "template": "secretsvc.secrets:templates/everywhere.pt"}
     for name, act in ((RENAME, rename_everywhere), (DELETE, delete_everywhere)):
         config.add_page(everywhere_page, name=name, role=VISIBLE, **page)

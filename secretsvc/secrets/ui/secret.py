@@ -176,7 +176,6 @@ def _to(path: str, **told: int) -> RelativeResponse:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its forms."""
     page: Drawn[Secret] = {"context": Secret, "template": f"{TEMPLATES}/secret.pt"}
     config.add_page(secret, role=Role.READER, **page)
     revealed = f"{TEMPLATES}/revealed.pt"
