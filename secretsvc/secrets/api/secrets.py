@@ -13,8 +13,6 @@ from secretsvc.kernel.described import Count, Ordinal, SecretKey, called
 from secretsvc.kernel.errors import Issue
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reading, writing
-from secretsvc.secrets.domain.conditional import revision_if_known
-from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.planning import ChangeKind
 from secretsvc.secrets.rules.writing import Written
@@ -165,7 +163,7 @@ def judged_reason(context: Secrets, request: ServiceRequest, body: Mapping[str, 
     reason = body.get("reason")
     if body.get("dry_run") is True or not (reason is None or isinstance(reason, str)):
         return ()
-    return missing_reason(request.call, context.address, reason)
+    return writing.missing_reason(request.call, context.address, reason)
 
 
 def _known(context: Secrets, request: ServiceRequest) -> object:
@@ -173,7 +171,7 @@ def _known(context: Secrets, request: ServiceRequest) -> object:
     is_known = revisions_known(request)
     if is_known is None:
         return None
-    rev = revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
+    rev = reading.revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
     return None if rev is None else not_modified(request, rev)
 
 
