@@ -78,9 +78,9 @@ def reveal_secret(context: Secret, request: ServiceRequest) -> object:
     call, at, key, query = request.call, context.address, context.__name__, request.query_values
     reason, version = query["reason"], query.get("version")
     if version is None:
-        found = reading.reveal_secret(call, at, key, reason)
+        found = reading.reveal_secret(call, at, key, reason=reason)
     else:
-        found = history.reveal_version(call, at, key, version, reason)
+        found = history.reveal_version(call, at, key, version, reason=reason)
     return found if query["format"] == "json" else _raw(request, found.value)
 
 
@@ -129,7 +129,7 @@ def rename_secret(context: Secrets, request: ServiceRequest) -> object:
     refuse_precondition(request)
     body = request.body_values
     return writing.rename_secret(
-        request.call, context.address, body["from"], body["to"], reason=body.get("reason")
+        request.call, context.address, source=body["from"], target=body["to"], reason=body.get("reason")
     )
 
 

@@ -104,7 +104,7 @@ def list_secrets(call: Call, at: Address) -> Listing:
         return Listing([list_item(cipher, row) for row in rows], environment.rev)
 
 
-def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
+def reveal_secret(call: Call, at: Address, key: str, *, reason: str) -> Value:
     """One value, recorded with the reason (specification, "Secrets" 2).
 
     Raises `NotFound`, `DecryptFailed`, `UnknownKid`.

@@ -101,6 +101,7 @@ def import_secrets(
 def rename_secret(
     call: Call,
     at: Address,
+    *,
     source: str,
     target: str,
     **options: Unpack[WriteOptions],

@@ -157,7 +157,7 @@ def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mappi
         return reading.reveal_secrets(request.call, context.address, "reveal")
     if not is_secret_key(key):
         raise NotFound(SECRET_NOT_FOUND)
-    return {key: reading.reveal_secret(request.call, context.address, key, act).value}
+    return {key: reading.reveal_secret(request.call, context.address, key, reason=act).value}
 
 
 def read(context: Environment, request: ServiceRequest) -> object:

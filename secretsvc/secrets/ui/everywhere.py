@@ -51,7 +51,9 @@ def rename_everywhere(context: Project, request: ServiceRequest) -> object:
     form.label("to", "New key")
     body = form.read(schemas.RenameBody(), "to", "reason", **{"from": form["key"]})
     call, source, target, reason = request.call, body["from"], body["to"], body.get("reason")
-    done = domain.rename_everywhere(call, context.address, source, target, _revs(request), reason)
+    done = domain.rename_everywhere(
+        call, context.address, _revs(request), source=source, target=target, reason=reason
+    )
     return see_other(context.path(PAGES), "renamed", done)
 
 
