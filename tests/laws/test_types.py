@@ -47,7 +47,7 @@ def count_any(source: str) -> int:
 
 
 def alike(source: str) -> list[str]:
-    """Use cases with two arguments of one type by position, of which mypy could not tell one from the other."""
+    """Use cases with two arguments of one type by position: mypy could not tell one from the other."""
     found = []
     for one in ast.parse(source).body:
         if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
