@@ -148,7 +148,6 @@ def _folded(text: str) -> str:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
     config.add_page(
         search_page,
         context=Root,
