@@ -15,11 +15,11 @@ def includeme(config: Configurator) -> None:
     config.include(".ui.scope")
     config.add_assets("secretsvc.access")
     config.add_audit_action(
-        "grant.create", sentence="gave {holder} the {role} role on {place}", icon="user-plus"
+        "grant.create", sentence="gave {holder} the {role} role on {scope}", icon="user-plus"
     )
     config.add_audit_action(
-        "grant.update", sentence="changed the grant of {holder} on {place}", icon="shield-check"
+        "grant.update", sentence="changed the grant of {holder} on {scope}", icon="shield-check"
     )
     config.add_audit_action(
-        "grant.delete", sentence="took the {role} role on {place} from {holder}", icon="shield"
+        "grant.delete", sentence="took the {role} role on {scope} from {holder}", icon="shield"
     )

@@ -19,7 +19,7 @@ class Look(Generic[T]):
     """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
 
     A `pause` may depend on what was seen.
-    A look that takes longer than `patience` seconds counts as failed while it lasts. So does all before the
+    A look that takes longer than `limit` seconds counts as failed while it lasts. So does all before the
     first.
     """
 
@@ -30,10 +30,10 @@ class Look(Generic[T]):
         failed: T,
         *,
         pause: float | Callable[[T], float] = 2.0,
-        patience: float = 5.0,
+        limit: float = 5.0,
     ) -> None:
         self._name, self._look, self._failed = name, look, failed
-        self._pause, self._patience = pause, patience
+        self._pause, self._limit = pause, limit
         self._seen, self._began = failed, 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"look-{name}", daemon=True)
@@ -52,7 +52,7 @@ class Look(Generic[T]):
     def seen(self) -> T:
         """What was seen last. Never waits."""
         began = self._began
-        hangs = began and time.monotonic() - began > self._patience
+        hangs = began and time.monotonic() - began > self._limit
         return self._failed if hangs else self._seen
 
     def _run(self) -> None:

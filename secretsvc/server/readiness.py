@@ -50,7 +50,7 @@ class Readiness:
             lambda: envelopes_under_old_keys(registry),
             None,
             pause=ENVELOPES_PAUSE,
-            patience=30.0,
+            limit=30.0,
         )
         self._waiting: Look[float | None] = Look(
             "audit log", lambda: audit_waiting(registry), None, pause=WAITING_PAUSE

@@ -1,4 +1,4 @@
-"""The ways to pages: entries of the sidebar, the tabs of a place, breadcrumbs, and links on errors."""
+"""The ways to pages: entries of the sidebar, the tabs of a node, breadcrumbs, and links on errors."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ DAY = 86_400_000
 
 @pytest.fixture
 def now(service, admin) -> int:
-    """Grants that end at several times and places, as of this moment."""
+    """Grants that end at several times and scopes, as of this moment."""
     arrange(service, "depot", "prod")
     now = now_ms()
     crew = service.group("crew", BOB)

@@ -188,11 +188,11 @@ def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_tracebac
         "InternalError: P0001",
         "ProgrammingError: P0001",
     )
-    (place,) = {line["place"] for line in made}
-    assert place.startswith("secretsvc/")
+    (location,) = {line["location"] for line in made}
+    assert location.startswith("secretsvc/")
     (traceback,) = others(caplog)
     assert (traceback.fields["request_id"], traceback.fields["held_back"]) == ("r-0", 0)
-    assert place.rpartition(":")[0] in traceback.fields["traceback"]
+    assert location.rpartition(":")[0] in traceback.fields["traceback"]
     assert CANARY not in caplog.text
 
 
@@ -215,7 +215,10 @@ def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(serv
 def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, admin, lines, caplog):
     seen = []
     observed = service.restarted()
-    observed.app.registry.request_observers += [lambda *one: 1 / 0, lambda *one: seen.append(one)]
+    observed.app.registry.request_observers |= {
+        "fails": lambda *one: 1 / 0,
+        "sees": lambda *one: seen.append(one),
+    }
     admin = observed.user()
     caplog.clear()
     for path in (f"/projects?limit=1&cursor={CANARY}", "/projects/absent", "/nothing"):

@@ -29,7 +29,7 @@ def record_of(row):
     return row["actor_subject"], row["outcome"], json.loads(row["detail"])
 
 
-def test_it_is_made_with_201_its_fields_and_its_place(service, admin, monkeypatch):
+def test_it_is_made_with_201_its_fields_and_its_path(service, admin, monkeypatch):
     clock = StoppedClock(monkeypatch)
     answer = announce(admin, PERSON | {"display_name": "  Ada L. "})
     made = answer.json
@@ -245,7 +245,7 @@ def test_twenty_first_visits_at_once_beside_the_announcement_make_one_that_was_s
 
 
 def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, monkeypatch):
-    settle, overtaken = Admission._create_or_touch, []
+    create_or_touch, overtaken = Admission._create_or_touch, []
 
     def overtake(self, connection, principal, known, *rest):
         # Between the look for the identity and its making.
@@ -253,7 +253,7 @@ def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, mo
             overtaken.append(known)
             row = {"id": new_id(), "kind": "user", "subject": ADA, "disabled": False, "created_at": 1}
             connection.execute(identity.insert(), row)
-        settle(self, connection, principal, known, *rest)
+        create_or_touch(self, connection, principal, known, *rest)
 
     monkeypatch.setattr(Admission, "_create_or_touch", overtake)
     answered = service.user(ADA).get("/whoami").json["identity"]

@@ -34,10 +34,10 @@ def _record(item):
     where = item.find("dt", string="Where")
     link = where.find_next_sibling("dd").a if where else None
     slugs = re.findall(r"/(?:projects|environments)/([^/]+)", link["href"]) if link else []
-    place = "/".join(slugs) or found.get("Where", "everywhere")
+    scope = "/".join(slugs) or found.get("Where", "everywhere")
     action, outcome = found["Action"].split(" · ")
     time, reason, line = found["Exact time"], found.get("Reason", ""), read(item.select_one(".what"))
-    return [time, action, outcome, found["Who"], place, reason, line, found["Request"]]
+    return [time, action, outcome, found["Who"], scope, reason, line, found["Request"]]
 
 
 def facts(item):
@@ -87,9 +87,9 @@ def with_ids_of_their_time(service, *moments):
 def test_a_record_says_who_did_what_where_and_why(browser, service, admin):
     Vault(admin).batch(set={"TOKEN": "very-secret", "OTHER": "x"}, reason="Rotation")
     page = browser.open("/audit")
-    time, action, outcome, who, place, reason, line, _ = records(page)[0]
+    time, action, outcome, who, scope, reason, line, _ = records(page)[0]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC", time)
-    assert (action, outcome, who, place, reason) == (
+    assert (action, outcome, who, scope, reason) == (
         "secret.batch",
         "done",
         "root@example.com · person",
@@ -110,11 +110,11 @@ def test_a_record_says_who_did_what_where_and_why(browser, service, admin):
 
 
 def test_what_is_gone_is_named_by_its_id(browser, service, admin):
-    places = service.scope("shop/prod")
+    scope = service.scope("shop/prod")
     admin.delete("/projects/shop/environments/prod")
-    assert records(browser.open("/audit"))[0][4] == f"environment {places['environment_id']}, gone"
+    assert records(browser.open("/audit"))[0][4] == f"environment {scope['environment_id']}, gone"
     admin.delete("/projects/shop")
-    assert records(browser.open("/audit"))[0][4] == f"project {places['project_id']}, gone"
+    assert records(browser.open("/audit"))[0][4] == f"project {scope['project_id']}, gone"
 
 
 def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service, admin):
@@ -275,9 +275,9 @@ def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
 
 
 def test_a_project_admins_pages_lead_both_ways_too(service, admin):
-    places = [service.scope(path) for path in ("shop", "shop/prod", "shop/dev")]
+    scopes = [service.scope(path) for path in ("shop", "shop/prod", "shop/dev")]
     for number in range(12):
-        columns = {name: value for name, value in places[number % 3].items() if name != "scope_type"}
+        columns = {name: value for name, value in scopes[number % 3].items() if name != "scope_type"}
         log(service, action="test.page", request_id=str(number), **columns)
     service.grant(ADA, "admin", "shop")
     first = Browser(service, ADA).open("/audit?action=test.page&limit=4")
@@ -322,15 +322,15 @@ def test_the_chart_is_a_drawing_and_a_table_of_the_same_numbers(browser, service
     assert len(records(browser.open(bucket["href"]))) == 9
 
 
-@pytest.mark.parametrize("place", ["/projects/shop", "/projects/shop/environments/prod"])
-def test_a_place_leads_to_its_own_part_of_the_log(service, admin, place):
-    scope = "shop/prod" if "environments" in place else "shop"
+@pytest.mark.parametrize("path", ["/projects/shop", "/projects/shop/environments/prod"])
+def test_a_scope_leads_to_its_own_part_of_the_log(service, admin, path):
+    scope = "shop/prod" if "environments" in path else "shop"
     service.grant(ADA, "admin", scope)
     service.grant("writer@example.com", "writer", scope)
-    page = Browser(service, ADA).open(f"{place}/settings").click("Activity$", index=0)
+    page = Browser(service, ADA).open(f"{path}/settings").click("Activity$", index=0)
     assert {row[4] for row in records(page)} <= {"shop", "shop/prod", "shop/dev"}
     assert ("shop/dev" in {row[4] for row in records(page)}) is (scope == "shop")
-    page = Browser(service, "writer@example.com").open(f"{place}/settings")
+    page = Browser(service, "writer@example.com").open(f"{path}/settings")
     assert page.html.find("a", string="Activity") is None
 
 
@@ -514,7 +514,7 @@ def test_a_package_outside_says_how_its_records_are_told(make_service, tmp_path,
     (tmp_path / "painting.py").write_text(
         """
 def includeme(config):
-    config.add_audit_action("acme.paint", sentence="painted {key} {colour} in {place}", icon="wand-sparkles")
+    config.add_audit_action("acme.paint", sentence="painted {key} {colour} in {scope}", icon="wand-sparkles")
     config.add_audit_action("acme_note.create")
 """
     )

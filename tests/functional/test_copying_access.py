@@ -106,7 +106,7 @@ def test_the_records_of_an_older_revision_name_it(vault, dev, service):
     assert detail(here)["from"]["rev"] == detail(there)["rev"] == 1
 
 
-def test_a_copy_that_only_removes_is_recorded_in_both_places(vault, dev, service):
+def test_a_copy_that_only_removes_is_recorded_in_both_environments(vault, dev, service):
     vault.set(C="x")
     copy(vault, mode="replace", from_rev=0)
     here, there = records(service)[-2:]

@@ -37,7 +37,7 @@ def tick(page, *keys):
 
 
 def follow(answer, browser):
-    """Repeats the form at the place that it is sent on to, as browsers do."""
+    """Repeats the form at the address that it is sent on to, as browsers do."""
     assert answer.status_int == 307
     return browser.post(answer.location, answer.request.POST.mixed())
 

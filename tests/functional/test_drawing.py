@@ -56,7 +56,7 @@ FORMS = {
         "review.pt",
     ),
     "a review of a text": ("text-review", 200, {"content": "C=\n"}, "review.pt"),
-    "a draft again": ("edit-again", 200, {"value.A": "x"}, "editor.pt"),
+    "a draft again": ("edit-back", 200, {"value.A": "x"}, "editor.pt"),
     "a refused edit": ("edit-review", 422, {"new.0.key": "-"}, "editor.pt"),
     "a refused import": (
         "import-apply",

@@ -108,7 +108,7 @@ def test_a_stale_revision_shows_mine_and_theirs_and_loses_nothing(browser, vault
 
 def again(browser, page, name, **choices):
     """What the page of a conflict leads to by one of its buttons."""
-    fields = dict(form_of(page, "/edit-again").submit_fields())
+    fields = dict(form_of(page, "/edit-back").submit_fields())
     fields |= {f"keep.{key}": choice for key, choice in choices.items()}
     return browser.post(f"{PROD}/{name}", fields)
 
@@ -133,7 +133,7 @@ def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_wa
     form = edits(browser.open(PROD), value__A="\r\nmine ", empty__B=True, delete__C=True)
     form["new.1.key"] = "E"
     vault.set(A="theirs")
-    page = again(browser, form.submit(status=412), "edit-again")
+    page = again(browser, form.submit(status=412), "edit-back")
     retyped = page.forms["edits"]
     assert retyped["value.A"].value.splitlines() == ["", "mine "]
     assert retyped["empty.B"].checked
@@ -280,7 +280,7 @@ def test_text_that_cannot_be_read_or_is_stale_stays(browser, vault):
     vault.set(A="theirs")
     page = submit(page, "/text-review", 412, content="A=mine\nB=2\nC=3\n")
     assert "while you were typing" in page.text
-    fields = dict(form_of(page, "/text-again").submit_fields())
+    fields = dict(form_of(page, "/text-back").submit_fields())
     submit(browser.post(f"{PROD}/text-review", fields), "/text-apply")
     assert vault.values() == {"A": "mine", "B": "2", "C": "3"}
 

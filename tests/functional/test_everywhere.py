@@ -40,7 +40,7 @@ def carried_out(browser, did, status=303, **fields):
 def test_a_key_is_renamed_wherever_it_is(browser, vault, dev, service):
     page = opened(browser, "rename")
     assert words(page, "h1") == "Rename DB_URL everywhere"
-    assert words(page, "#places") == "Will be renamed in 2 environments"
+    assert words(page, "#environments") == "Will be renamed in 2 environments"
     page = carried_out(browser, "rename", to="DATABASE_URL", reason="One name")
     assert page.request.path == PROJECT
     assert "Renamed the key in 2 environments." in page.html.text

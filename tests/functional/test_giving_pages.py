@@ -16,8 +16,8 @@ ADA, EVE = "ada@example.com", "eve@example.com"
 DAY = 86_400_000
 HOUR = 3_600_000
 EVIL = "<b>&\"'${1+1}</b><script>x</script>"
-PROJECT, PROD = PLACES = ("/projects/shop/access", "/projects/shop/environments/prod/access")
-EVERY_PANEL = (*PLACES, "/grants")
+PROJECT, PROD = SCOPES = ("/projects/shop/access", "/projects/shop/environments/prod/access")
+EVERY_PANEL = (*SCOPES, "/grants")
 
 
 def panel(page):

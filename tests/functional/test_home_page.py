@@ -166,7 +166,7 @@ def used(page):
     return {link.text: link["href"] for link in page.html.select("section[aria-labelledby=yours] li a")}
 
 
-def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_places_need_who_writes_there(
+def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_environments_need_who_writes_there(
     service, admin
 ):
     admin.post("/projects/shop/environments", {"slug": "live", "name": "Live"}, 201)
@@ -310,14 +310,14 @@ def test_a_search_is_narrowed_to_one_kind_and_counts_each(service, admin):
 )
 def test_a_search_is_narrowed_by_words_to_projects_and_environments(service, admin, words, expected):
     arrange(service, "depot", "prod")
-    for place in expected:
-        slug, name = place.split("/")
+    for path in expected:
+        slug, name = path.split("/")
         Vault(admin, f"/projects/{slug}/environments/{name}").set(PART_OF_IT="x")
     page = Browser(service).open("/search", params={"q": f"part_of {words} it"})
     assert not page.html.select(".lines"), "both words are sought, beside each other"
     page = Browser(service).open("/search", params={"q": f"{words} part_of_it"})
     chips = [link["href"].split("/")[2::2][:2] for link in page.html.select(".chips a")]
-    assert {place: chips.count(place.split("/")) for place in expected} == expected
+    assert {path: chips.count(path.split("/")) for path in expected} == expected
     assert page.html.find(id="hero")["value"] == f"{words} part_of_it"
     assert "People" not in page.html.main.text
 
@@ -389,8 +389,10 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
         for number in range(count)
     ]
     service.execute(insert(project), projects)
-    places = [{**one, "id": new_id(), "project_id": one["id"], "slug": "prod", "rev": 0} for one in projects]
-    service.execute(insert(environment), places)
+    environments = [
+        {**one, "id": new_id(), "project_id": one["id"], "slug": "prod", "rev": 0} for one in projects
+    ]
+    service.execute(insert(environment), environments)
     service.grant(ADA, "admin", "shop")
     service.grant("reader@example.com", "reader")
     for subject, path, expected in (

@@ -185,7 +185,7 @@ def test_what_is_older_goes_with_what_comes(service, prod, monkeypatch):
 
 
 def test_a_server_removes_what_is_older_without_a_further_write(service, prod, monkeypatch):
-    monkeypatch.setattr(worker, "MOST", 2)
+    monkeypatch.setattr(worker, "BATCH_ROWS", 2)
     monkeypatch.setattr(worker, "MOMENT_SECONDS", 0.01)
     for number in range(4):
         prod.post("batch", WRITES["batch"], headers={"Idempotency-Key": f"old-{number}"})

@@ -15,7 +15,7 @@ from secretsvc.web.tree import API
 
 CELLS = spelled(ROUTES)
 IDS = [f"{route.method} {path}" for route, path in CELLS]
-# Which place an alias means is decided by the tree, before anything is read.
+# Which environment an alias means is decided by the tree, before anything is read.
 EACH_CELL = pytest.mark.parametrize(
     ("route", "path"),
     [
@@ -80,7 +80,7 @@ def twins(route: Route, path: str, caller: Caller) -> list[str]:
         return []
     used = [name for name in NAMES if "{" + name + "}" in f"{path} {route.body}"]
     if route.reads is not None:
-        # Of two places the one that is refused.
+        # Of two scopes the one that is refused.
         other = due.denial is not None and due.denial[1] == route.reads
         used = ["dev"] if other else [name for name in used if name != "dev"]
     # In a project that is visible, an environment that is absent is another kind of thing.

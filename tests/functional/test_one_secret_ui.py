@@ -84,7 +84,7 @@ def test_a_stale_value_is_told_and_not_lost(browser, vault):
     vault.set(A="theirs")
     page = review(page, 412, value="mine\r\n")
     assert vault.value("A") == "theirs"
-    again = submit(page, "A/write-again", 200)
+    again = submit(page, "A/write-back", 200)
     assert typed(again).splitlines() == ["mine"]
     submit(review(again), "A/write-apply", reason="mine all the same")
     assert vault.value("A") == "mine\n"

@@ -161,8 +161,8 @@ def test_an_environment_is_renamed_and_protected_and_then_cannot_be_deleted(brow
     page = browser.open("/projects/shop/settings")
     assert "Live is protected" in page.html.main.text
     token = page.html.find("input", {"name": "csrf"})["value"]
-    for place, slug in ((path, "prod"), ("/projects/shop", "shop")):
-        refused = browser.post(f"{place}/delete", {"csrf": token, "confirm": slug}, status=409)
+    for page_path, slug in ((path, "prod"), ("/projects/shop", "shop")):
+        refused = browser.post(f"{page_path}/delete", {"csrf": token, "confirm": slug}, status=409)
         assert "protected" in refused.html.find(role="alert").text
     page = submit(browser.open(f"{path}/settings"), "/settings", protected=None)
     assert admin.get(path).json["protected"] is False
@@ -177,12 +177,12 @@ def test_protecting_needs_the_admin_role_of_the_environment(service, admin):
     assert browser.open("/projects/shop/environments?new").html.find("input", {"name": "protect"}) is None
 
 
-@pytest.mark.parametrize("place", ["/projects/shop", "/projects/shop/environments/prod"])
-def test_nothing_is_deleted_unless_its_slug_is_typed(browser, place):
-    page = submit(browser.open(f"{place}/settings"), "/delete", 422, confirm="shops")
+@pytest.mark.parametrize("path", ["/projects/shop", "/projects/shop/environments/prod"])
+def test_nothing_is_deleted_unless_its_slug_is_typed(browser, path):
+    page = submit(browser.open(f"{path}/settings"), "/delete", 422, confirm="shops")
     assert "Type the slug" in page.html.find(role="alert").text
     assert page.html.find(id="confirm")["aria-invalid"] == "true"
-    browser.open(f"{place}/settings")
+    browser.open(f"{path}/settings")
 
 
 @pytest.mark.parametrize(("slug", "status"), [("shop", 409), ("Not A Slug", 422), ("-", 422)])

@@ -264,7 +264,7 @@ def test_a_stale_review_without_a_reason_shows_what_others_wrote(browser, vault)
     vault.batch(set={"A": "theirs"}, reason="quick")
     refused = submit(reviewed, "edit-apply", 422)
     assert "while you were typing" in refused.text
-    again = browser.post(f"{CANONICAL}/edit-review", dict(form_of(refused, "edit-again").submit_fields()))
+    again = browser.post(f"{CANONICAL}/edit-review", dict(form_of(refused, "edit-back").submit_fields()))
     submit(again, "edit-apply", reason="mine")
     assert vault.value("A") == "mine"
 

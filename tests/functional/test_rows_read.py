@@ -142,12 +142,12 @@ def writes(vault):
     }
 
 
-def crowd(service, places="dev", count=5000):
+def crowd(service, slugs="dev", count=5000):
     """So many secrets in other environments: a table of a few hundred is read whole by whoever plans well."""
     statement = """INSERT INTO secret (environment_id, key, version, deleted, created_at, updated_at)
         WITH RECURSIVE step (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM step WHERE number < :count)
-        SELECT id, 'K' || number, 1, false, 1, 1 FROM environment CROSS JOIN step WHERE slug LIKE :places"""
-    service.execute(statement, {"places": places, "count": count})
+        SELECT id, 'K' || number, 1, false, 1, 1 FROM environment CROSS JOIN step WHERE slug LIKE :slugs"""
+    service.execute(statement, {"slugs": slugs, "count": count})
     service.execute("ANALYZE")
 
 

@@ -148,9 +148,9 @@ def test_it_is_told_once_when_it_begins_and_once_when_it_ends(relayed_service, r
 
 
 def test_whoever_has_all_time_of_the_world_waits(relay):
-    engine = make_engine(relay.url, patience=None)
+    engine = make_engine(relay.url, answer_seconds=None)
     with read_once(engine) as connection:
-        assert connection.connection.dbapi_connection.patience is None
+        assert connection.connection.dbapi_connection.answer_seconds is None
     engine.dispose()
 
 

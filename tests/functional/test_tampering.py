@@ -121,8 +121,8 @@ def put(service, target, source) -> None:
 def unreadable_at(service, row) -> None:
     """The version opens by no way: neither as the current one nor by a rollback to it."""
     (owner,) = service.rows(secret, secret.c.id == row["secret_id"])
-    (place,) = service.rows(environment, environment.c.id == owner["environment_id"])
-    vault = Vault(service.user(), f"{ENVIRONMENTS}/{place['slug']}")
+    (inner,) = service.rows(environment, environment.c.id == owner["environment_id"])
+    vault = Vault(service.user(), f"{ENVIRONMENTS}/{inner['slug']}")
     assert vault.rollback(owner["key"], row["version"], 500).json["code"] == "DECRYPT_FAILED"
     listed = vault.listed()
     assert set(listed) == {"A", "B"}

@@ -124,7 +124,7 @@ def test_only_denials_count(service, admin):
     assert unknown(admin) == {EVE: 2}
 
 
-def test_denials_of_a_place_that_is_gone_are_counted_for_those_who_may_audit_everything(service, admin):
+def test_denials_of_a_scope_that_is_gone_are_counted_for_those_who_may_audit_everything(service, admin):
     eve = service.user(EVE)
     eve.get(SECRETS, 404)
     eve.get("/projects/shop", 404)

@@ -34,7 +34,7 @@ from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, administered, decide_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound, ValidationFailed
-from secretsvc.kernel.place import Named
+from secretsvc.kernel.shell_project import Named
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project

@@ -42,17 +42,17 @@ def _grants(at: Address) -> Query:
     here, inside, maker = environment.alias("here"), environment.alias("inside"), identity.alias("maker")
     # Spelled out as the partial index of global grants has it.
     reaching = [grant.c.scope_type == literal_column("'global'")]
-    place: FromClause = project
+    scopes: FromClause = project
     at_environment: Expression = cast(null(), environment.c.id.type)
     if at.environment is None:
         reaching.append(grant.c.project_id == project.c.id)
     else:
-        place = project.join(here, and_(here.c.project_id == project.c.id, here.c.slug == at.environment))
+        scopes = project.join(here, and_(here.c.project_id == project.c.id, here.c.slug == at.environment))
         at_environment = here.c.id
         whole = and_(grant.c.project_id == project.c.id, grant.c.environment_id.is_(None))
         reaching += [whole, grant.c.environment_id == here.c.id]
     source = (
-        place.outerjoin(grant, or_(*reaching))
+        scopes.outerjoin(grant, or_(*reaching))
         .outerjoin(inside, inside.c.id == grant.c.environment_id)
         .outerjoin(identity, identity.c.id == grant.c.identity_id)
         .outerjoin(group, group.c.id == grant.c.group_id)

@@ -1,4 +1,4 @@
-"""Who was turned away: denied at a place without holding anything, and where."""
+"""Who was turned away: denied at a scope without holding anything, and where."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TurnedAway:
     first_denied_at: int
     last_denied_at: int
     at: Address
-    place: str
+    scope: str
 
 
 def turned_away(call: Call) -> list[TurnedAway]:
@@ -96,6 +96,6 @@ def _first(row: FoundRow) -> TurnedAway:
 
 
 def _and(one: TurnedAway, row: FoundRow) -> TurnedAway:
-    """With what was counted at an earlier place."""
+    """With what was counted at an earlier scope."""
     first = min(one.first_denied_at, row.first_denied_at)
     return replace(one, denials=one.denials + row.denials, first_denied_at=first)

@@ -1,4 +1,4 @@
-"""The table of a place's access: what is shown of whom, and why."""
+"""The table of a scope's access: what is shown of whom, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from secretsvc.access.rules.ways import Holding, Way
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, Role, ScopeType, decide, is_expired
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.place import PlaceEnvironment
+from secretsvc.kernel.shell_project import ShellEnvironment
 
 #: How many rows stand on a page; the filter finds the others.
 SHOWN = 200
@@ -116,7 +116,7 @@ class Explaining:
 
 @dataclass(frozen=True, slots=True)
 class AccessTable:
-    """The table of a place, filtered by the address of the page."""
+    """The table of a scope, filtered by the address of the page."""
 
     call: Call
     at: Address
@@ -151,7 +151,7 @@ class AccessTable:
             for value, label in SEGMENTS
         ]
 
-    def rows(self, environments: Sequence[PlaceEnvironment]) -> list[Row]:
+    def rows(self, environments: Sequence[ShellEnvironment]) -> list[Row]:
         """What is shown, with a role for each of the environments."""
         names = {Address(self.at.project, one.slug): one.name for one in environments}
         found = self._of(self.query.get("show", ""))

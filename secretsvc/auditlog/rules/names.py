@@ -21,7 +21,7 @@ _NOTHING: Expression = cast(null(), Text)
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceName:
+class ScopeName:
     """A project, or an environment with its project, by slugs and names."""
 
     project: str
@@ -64,7 +64,7 @@ class SealedUpTo:
 class Names:
     """What still exists of the things that were looked up, by id; and the state of the log, if asked for."""
 
-    places: dict[UUID, PlaceName]
+    scopes: dict[UUID, ScopeName]
     holders: dict[UUID, HolderName]
     sealed: SealedUpTo | None = None
 
@@ -92,7 +92,7 @@ def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID], *, with
         if kind == SEAL:
             sealed = SealedUpTo(int(columns[0]), int(columns[1]), columns[2] and int(columns[2]))
         elif kind in (PROJECT, ENVIRONMENT):
-            names.places[key] = PlaceName(*columns)
+            names.scopes[key] = ScopeName(*columns)
         else:
             under = "identities" if kind == IDENTITY else "groups"
             names.holders[key] = HolderName(f"/{under}/{key}", columns[1] or columns[0], columns[0])

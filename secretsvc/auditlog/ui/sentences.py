@@ -1,4 +1,4 @@
-"""Records as sentences: actor, verb, key, place, “reason”, in words that each action's package declared."""
+"""Records as sentences: actor, verb, key, scope, “reason”, in words that each action's package declared."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Teller:
         """One record."""
         action = self._actions.get(record.action) or AuditAction(usual_sentence(record.action), "circle")
         sentence, denied = action.sentence, record.outcome == DENIED
-        if "{place}" not in sentence and (record.project_id or record.environment_id):
-            sentence += " in {place}"
+        if "{scope}" not in sentence and (record.project_id or record.environment_id):
+            sentence += " in {scope}"
         parts = [*self._parts(sentence, record)]
         did = parts[0].text.split(" ")[0] if parts else ""
         icon = "ban" if denied else ICONS.get(did, action.icon) if "{" in sentence[:1] else action.icon
@@ -67,9 +67,9 @@ class Teller:
             return SYSTEM if record.actor.subject == "system" else record.actor.subject
         return found.text if found is not None else record.actor.subject
 
-    def place(self, record: AuditRecord) -> Part:
+    def scope(self, record: AuditRecord) -> Part:
         """Where it was; what is gone is called by the slug that its record kept, if any."""
-        named = self._names.places
+        named = self._names.scopes
         scope = record.environment_id or record.project_id
         if scope is None:
             return Part("everything", STRONG)
@@ -89,8 +89,8 @@ class Teller:
                 yield Part(text)
 
     def _marked(self, name: str, record: AuditRecord) -> Iterable[Part]:
-        if name == "place":
-            return [self.place(record)]
+        if name == "scope":
+            return [self.scope(record)]
         if name in ("holder", "member", "group"):
             return [self._holder(name, record)]
         if name in MARKS:

@@ -1,4 +1,4 @@
-"""The page of the search: keys with the environments that have them, places, people."""
+"""The page of the search: keys with the environments that have them, projects, environments, people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from secretsvc.home import schemas
-from secretsvc.home.domain.finding import find_holders, find_places
+from secretsvc.home.domain.finding import find_holders, find_scopes
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.grammar import is_slug
@@ -74,16 +74,16 @@ def split(text: str) -> tuple[str, dict[str, str]]:
 
 def _found(request: ServiceRequest, text: str, narrowed: Mapping[str, str]) -> dict[str, Any]:
     at = {"in_project": narrowed.get(IN_PROJECT), "in_environment": narrowed.get(IN_ENVIRONMENT)}
-    places = find_places(request.call, text, FOUND, **at)
-    # People are in no place.
+    scopes = find_scopes(request.call, text, FOUND, **at)
+    # People are in no scope.
     sees_people = not narrowed and next(administered(request.call.snapshot), None) is not None
     people = find_holders(request.call, text, FOUND) if sees_people else None
     return {
-        "keys": places.keys,
-        "projects": places.projects,
-        "environments": places.environments,
+        "keys": scopes.keys,
+        "projects": scopes.projects,
+        "environments": scopes.environments,
         "people": people,
-        "cut": places.cut,
+        "cut": scopes.cut,
     }
 
 

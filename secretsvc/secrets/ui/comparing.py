@@ -63,8 +63,8 @@ def compare(context: Project, request: ServiceRequest) -> object:
 def pick(context: Project, request: ServiceRequest) -> object:
     """Leads on to the comparison with the keys ticked that were ticked elsewhere."""
     form = request.form
-    places = {"from": form["from"], "to": form["to"]}
-    return see_other(compare_path(context.path(PAGES), ticked(form), **places))
+    sides = {"from": form["from"], "to": form["to"]}
+    return see_other(compare_path(context.path(PAGES), ticked(form), **sides))
 
 
 def kind_of(here: Cell, there: Cell) -> str:

@@ -244,7 +244,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
     config.add_done("written", written_alone)
-    acts = {"review": review, "reveal": review, "apply": apply, "again": back_to_edit}
+    acts = {"review": review, "reveal": review, "apply": apply, "back": back_to_edit}
     for draft in (EDIT, IMPORT, TEXT, WRITE):
         node: type[Node] = Secret if draft is WRITE else Environment
         for name, act in acts.items():

@@ -35,12 +35,12 @@ def everywhere_page(context: Project, request: ServiceRequest) -> object:
     form.label("to", "New key")
     if isinstance(form.error, PreconditionFailed) and _is_done(context, request, key):
         return see_other(context.path(PAGES), "unchanged")
-    places = domain.holdings(request.call, context.address, key)
+    found = domain.holdings(request.call, context.address, key)
     return {
         "key": key,
         "renames": request.view_name == RENAME,
-        "written": [one.environment for one in places if one.writes],
-        "left": [one.environment for one in places if not one.writes],
+        "written": [one.environment for one in found if one.writes],
+        "left": [one.environment for one in found if not one.writes],
         "joined": joined,
     }
 
