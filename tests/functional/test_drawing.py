@@ -72,6 +72,7 @@ FORMS = {
 }
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_that_answers_with_a_page_has_let_go_of_the_lock_before(browser, drawings, form):
     action, status, fields, template = FORMS[form]
