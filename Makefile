@@ -78,9 +78,9 @@ RESULTS ?= bench.json
 BEFORE ?= before.json
 
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in operations copying served clients writers memory growth states audit_pages search exposure snapshot machines sealing pruning; do \
+	@for script in operations copying served clients writers memory growth states audit_pages search exposure snapshot machines sealing pruning start; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
-	@for script in absent_or_invisible denied_often rekey pages sizes cores keystrokes; do $(BIN)/python -W ignore benchmarks/$$script.py; done
+	@for script in absent_or_invisible denied_often rekey pages sizes cores waits keystrokes; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 
 bench-compare: $(VENV)/dev.done ## two runs beside each other: BEFORE=before.json RESULTS=after.json
 	@$(BIN)/python benchmarks/compare.py $(BEFORE) $(RESULTS)

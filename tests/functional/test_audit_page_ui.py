@@ -18,7 +18,7 @@ from secretsvc.audit.models import audit_record
 from secretsvc.auditlog import domain
 from secretsvc.auditlog.rules import activity
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.ids import earliest_id
+from secretsvc.kernel.ids import earliest_id, new_id
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -111,12 +111,45 @@ def test_a_record_says_who_did_what_where_and_why(browser, service, admin):
     assert links["Everything by root@example.com"] == "/audit?actor=root%40example.com"
 
 
-def test_what_is_gone_is_named_by_its_id(browser, service, admin):
+def test_what_is_gone_is_named_by_its_slug_as_the_log_knows_it(browser, service, admin):
     scope = service.scope("shop/prod")
+    Vault(admin).set(TOKEN="x")
     admin.delete("/projects/shop/environments/prod")
-    assert records(browser.open("/audit"))[0][4] == f"environment {scope['environment_id']}, gone"
+    removal, write = records(browser.open("/audit"))[:2]
+    assert removal[4:7:2] == [
+        "Shop / the environment prod",
+        "root@example.com deleted Shop / the environment prod",
+    ]
+    assert write[4] == "Shop / the environment prod (deleted)"
+    assert write[6].endswith("added TOKEN in Shop / the environment prod (deleted)")
     admin.delete("/projects/shop")
-    assert records(browser.open("/audit"))[0][4] == f"project {scope['project_id']}, gone"
+    removal, _, write = records(browser.open("/audit"))[:3]
+    assert removal[4] == "the project shop"
+    assert write[4] == "the project shop (deleted) / the environment prod (deleted)"
+    assert str(scope["environment_id"]) not in " ".join(write)
+    arrange(service, "shop", "prod")
+    assert records(browser.open("/audit"))[4][4] == write[4] or "a slug that is used again is another's"
+
+
+def test_what_went_with_its_project_and_a_deleted_group_are_named_too(browser, service, admin):
+    Vault(admin).set(TOKEN="x")
+    crew = service.group("crew")
+    wendy = service.identity_id("wendy@example.com")
+    admin.post(f"/groups/{crew}/members", {"identity_id": str(wendy)}, 201)
+    admin.delete(f"/groups/{crew}")
+    admin.delete("/projects/shop")
+    told = [record[6] for record in records(browser.open("/audit"))]
+    assert any(
+        "added TOKEN in the project shop (deleted) / the environment prod (deleted)" in one for one in told
+    )
+    assert "root@example.com added wendy@example.com to the group crew (deleted)" in told
+
+
+def test_what_no_record_names_any_more_is_named_by_its_id(browser, service):
+    project_id, environment_id = new_id(), new_id()
+    log(service, project_id=project_id, environment_id=environment_id)
+    where = f"the project {project_id} (deleted) / the environment {environment_id} (deleted)"
+    assert records(browser.open("/audit"))[0][4] == where
 
 
 def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service, admin):

@@ -227,6 +227,18 @@ def test_the_tag_does_not_speak_of_kid_and_readable(vault, service, path):
     ask(vault, path, tag)
 
 
+@both_reads
+def test_an_environment_that_was_made_anew_is_told_by_its_id_and_not_by_the_tag(vault, path):
+    """The tag is the revision as before, and a new environment counts from 0 again."""
+    tag, known = vault.get(path).headers["ETag"], vault.client.get(vault.base).json["id"]
+    vault.client.delete(vault.base)
+    vault.client.post(vault.base.rpartition("/")[0], {"slug": "prod", "name": "Prod"}, 201)
+    for value in "one", "two", "other":
+        vault.set(A=value)
+    assert ask(vault, path, tag).headers["ETag"] == tag == '"3"'
+    assert vault.client.get(vault.base).json["id"] != known
+
+
 @BOTH_SPELLINGS
 @pytest.mark.parametrize("path", PATHS)
 def test_head_is_answered_304_too(vault, path):

@@ -68,7 +68,7 @@ FORMS = {
     "a refused write": ("secrets/A/write-apply", 413, {"value.A": "x" * 65_537}, "secret.pt"),
     "an absent secret": ("secrets/NONE/reveal", 404, {"reason": "reveal"}, "error.pt"),
     "a form of somebody else": ("edit-apply", 403, {"csrf": "x"}, "error.pt"),
-    "a refused deletion": ("delete", 422, {"confirm": "x"}, "environment-settings.pt"),
+    "a refused deletion": ("delete", 422, {"confirm": "x"}, "settings.pt"),
 }
 
 

@@ -344,7 +344,51 @@ def test_a_narrowed_search_finds_places_too_and_wants_a_word(service, admin):
     page = Browser(service).open("/search", params={"q": "in:shop"}, status=422)
     assert "Say what is to be found there" in page.html.find(role="alert").text
     assert page.html.find(id="hero")["value"] == "in:shop"
-    assert "Nothing that you see" in Browser(service).open("/search", params={"q": "in:Shop o"}).text
+    page = Browser(service).open("/search", params={"q": "in:absent o"})
+    said = "Nothing that you see has “o” in its name or description and is in a project “absent”."
+    assert said in read(page.html.select_one(".empty"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("is:missing", ["dev/ONLY_DEV", "prod/GONE_FROM_DEV"]),
+        ("in:shop is:missing only", ["dev/ONLY_DEV"]),
+        ("env:dev is:missing", ["prod/GONE_FROM_DEV"]),
+        ("in:absent is:missing", []),
+        ("by:WENDY", ["dev/BOTH", "dev/ONLY_DEV"]),
+        ("by:wendy env:prod", []),
+        ("by:wendy is:missing", ["dev/ONLY_DEV"]),
+        ("by:nobody", []),
+    ],
+)
+def test_a_search_is_narrowed_to_keys_by_what_they_are_and_by_whom(service, admin, words, expected):
+    service.grant("wendy@example.com", "writer", "shop/dev")
+    Vault(admin).set(BOTH="x", GONE_FROM_DEV="x")
+    dev = Vault(service.user("wendy@example.com"), "/projects/shop/environments/dev")
+    dev.set(BOTH="x", ONLY_DEV="x", GONE_FROM_DEV="x")
+    dev.batch(delete=["GONE_FROM_DEV"])
+    page = Browser(service).open("/search", params={"q": words})
+    chips = ["/".join(link["href"].split("/")[4::2]) for link in page.html.select(".chips a")]
+    assert sorted(chips) == expected
+    assert {*results(page)} == ({"Keys"} if expected else set())
+
+
+def test_a_key_is_missing_only_from_environments_that_the_caller_sees(service, admin):
+    service.grant(ADA, "reader", "shop/prod")
+    Vault(admin).set(ONLY_PROD="x")
+    assert "ONLY_PROD" in Browser(service).open("/search", params={"q": "is:missing"}).html.main.text
+    for asked in ("is:missing", "is:missing env:dev"):
+        page = Browser(service, ADA).open("/search", params={"q": asked})
+        assert "ONLY_PROD" not in page.html.main.text
+        assert "is missing from" in read(page.html.select_one(".empty"))
+
+
+@pytest.mark.parametrize("word", ["in:", "in:Shop", "env:", "is:", "is:lost", "by:"])
+def test_a_word_that_can_narrow_to_nothing_is_refused_with_what_it_takes(service, word):
+    page = Browser(service).open("/search", params={"q": f"{word} key"}, status=422)
+    assert f"Behind {word.partition(':')[0]}: stands" in read(page.html.find(role="alert"))
+    assert page.html.find(id="hero")["value"] == f"{word} key"
 
 
 @pytest.mark.postgresql("first")

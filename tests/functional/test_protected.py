@@ -68,6 +68,14 @@ def test_a_patch_changes_name_description_and_protection(admin, service, base):
     assert admin.patch(base, {"protected": False, "description": None}).json["protected"] is False
 
 
+@pytest.mark.parametrize(("role", "status"), [("reader", 403), ("writer", 403), ("admin", 200)])
+def test_an_environment_admin_protects_it_and_nobody_below_does(admin, service, base, role, status):
+    service.grant("ada@example.com", role, "shop/prod")
+    ada = service.user("ada@example.com")
+    ada.patch(base, {"name": "Live", "protected": True}, status)
+    assert admin.get(base).json["protected"] is (status == 200)
+
+
 def test_an_empty_patch_is_a_no_op_without_a_record(admin, service, base):
     before = admin.get(base).json
     assert admin.patch(base, {}).json == before
