@@ -30,6 +30,9 @@ from sorting import sort_once
 from tokens import TestIssuer
 from vault import CANONICAL, Vault
 
+#: Folders whose files take longest: whoever begins with them does not wait for one of them alone at the end.
+LONG = ("fuzz", "load", "whole", "browser")
+
 find_once()
 sort_once()
 
@@ -54,6 +57,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Its folder's among those that begin first; all others come after them."""
+    folder = item.path.parent.name
+    return LONG.index(folder) if folder in LONG else len(LONG)
 
 
 def _fast_alone(items: list[pytest.Item]) -> Iterator[pytest.Item]:
