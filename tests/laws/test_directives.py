@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from laws.parsed import nodes_of
 
 import secretsvc
 from secretsvc.db.base import Base
@@ -105,7 +106,7 @@ def touched(source: str) -> set[str]:
     """What directives fill, of a registry at hand while the application is configured."""
     return {
         node.attr
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Attribute)
         and node.attr in FILLED
         and isinstance(node.value, ast.Attribute)

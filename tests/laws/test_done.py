@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from laws.parsed import nodes_of
 
 import secretsvc
 
@@ -16,7 +17,7 @@ def words(source: str) -> set[str]:
     """The words that calls of `see_other` in a source lead on with."""
     calls = [
         node
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "see_other"
     ]
     choices = [argument for call in calls for argument in call.args[1:]]

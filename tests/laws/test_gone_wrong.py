@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def rows_of(page: str) -> list[dict[str, str]]:
     return found
 
 
+@cache
 def definitions(source: str) -> dict[str, str]:
     """The text of each function, class and name of a file's top level, with its decorators."""
     found: dict[str, str] = {}
@@ -91,6 +93,7 @@ def unmoved(row: dict[str, str], tests: dict[str, str]) -> list[str]:
     ]
 
 
+@cache
 def files() -> dict[str, str]:
     return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in ROOT.glob("tests/**/test_*.py")}
 

@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from laws.parsed import nodes_of
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "operations" / "troubleshooting.md"
 HEAD = "Line in the log"
@@ -24,7 +26,7 @@ def texts() -> tuple[str, ...]:
 
 def texts_of(source: str) -> list[str]:
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.JoinedStr):
             parts = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
             found.append("".join(map(str, parts)))

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from laws.parsed import nodes_of
 
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 SEALING = {"seal", "seal_under"}
@@ -17,9 +18,7 @@ SOURCES = {str(path.relative_to(PACKAGE)): path.read_text() for path in sorted(P
 def seals_by_itself(source: str) -> list[int]:
     """The lines that reach for what an `EnvironmentCipher` seals with."""
     return [
-        node.lineno
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Attribute) and node.attr in SEALING
+        node.lineno for node in nodes_of(source) if isinstance(node, ast.Attribute) and node.attr in SEALING
     ]
 
 

@@ -25,6 +25,8 @@ REASONED = re.compile(
 
 def silencing(source: str) -> list[str]:
     """The comments that silence a check."""
+    if not SILENCING.search(source):
+        return []
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return [
         token.string for token in tokens if token.type == tokenize.COMMENT and SILENCING.search(token.string)

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from laws.parsed import nodes_of
 
 pytestmark = pytest.mark.linter
 
@@ -24,7 +25,7 @@ def too_long(source: str) -> list[str]:
     """The functions that are over the limit, and `(file)` if the whole is."""
     found = [
         node.name
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION
     ]
