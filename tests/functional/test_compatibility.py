@@ -11,6 +11,8 @@ from service import ADMIN
 
 from secretsvc.web.openapi import endpoints
 
+pytestmark = pytest.mark.postgresql("none")
+
 RECORD = "RECORD_EXCHANGES" in os.environ
 CALLERS = {"admin": ADMIN, "reader": "reader@example.com", "stranger": "stranger@example.com"}
 
@@ -28,6 +30,7 @@ def replay(service):
         yield exchange, exchanges.ask(clients[exchange.get("as", "admin")], exchange, kept), kept
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.skipif(RECORD, reason="recording")
 def test_no_recorded_exchange_is_answered_otherwise(service):
     problems = [

@@ -10,6 +10,8 @@ from vault import Vault, block_audit, block_commit, tamper
 
 from secretsvc.db.engine import write_transaction
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 EDITOR, SECRET, IMPORT = PROD, f"{PROD}/secrets/A", f"{PROD}/import"
 
@@ -127,6 +129,7 @@ def test_an_error_page_keeps_its_headers(make_service, service_settings):
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src")
 
 
+@pytest.mark.postgresql("first")
 def test_a_dry_run_takes_no_lock(service, vault):
     """Neither over the API nor by a form: somebody else's transaction that writes does not hold it up."""
     vault.set(A="1")

@@ -8,6 +8,8 @@ import pytest
 from openapi_spec_validator import validate
 from pages import Browser, words
 
+pytestmark = pytest.mark.postgresql("none")
+
 LOCKED = """
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.web.schema import Document

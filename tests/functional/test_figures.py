@@ -24,6 +24,8 @@ from secretsvc.db import engine as engines
 from secretsvc.kernel.clock import now_ms
 from secretsvc.web.logs import JsonFormatter
 
+pytestmark = pytest.mark.postgresql("none")
+
 DAY = 86_400
 LISTENING: dict[str, str | None] = {"OPERATIONS_LISTEN": "127.0.0.1:0"}
 POSTGRESQL_ONLY = "on SQLite a file that root may not write to is none"
@@ -71,6 +73,7 @@ def test_the_age_of_keys_that_no_source_gives_is_that_of_the_file(make_service, 
     assert age >= DAY / 2
 
 
+@pytest.mark.postgresql("first")
 def test_envelopes_under_the_old_key_are_counted_while_a_rotation_is_under_way(make_service):
     service = make_service()
     fill(arrange(service))
@@ -89,6 +92,7 @@ def test_after_a_rekey_no_envelope_is_under_the_old_key(make_service):
         assert figure(operator, "secretsvc_envelopes_under_old_keys") == 0
 
 
+@pytest.mark.postgresql("first")
 def test_how_long_a_record_has_waited_to_be_sealed_is_told_while_nobody_seals(make_service, caplog):
     service = make_service()
     log(service, created_at=now_ms() - 7_200_000)
@@ -155,6 +159,7 @@ def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_ar
     assert causes(caplog) == ["TimeoutError: no connection in time"]
 
 
+@pytest.mark.postgresql("first")
 def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service, issuer, caplog):
     caplog.set_level(logging.INFO)
     service = make_service()

@@ -18,6 +18,8 @@ from secretsvc.deployment.first import DEPLOY
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Settings
 
+pytestmark = pytest.mark.postgresql("none")
+
 FILES = ("master-key", "production.ini")
 SAMPLES = "deploy"
 

@@ -28,6 +28,8 @@ from secretsvc.server.factory import server_of
 from secretsvc.server.operations import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
 
+pytestmark = pytest.mark.postgresql("none")
+
 #: A name of ours, or of the process's, in a page or a rule; a database and a role have shorter ones.
 FIGURE = re.compile(r"\b(?:secretsvc|process)_(?!owner\b|restored\b)[a-z]\w+")
 #: Far less than anything hangs in these tests, or than the listener gives its clients.
@@ -99,6 +101,7 @@ def test_without_a_database_it_is_not_ready(watch, tmp_path):
         assert operator.figures()["secretsvc_amiss", "database_unavailable"] == 1
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("found", ["0000", "9999", None])
 def test_a_schema_that_the_code_does_not_know_is_not_served(make_service, found):
     service = make_service()
@@ -128,6 +131,7 @@ def test_a_master_key_that_is_not_in_use_is_a_reason(make_service):
             operator.until(status, reasons=reasons)
 
 
+@pytest.mark.postgresql("first")
 def test_a_master_key_that_was_retired_is_a_reason(make_service):
     service = make_service()
     fill(arrange(service))

@@ -14,6 +14,8 @@ from wsgi import call
 
 from secretsvc.kernel.crypto import EnvironmentCipher
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 EXPORT = f"{API}{PROD}/secrets:export"
 PEOPLE = ("ada@example.com", "bob@example.com", "cyd@example.com", "dan@example.com")
@@ -314,6 +316,7 @@ def test_the_matrix_opens_only_what_its_text_lets_through(service, vault, monkey
         assert sorted(seen) == opened, query
 
 
+@pytest.mark.postgresql("first")
 def test_the_matrix_takes_as_many_statements_for_many_environments_as_for_two(service, vault):
     browser, taken = Browser(service), []
     for extra in ((), ("e1", "e2", "e3")):
