@@ -25,13 +25,11 @@ os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, memory_folder, postgresql_server
 from ini_loader import find_once
+from selecting import repeated, turn
 from service import Client, Furniture, Maker, Service, applications, arrange
 from sorting import sort_once
 from tokens import TestIssuer
 from vault import CANONICAL, Vault
-
-#: Folders whose files take longest: whoever begins with them does not wait for one of them alone at the end.
-LONG = ("fuzz", "load", "whole", "browser")
 
 find_once()
 sort_once()
@@ -53,42 +51,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out what these options make needless."""
     left_out = set(_fast_alone(items)) if config.getoption("plain") else set()
     if config.getoption("brief"):
-        left_out |= set(_repeated(items))
+        left_out |= set(repeated(items))
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
-    items.sort(key=_turn)
-
-
-def _turn(item: pytest.Item) -> int:
-    """Its folder's among those that begin first; all others come after them."""
-    folder = item.path.parent.name
-    return LONG.index(folder) if folder in LONG else len(LONG)
+    items.sort(key=turn)
 
 
 def _fast_alone(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """What holds on the fast path alone."""
     return (item for item in items if item.get_closest_marker("fast_path"))
-
-
-def _repeated(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """What is marked as one more example, and on PostgreSQL what SQLite or a first case holds."""
-    ids, met = {item.nodeid for item in items}, set()
-    for item in items:
-        name, test = item.nodeid.replace("postgresql", "sqlite"), item.nodeid.partition("[")[0]
-        cases = _cases_on_postgresql(item) if name != item.nodeid and name in ids else "every"
-        if item.get_closest_marker("broad") or cases == "none" or (cases == "first" and test in met):
-            yield item
-        elif cases == "first":
-            met.add(test)
-
-
-def _cases_on_postgresql(item: pytest.Item) -> str:
-    """Which cases of its test a brief run has: "none", the "first", or "every" one."""
-    marked = item.get_closest_marker("postgresql")
-    if item.get_closest_marker("engine_neutral"):
-        return "none"
-    return marked.args[0] if marked else "first"
 
 
 @pytest.hookimpl(trylast=True)
