@@ -46,10 +46,10 @@ client/build/carried.done: client/tomli.txt | $(BIN)/python
 WORKERS := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --neutral-once $(LIGHT) \
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --brief $(LIGHT) \
 		tests/unit tests/laws tests/domain tests/functional client/tests/quick
 
-# A third of the examples of properties, no linters, which are of `make check`; and what other packages bring for
+# A fifth of the examples of properties, no linters, which are of `make check`; and what other packages bring for
 # pytest takes its time in each worker.
 LIGHT := --hypothesis-profile=few -m "not linter" -p no:schemathesis -p no:anyio
 
