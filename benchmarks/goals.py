@@ -70,12 +70,12 @@ def versions(engine: str, options: Namespace) -> Iterator[Found]:
         lengthen(long, VERSIONS // COUNT - 2)
         request_of(long, BY_NAME["batch of 500 writes"]).send()
         for service in (short, long):
-            settle(service)
+            vacuum(service)
         for one in (BY_NAME["list 500"], BY_NAME["export 500"]):
             yield in_pair(one.name, (request_of(short, one), request_of(long, one)), GROWTH, options)
 
 
-def settle(service: Service) -> None:
+def vacuum(service: Service) -> None:
     """As after hours: what was written at once is where it stays, and counted."""
     if service.engine.name == "postgresql":
         with psycopg.connect(service.url.replace("+psycopg", ""), autocommit=True) as connection:
