@@ -212,11 +212,13 @@ def recent_audit(call: Call, asked: AuditFilter) -> AuditExcerpt:
 
 def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> Names:
     scopes = {one for item in items for one in (item.project_id, item.environment_id) if one is not None}
-    holders = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
-    for item in items:
-        named = item.detail if isinstance(item.detail, dict) else {}
-        holders |= {*filter(None, (id_in(named.get(name)) for name in ("identity_id", "group_id")))}
-    return look_up(call, scopes, holders, with_seal=with_seal)
+    actors = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
+    details = [item.detail for item in items if isinstance(item.detail, dict)]
+    identities, groups = (
+        {*filter(None, (id_in(detail.get(name)) for detail in details))}
+        for name in ("identity_id", "group_id")
+    )
+    return look_up(call, scopes, actors | identities, groups, with_seal=with_seal)
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:

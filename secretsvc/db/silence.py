@@ -61,9 +61,12 @@ class Silence:
     Meanwhile nobody else waits for it: the threads of a process are few, and all of them would.
     """
 
-    def __init__(self, answer_seconds: float | None, ended: Callable[[], None]) -> None:
-        """`answer_seconds` for each answer; `ended` is called once there is one again."""
-        self._answer_seconds, self._ended = answer_seconds, ended
+    def __init__(self, answer_seconds: float | None, ended: Callable[[], None], level: int) -> None:
+        """`answer_seconds` for each answer. `ended` is called once there is one again.
+
+        The log is told at `level` of its beginning and its end.
+        """
+        self._answer_seconds, self._ended, self._level = answer_seconds, ended, level
         self._lock = threading.Lock()
         self._is_on = False
 
@@ -88,7 +91,7 @@ class Silence:
             if self._is_on:
                 return
             self._is_on = True
-        log.warning("the database does not answer: requests that need it are refused meanwhile")
+        log.log(self._level, "the database does not answer: requests that need it are refused meanwhile")
         threading.Thread(target=self._ask_on, args=(ask,), name="database-silence", daemon=True).start()
 
     def _ask_on(self, ask: Callable[[], None]) -> None:
@@ -105,7 +108,7 @@ class Silence:
         # Connections of before may lead nowhere for ever.
         self._ended()
         self._is_on = False
-        log.warning("the database answers again")
+        log.log(self._level, "the database answers again")
 
 
 def _ask(arguments: tuple[str, ...], parameters: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 from uuid import UUID
@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
-from secretsvc.exposure.rules.environments import Key, MetEnvironment, environments_met_in, keys_of
+from secretsvc.exposure.rules.environments import MetEnvironment, environments_met_in, keys_of
 from secretsvc.exposure.rules.meetings import (
     OlderStates,
     Version,
@@ -129,16 +129,13 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
         until = min(one.version, after + budget)
         if len(windows) == KEYS or (until < one.version and windows):
             # One was done with; of an environment keys beyond the next were not asked for.
-            return Chosen(windows, _before(environments, keys[number - 1]))
+            last = keys[number - 1]
+            return Chosen(windows, Position(*_slugs(environments[last.at]), last.key, last.version))
         windows[one.id] = within, Window(one.id, after, until)
         budget -= until - after
         if until < one.version:
             return Chosen(windows, Position(*_slugs(within), one.key, until))
     return Chosen(windows, end)
-
-
-def _before(environments: Sequence[MetEnvironment], last: Key) -> Position:
-    return Position(*_slugs(environments[last.at]), last.key, last.version)
 
 
 def _slugs(within: MetEnvironment) -> tuple[str, str]:

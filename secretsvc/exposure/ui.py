@@ -41,7 +41,6 @@ def _slugs(one: Exposed) -> tuple[str, str]:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
     config.add_page(
         exposure_page,
         context=Identity,

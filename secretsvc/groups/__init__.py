@@ -16,7 +16,6 @@ SENTENCES = (
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".resources")
     config.add_api_views(".api")
     config.include(".ui")

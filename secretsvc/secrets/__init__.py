@@ -17,7 +17,6 @@ SENTENCES = (
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".directives")
     config.add_models(".models")
     config.include(".worker")

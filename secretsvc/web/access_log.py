@@ -127,7 +127,6 @@ def _tell(observe: Observer, request: ServiceRequest, seen: tuple[str | None, st
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directive, and installs the tween outermost."""
     config.registry.request_observers = {}
     config.add_directive("add_request_observer", add_request_observer)
     config.add_tween(f"{__name__}.access_log_tween", under=INGRESS, over="secretsvc.web.tweens.ingress_tween")

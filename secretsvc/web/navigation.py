@@ -120,7 +120,6 @@ def add_error_link(
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directives."""
     config.registry.navigation = []
     config.registry.tabs = defaultdict(list)
     config.registry.error_links = []

@@ -215,7 +215,6 @@ def add_shell(event: BeforeRender) -> None:
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directives, the derivers and the shell."""
     config.registry.pages = set()
     config.include("pyramid_chameleon")
     config.include(".shell")

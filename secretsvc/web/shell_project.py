@@ -42,6 +42,5 @@ def shell_project_view(view: View, info: IViewDeriverInfo) -> View:
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directive."""
     config.registry.find_shell_project = None
     config.add_directive("set_shell_project", set_shell_project)

@@ -271,7 +271,6 @@ class JsonRenderer:
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directive, the derivers and the renderer."""
     config.registry.public_paths = set()
     config.registry.revealing = set()
     config.add_renderer("json", JsonRenderer)

@@ -16,6 +16,8 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 
 

@@ -27,6 +27,8 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
 
+pytestmark = pytest.mark.postgresql("every")
+
 INSERT = Prepared(insert(project))
 FIND = Prepared(select(project).where(project.c.slug == bindparam("slug")))
 RENAME = Prepared(

@@ -88,9 +88,8 @@ class Scene:
     def wait(self) -> None:
         time.sleep(self.seconds)
 
-    def watch_ready(self, reason: str, after: float) -> None:
-        """While the cause lasts, from `after` seconds on, `/ready` must be 503 and name that reason."""
-        time.sleep(after)
+    def watch_ready(self, reason: str) -> None:
+        """While the cause lasts, `/ready` must be 503 and name that reason."""
         ends = self.began + self.seconds
         asked = 0
         while time.monotonic() < ends:

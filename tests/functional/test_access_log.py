@@ -18,6 +18,8 @@ from secretsvc.db.engine import WriteLock, write_transaction
 from secretsvc.web.logs import JsonFormatter
 from secretsvc.web.shell import Shell
 
+pytestmark = pytest.mark.postgresql("none")
+
 SECRETS = "/projects/{project}/environments/{env}/secrets"
 CANARY = "canary-of-the-log"
 
@@ -169,6 +171,7 @@ def test_a_value_that_cannot_be_opened_is_a_warning_with_the_id_of_its_key(
     assert others(caplog) == []
 
 
+@pytest.mark.postgresql("first")
 def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_traceback_once(
     vault, service, lines, caplog
 ):
@@ -196,6 +199,7 @@ def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_tracebac
     assert CANARY not in caplog.text
 
 
+@pytest.mark.postgresql("first")
 def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(service, admin, lines, caplog):
     service.grant("rita@example.com", "reader", "shop")
     reader = service.user("rita@example.com")
@@ -243,6 +247,7 @@ def test_the_readable_line_tells_the_same(service, admin, caplog):
     assert "code=NOT_FOUND" in text
 
 
+@pytest.mark.postgresql("first")
 def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, lines, caplog, monkeypatch):
     if service.engine.name != "sqlite":
         service.execute(
@@ -269,6 +274,7 @@ def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, 
     assert line["milliseconds"] >= line["database_milliseconds"] >= 150
 
 
+@pytest.mark.postgresql("first")
 def test_a_page_that_fails_while_it_is_drawn_is_an_error_page_with_a_line(
     service, admin, lines, caplog, monkeypatch
 ):

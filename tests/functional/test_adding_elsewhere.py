@@ -6,6 +6,8 @@ import pytest
 from pages import Browser, form_of, rows, words
 from vault import Vault
 
+pytestmark = pytest.mark.postgresql("none")
+
 ENVIRONMENTS = "/projects/shop/environments"
 PROD = f"{ENVIRONMENTS}/prod"
 
@@ -66,6 +68,7 @@ def test_a_review_offers_to_add_new_keys_to_the_three_environments_that_lack_mos
     assert boxes(form.submit()) == []
 
 
+@pytest.mark.postgresql("first")
 def test_it_offers_only_what_the_caller_may_write_to(browser, service):
     service.grant("wendy@example.com", "reader", "shop")
     for slug in ("prod", "staging"):
@@ -132,6 +135,7 @@ def sent_again(browser, page, action, **also):
     return answer
 
 
+@pytest.mark.postgresql("first")
 def test_an_environment_that_has_the_keys_meanwhile_is_passed_over_for_the_next(browser, vaults):
     page = apply_but(browser, vaults, also=("dev", "preview"))
     assert page.html.h1.text.strip() == "Copy 2 keys to Preview"
@@ -152,6 +156,7 @@ def apply_but(browser, vaults, also):
     return answer
 
 
+@pytest.mark.postgresql("first")
 def test_where_the_last_environment_has_the_keys_meanwhile_its_review_says_so(browser, vaults):
     page = apply_but(browser, vaults, also=("dev",))
     assert page.html.h1.text.strip() == "Nothing to copy"

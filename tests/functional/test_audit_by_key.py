@@ -17,6 +17,8 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.columns import wrong_columns
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 QUERY = "/audit?project=shop&environment=prod&key=A"
 

@@ -8,6 +8,8 @@ from shapes import ACTOR, RECORD, log, paths
 
 from secretsvc.kernel.clock import now_ms
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 EVE = "eve@example.com"
 SECRETS = "/projects/shop/environments/prod/secrets"

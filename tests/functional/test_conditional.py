@@ -20,6 +20,8 @@ from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.web.headers import SECURITY_HEADERS
 
+pytestmark = pytest.mark.postgresql("none")
+
 PATHS = ("secrets", "secrets:export", "secrets:export?format=env")
 VARYING = {"X-Request-Id", "Content-Security-Policy"}
 both_reads = pytest.mark.parametrize("path", PATHS[:2])
@@ -158,6 +160,7 @@ def test_a_304_opens_no_value_and_leaves_no_record(vault, service, opened, path)
     ask(vault, path, "*")
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("path", PATHS)
 def test_a_304_takes_the_snapshot_and_one_statement_and_no_transaction(vault, service, path):
     with recorded(service.engine) as statements, transactions(service.engine) as sent:
@@ -167,6 +170,7 @@ def test_a_304_takes_the_snapshot_and_one_statement_and_no_transaction(vault, se
     assert sent == []
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("path", PATHS)
 def test_a_304_waits_for_no_writer(vault, service, path):
     with write_transaction(service.engine) as connection:
@@ -174,6 +178,7 @@ def test_a_304_waits_for_no_writer(vault, service, path):
         ask(vault, path, '"3"')
 
 
+@pytest.mark.postgresql("first")
 @both_reads
 def test_what_the_client_does_not_know_takes_one_statement_more(vault, service, path):
     counts = []

@@ -121,6 +121,7 @@ def test_a_copy_that_cannot_be_recorded_is_not_made(vault, dev, service):
     assert state(service) == before
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("existing", ["overwrite", "skip", "refuse"])
 def test_an_envelope_that_cannot_be_opened_at_the_source_fails_it_whole(

@@ -7,6 +7,8 @@ import json
 import pytest
 from pages import Browser, form_of, submit, words
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 GONE = "deleted, can be rolled back"
 
@@ -40,6 +42,7 @@ def sides(page):
     }
 
 
+@pytest.mark.postgresql("first")
 def test_many_rows_are_edited_at_once_after_a_review(browser, vault, service):
     form = edits(browser.open(PROD), value__A="one\r\ntwo", delete__C=True)
     form["new.1.key"], form["new.1.value"], form["new.1.description"] = "D", "4", "dee"
@@ -129,6 +132,7 @@ def test_what_is_sent_twice_is_no_conflict(browser, vault):
     assert vault.rev == 2
 
 
+@pytest.mark.postgresql("first")
 def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_was_typed(browser, vault):
     form = edits(browser.open(PROD), value__A="\r\nmine ", empty__B=True, delete__C=True)
     form["new.1.key"] = "E"
@@ -214,6 +218,7 @@ def test_a_page_names_a_hundred_problems_and_how_many_more_there_are(browser):
     assert told[-1].text.strip() == "30 more are not shown."
 
 
+@pytest.mark.postgresql("first")
 def test_an_environment_that_was_deleted_meanwhile_is_not_found(browser, admin):
     form = edits(browser.open(PROD), value__A="x")
     admin.delete(PROD)

@@ -176,6 +176,7 @@ def test_a_source_that_is_not_there_costs_the_work_of_an_invisible_one(
     assert denials == [1, 0]
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize(("subject", "method", "path", "invisible", "absent"), CASES)
 def test_beyond_the_limit_neither_is_written(
     make_service: Maker, subject: str, method: str, path: str, invisible: str, absent: str

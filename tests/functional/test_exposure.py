@@ -357,6 +357,7 @@ def test_reading_it_leaves_no_record(service, vaults):
     assert len(service.audit()) == before
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 def test_its_pages_together_are_the_whole_and_sorted(service, vaults, limit):
     prod, dev = vaults
@@ -405,6 +406,7 @@ def test_a_query_outside_its_grammar_is_a_422(service, admin, query, where):
     assert paths(admin.get(f"/identities/{service.identity_id(ADA)}/exposure?{query}", 422)) == {where}
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("scope", ["global", "shop", "shop/prod"])
 def test_a_page_takes_as_many_statements_for_many_as_for_few(make_service, scope):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")

@@ -17,6 +17,8 @@ from secretsvc.secrets import worker
 from secretsvc.secrets.models import idempotent_write
 from secretsvc.secrets.rules import idempotency
 
+pytestmark = pytest.mark.postgresql("every")
+
 DAY = 24 * 60 * 60 * 1000
 KEY = {"Idempotency-Key": "deploy-1.2_3"}
 #: What each write does to an environment with A and B at revision 2, A at version 2; B is at version 1.

@@ -27,6 +27,8 @@ from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
+pytestmark = pytest.mark.postgresql("every")
+
 #: The index that is tampered with, and the next.
 AT, NEXT = 4, 5
 

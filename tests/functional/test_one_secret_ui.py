@@ -6,6 +6,8 @@ import pytest
 from pages import Browser, form_of, submit, words
 from vault import Vault, detail, digests, records, state
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
 

@@ -172,7 +172,7 @@ def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_servic
             return inner(environ, start_response)
 
         operator.server.listeners[0].application = hanging
-        service.app.registry.key_verdict = lambda: release.wait(SOON)
+        service.app.registry.key_verdict = lambda _connection: release.wait(SOON)
         raw = b"GET /api/v1/health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
         port = int(operator.server.effective_port)
         clients = [threading.Thread(target=exchange, args=(port, raw)) for _ in range(6)]

@@ -13,6 +13,8 @@ from vault import ALIAS, BOTH_SPELLINGS, CANONICAL, Vault, records, state
 
 from secretsvc.tables.projects import environment
 
+pytestmark = pytest.mark.postgresql("none")
+
 WRITES = {
     "batch": {"mode": "merge", "set": {"A": "newer"}},
     "import": {"format": "env", "mode": "merge", "content": "A=newer"},
@@ -48,6 +50,7 @@ def test_creating_one_does_not_take_it(admin):
     assert paths(admin.post("/projects/shop/environments", body, 422)) == ["protected"]
 
 
+@pytest.mark.postgresql("first")
 def test_a_patch_changes_name_description_and_protection(admin, service, base):
     before = admin.get(base).json
     found = admin.patch(base, {"name": " Live ", "description": "Mind the gap", "protected": True}).json
@@ -95,6 +98,7 @@ def test_a_patch_outside_its_schema_is_422(admin, base, body, at):
     assert paths(admin.patch(base, body, 422)) == [at]
 
 
+@pytest.mark.postgresql("every")
 def test_a_patch_that_cannot_be_recorded_does_not_happen(admin, service, base):
     if service.engine.name == "postgresql":
         service.execute("ALTER TABLE audit_record ADD CONSTRAINT never CHECK (action = 'never') NOT VALID")
@@ -216,6 +220,7 @@ def test_who_may_not_delete_it_is_not_told_that_it_is_protected(vault, service):
     service.user("eve@example.com").delete(vault.base, 404)
 
 
+@pytest.mark.postgresql("first")
 def test_whoever_protects_it_while_it_is_deleted_either_keeps_it_or_comes_too_late(admin, service):
     arrange(service, "depot", "prod")
 

@@ -85,6 +85,7 @@ def test_reads_of_an_environment_read_only_the_versions_that_they_show(aged, ser
 OF_STATE = ("(secret_id=? AND rev<?)", "(secret_id=? AND version=?)")
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("path", ["secrets?rev={}", "secrets:export?rev={}"])
 def test_a_state_reads_a_version_or_two_of_each_key_however_long_the_history(aged, service, path):
     for rev in (1, VERSIONS + 2):

@@ -30,6 +30,8 @@ from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.secrets.models import master_key
 
+pytestmark = pytest.mark.postgresql("every")
+
 PLENTY = Bound(1000, 60)
 
 

@@ -9,6 +9,8 @@ from service import arrange
 from shapes import paths
 from vault import Vault
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 
 

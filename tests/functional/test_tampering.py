@@ -15,6 +15,8 @@ from vault import Vault, overwrite, state, version_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment
 
+pytestmark = pytest.mark.postgresql("none")
+
 VALUE = "correct horse battery staple"
 HEAD, NONCE, TAG = 9, 12, 16
 LENGTH = HEAD + NONCE + len(VALUE) + TAG
@@ -63,6 +65,7 @@ def positions(count: int) -> list[int]:
     return sorted({*borders, *some} & {*range(LENGTH)})
 
 
+@pytest.mark.postgresql("first")
 def test_a_flipped_bit_of_any_part_is_never_served(filled, service, rotating):
     envelope = version_row(service, "A", 2)["envelope"]
     assert len(envelope) == LENGTH

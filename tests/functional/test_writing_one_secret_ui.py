@@ -8,6 +8,8 @@ import pytest
 from pages import Browser, form_of, submit
 from vault import detail, digests
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,11 @@ def test_the_law_of_directives_sees_what_was_not_declared(registry):
     other = secretsvc.assemble({}).registry
     other.audit_actions["private.way"] = None
     assert declared(other, "audit action") != FOUND["audit action"](other)
+
+
+def test_the_page_on_plugins_names_every_directive():
+    sources = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+    page = (PACKAGE.parent / "docs" / "plugins.md").read_text("utf-8")
+    named = set(re.findall(r'add_directive\("(\w+)"', sources))
+    assert named
+    assert {name for name in named if f"`config.{name}" not in page} == set()

@@ -21,6 +21,8 @@ RETIRED = re.compile(
 )
 #: `place` may be a verb or common English in prose; as a name it meant six things.
 PLACE = re.compile(r"_?places?|\w+_places?|_?places?_\w+|\w*(?<![a-z])Places?\w*|(\w+_)?PLACES?(_\w+)?")
+#: The same in templates and scripts, whose texts may speak of a place.
+USED_PLACE = re.compile(r"\bplaces?\.\w|[{(]places?\b|\b(const|let) places?\b|\bplaces? ui\b")
 #: The column of the table of master keys, and what Alembic or a test of a page calls so.
 COLUMN = {"secrets/models.py", "secrets/rules/sealing.py", "keyring/domain.py", "keyring/rules.py"}
 #: A benchmark's floor is a lower bound, tests have patience with a slow machine, and a secret of that name.
@@ -66,12 +68,15 @@ def test_nothing_is_called_a_place():
     modules = {path: named_place(source) for path, source in SOURCES.items() if path.endswith(".py")}
     left = {path: {*names} for path, names in modules.items() if names}
     assert left == {f"secretsvc/{path}": {"place"} for path in COLUMN}
+    others = [path for path in SOURCES if path.startswith("secretsvc/") and path.endswith((".pt", ".js"))]
+    assert [path for path in others if USED_PLACE.search(SOURCES[path])] == []
 
 
 def test_the_law_of_words_bites():
     assert retired_in("Compartment of a wing, executed by run_last") == ["Compartment", "wing", "run_last"]
     assert retired_in("no floor but a benchmark's", "benchmarks/floor.py") == []
     assert named_place("# in place\nplace = at_place + Place()") == ["place", "at_place", "Place"]
+    assert USED_PLACE.search('<p tal:define="place ui.place">${place.name}</p>')
     assert {Path(path).suffix for path in SOURCES} == ENDINGS
 
 

@@ -154,7 +154,7 @@ def whom(call: Call, text: str, *, announce: bool = False, groups: bool = True) 
         raise ValidationFailed.at("holder", NOBODY)
     if not announce:
         raise ValidationFailed.at("holder", NOT_YET)
-    made = announce_identity(call, Kind.USER.value, address(text))
+    made = announce_identity(call, kind=Kind.USER.value, subject=address(text))
     return FoundHolder(made.kind, made.subject, made.id, made.subject)
 
 

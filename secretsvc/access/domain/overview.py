@@ -33,7 +33,8 @@ def access_to(call: Call, at: Address) -> list[Holding]:
         raise not_found(call, at)
     recheck_by_id(call, rows[0]["at_project"], rows[0]["at_environment"])
     given = [row for row in rows if row["id"] is not None]
-    members = call.connection.execute(_members(call, given)).mappings().all() if _needed(call, given) else []
+    any_members = bool(call.settings.bootstrap_admins) or any(row["group_id"] for row in given)
+    members = call.connection.execute(_members(call, given)).mappings().all() if any_members else []
     return _arranged(call, at, given, members)
 
 
@@ -86,10 +87,6 @@ def _identity_columns() -> list[Expression]:
         own.last_seen_at,
         own.id.label("holder_id"),
     ]
-
-
-def _needed(call: Call, given: Sequence[RowMapping]) -> bool:
-    return bool(call.settings.bootstrap_admins) or any(row["group_id"] for row in given)
 
 
 def _members(call: Call, given: Sequence[RowMapping]) -> CompoundQuery:

@@ -199,10 +199,10 @@ class AccessTable:
     def _of(self, segment: str) -> list[Holding]:
         if segment == "ended":
             return [one for one in self.holdings if one.ended]
-        live = [one for one in self.holdings if one.ways]
+        in_force = [one for one in self.holdings if one.ways]
         if segment == "ending-soon":
-            return [one for one in live if self._ends_soon(one)]
-        return [one for one in live if one.kind == KINDS[segment]] if segment in KINDS else live
+            return [one for one in in_force if self._ends_soon(one)]
+        return [one for one in in_force if one.kind == KINDS[segment]] if segment in KINDS else in_force
 
     def _ends_soon(self, holding: Holding) -> bool:
         return holding.ending_before(self.call.now + SOON_MS)

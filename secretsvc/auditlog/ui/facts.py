@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from secretsvc.auditlog.domain import AuditRecord
 from secretsvc.auditlog.rules.names import Names, ScopeName
 from secretsvc.auditlog.ui import labels
-from secretsvc.auditlog.ui.sentences import changes_of
+from secretsvc.auditlog.ui.sentences import changes_of, where
 from secretsvc.auditlog.ui.url import AuditUrl
 from secretsvc.web import moments
 
@@ -43,7 +43,8 @@ def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
     rest = {name: value for name, value in detail.items() if name not in TOLD}
     facts += [Fact(one.name.capitalize(), [Bit(one.text)]) for one in labels.facts(rest)]
     facts += [Fact("Detail", [Bit(str(record.detail))])] if record.detail and not detail else []
-    facts += [Fact("Where", [Bit(scope.text, scope.path)])] if scope else _gone(record)
+    if record.project_id or record.environment_id:
+        facts.append(Fact("Where", [Bit(where(record, names), scope.path if scope else None)]))
     facts += [Fact("Reason", [Bit(record.reason)])] if record.reason else []
     facts += [
         Fact("Who", _who(record, names)),
@@ -72,12 +73,6 @@ def _keys(changes: list[dict[str, object]], scope: ScopeName | None) -> list[Bit
 
 def _secret(scope: ScopeName | None, key: str) -> str | None:
     return f"{scope.path}/secrets/{key}" if scope is not None and scope.environment else None
-
-
-def _gone(record: AuditRecord) -> list[Fact]:
-    thing = "environment" if record.environment_id else "project" if record.project_id else None
-    gone = record.environment_id or record.project_id
-    return [Fact("Where", [Bit(f"{thing} {gone}, gone")])] if thing else []
 
 
 def _who(record: AuditRecord, names: Names) -> list[Bit]:

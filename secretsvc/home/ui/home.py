@@ -82,6 +82,5 @@ def _origin(call: Call) -> str:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
     config.add_page(home, context=Root, template="secretsvc.home:templates/home.pt", role=ANY_IDENTITY)
     config.add_navigation("Home", "/", order=10, icon="house", section=MAIN)

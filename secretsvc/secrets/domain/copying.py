@@ -68,8 +68,8 @@ def _other(at: Address, project: str | None, environment: str | None) -> Address
 def copy_secrets(
     call: Call,
     at: Address,
-    source: Address,
     *,
+    source: Address,
     keys: Sequence[str] | None = None,
     mode: str = MERGE,
     existing: str = OVERWRITE,

@@ -48,7 +48,7 @@ def holdings(call: Call, at: Address, key: str) -> list[Holding]:
 
 
 def rename_everywhere(
-    call: Call, at: Address, source: str, target: str, revs: Mapping[str, int], reason: str | None
+    call: Call, at: Address, revs: Mapping[str, int], *, source: str, target: str, reason: str | None
 ) -> int:
     """Renames a key wherever the caller may write, and tells in how many environments; each is asserted.
 
@@ -60,7 +60,7 @@ def rename_everywhere(
 
     def rename(here: Address, name: str, rev: int) -> None:
         try:
-            rename_secret(call, here, source, target, expected_rev=rev, reason=reason)
+            rename_secret(call, here, source=source, target=target, expected_rev=rev, reason=reason)
         except Conflict:
             raise Conflict(f"{name} has {target} already.") from None
 

@@ -56,7 +56,7 @@ class Contents:
 
 
 def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
-    """The contents of an environment, the present ones without `rev`: of one moment, in one statement.
+    """The contents of an environment, the present ones without `rev`: a snapshot, by one statement.
 
     Descriptions are today's, None for a key that is deleted since. Raises `NotFound`, also for a later
     revision.

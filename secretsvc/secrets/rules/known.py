@@ -73,10 +73,6 @@ def _whole(dialect_name: str) -> Query:
     return select(*columns).where(_IS_INSIDE, or_(~secret.c.deleted, is_named))
 
 
-def _ids(dialect_name: str) -> Query:
-    return select(secret.c.id, secret.c.key).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
-
-
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
 _COLUMNS = [secret.c[name] for name in Known._fields if name in secret.c]
 _KNOWN = {
@@ -84,7 +80,8 @@ _KNOWN = {
     for name in DIALECTS
     for whole in (False, True)
 }
-_IDS = {name: Prepared(_ids(name)) for name in DIALECTS}
+_INSIDE = select(secret.c.id, secret.c.key).where(_IS_INSIDE)
+_IDS = {name: Prepared(_INSIDE.where(is_among(secret.c.key, "keys", name))) for name in DIALECTS}
 #: Takes `environment_id`.
 UNDELETED_COUNT = (
     select(func.count().label("undeleted")).select_from(secret).where(_IS_INSIDE, ~secret.c.deleted)

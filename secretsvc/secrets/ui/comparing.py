@@ -47,7 +47,7 @@ def compare(context: Project, request: ServiceRequest) -> object:
     given = {name: query[name] for name in ("from", "to") if query.get(name)}
     sides = validate(schemas.SidesQuery(), given)
     here, there = sides.get("from"), sides.get("to")
-    found = matrix_domain.compared_matrix(request.call, context.address, here, there)
+    found = matrix_domain.compared_matrix(request.call, context.address, here=here, there=there)
     writes = found.base is not None and may_write(context, request, found.base.slug)
     show, keys = query.get("show", UNLIKE), named_keys(query.get("keys", ""))
     rows = _rows(context, found, keys, writes=writes) if len(found.environments) > 1 else []
@@ -115,7 +115,6 @@ def _segments(
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and the form that leads to it."""
     template = "secretsvc.secrets:templates/compare.pt"
     config.add_page(compare, context=Project, name="compare", role=VISIBLE, template=template)
     config.add_form(pick, context=Project, name="compare", role=VISIBLE)

@@ -75,7 +75,7 @@ def apply(context: Environment, request: ServiceRequest) -> object:
     written = domain.copy_secrets(
         request.call,
         context.address,
-        asked.source,
+        source=asked.source,
         keys=asked.keys,
         existing=asked.existing,
         from_rev=asked.from_rev,
@@ -172,7 +172,7 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
         return domain.copy_secrets(
             request.call,
             context.address,
-            asked.source,
+            source=asked.source,
             keys=keys,
             existing=asked.existing,
             from_rev=asked.from_rev,
@@ -190,7 +190,6 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the forms."""
     config.add_done("copied", copied)
     page: Drawn[Project] = {"context": Project, "template": "secretsvc.secrets:templates/matrix.pt"}
     config.add_form(choose, name="copy", role=VISIBLE, redraw=matrix, **page)

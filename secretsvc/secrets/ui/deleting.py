@@ -39,7 +39,6 @@ def redrawn(context: Project, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the form."""
     config.add_form(
         delete_keys,
         context=Project,
