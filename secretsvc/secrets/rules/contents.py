@@ -69,11 +69,12 @@ def contents_beside(
 ) -> tuple[Contents, dict[str, Known]]:
     """As `contents_of`; and what an environment has of these keys, deleted ones too, in the same statement.
 
-    Of it come the envelopes that are short and as long as those beside them: other values differ. The keys
-    are all that the other one ever had where a revision is given, else those that it has.
+    Of it come the envelopes that are short and as long as those beside them: other values differ. Where a
+    revision is given it is also what the environment has of keys that came later.
     """
     contents, rows = _read(call, at, rev, _BESIDE, {"own_environment_id": environment_id})
-    return contents, {row[_OWN + 1]: Known._make(row[_OWN:]) for row in rows if row[_OWN] is not None}
+    own = (Known._make(row[_OWN:]) for row in rows if row[_OWN] is not None)
+    return contents, {one.key: one for one in own if not one.deleted or one.key in contents.entries}
 
 
 def _read(
@@ -155,7 +156,7 @@ def _with_own(found: Query, dialect_name: str, length: ColumnElement[int]) -> Qu
     own = secret.alias("own")
     of_key = and_(own.c.environment_id == bindparam("own_environment_id"), own.c.key == secret.c.key)
     current = secret_version.alias("current")
-    is_current = and_(current.c.secret_id == own.c.id, current.c.version == own.c.version)
+    is_current = and_(~own.c.deleted, current.c.secret_id == own.c.id, current.c.version == own.c.version)
     version, on = versions_beside(dialect_name, is_current, own, version=current)
     may_equal = length_of(version.c.envelope, dialect_name) == length
     envelope = case((may_equal, short_of(version.c.envelope, dialect_name)))
