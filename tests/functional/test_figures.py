@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from uuid import uuid4
 
@@ -106,6 +107,21 @@ def test_connections_that_are_in_use_are_counted(make_service):
         for _ in range(2):
             stack.enter_context(service.engine.connect())
         assert (figure(operator, "secretsvc_database_connections", "in use") or 0) >= 2
+
+
+@pytest.mark.engine_neutral
+def test_requests_that_find_no_thread_wait_and_have_taken_long_afterwards(make_service, issuer):
+    service = make_service(DATABASE_POOL_SIZE="2").restarted(**LISTENING)
+    with watched(service) as operator, ThreadPoolExecutor(4) as clients:
+        operator.until(200)
+        with service.engine.connect(), service.engine.connect():
+            answers = [clients.submit(asked, operator, issuer) for _ in range(4)]
+            assert eventually(lambda: figure(operator, "secretsvc_requests_waiting") == 2, pause=0.05)
+            assert figure(operator, "secretsvc_threads_busy") == 2
+            time.sleep(0.1)
+        assert all("200 OK" in answer.result() for answer in answers)
+        assert figure(operator, "secretsvc_requests_waiting") == 0
+        assert (figure(operator, "secretsvc_request_seconds_sum", "/projects") or 0) >= 0.2
 
 
 @pytest.mark.engine_neutral
