@@ -123,6 +123,21 @@ def test_the_image_runs_as_nobody_and_holds_no_setting():
     assert [image for image in images if "/" in image] == []
 
 
+def test_the_image_is_made_of_named_versions_and_of_what_has_a_hash():
+    dockerfile = re.sub(r"(?m)^#.*\n", "", text("Dockerfile"))
+    (version,) = re.findall(r"(?m)^ARG PYTHON=(\d\.\d+)$", dockerfile)
+    bases = re.findall(r"(?m)^FROM (\S+)", dockerfile)
+    assert {base.replace("${PYTHON}", version) for base in bases} == {f"python:{version}-slim"}
+    assert re.findall(r"pip install .*", dockerfile) == [
+        "pip install --no-cache-dir --require-hashes -r /dist/requirements.txt \\"
+    ]
+    assert not re.findall(r"(?m)^ADD|apt-get|curl|wget|:latest", dockerfile)
+    others = {one["image"] for one in yaml.safe_load(text("compose.yaml"))["services"].values()} - {
+        "secretsvc"
+    }
+    assert [image for image in others if not re.fullmatch(r"\w+:\d+", image)] == []
+
+
 def test_what_the_image_starts_is_there():
     stage = dict(instructions())
     command = json.loads(stage["CMD"])
