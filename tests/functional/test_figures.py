@@ -18,6 +18,7 @@ from rotation import PROD, fill, rotated
 from server import exchange
 from service import ADMIN, API, HEADER, arrange
 from shapes import log
+from sqlalchemy import text
 from tokens import TestIssuer
 from waiting import eventually
 
@@ -210,6 +211,23 @@ def test_a_full_disk_has_its_cause_in_each_requests_line_and_reads_go_on(
         operator.until(200, degraded=[])
         assert figure(operator, "secretsvc_requests_total", "POST", "/projects", "503") == 1
     assert causes(caplog)[-1] == "OperationalError: SQLITE_FULL"
+
+
+def test_a_lock_that_somebody_else_holds_has_its_cause_in_the_requests_line(make_service, issuer, caplog):
+    caplog.set_level(logging.INFO, "secretsvc.access")
+    service = make_service()
+    if service.engine.name == "sqlite":
+        pytest.skip("SQLite has one lock, for which requests wait as for a slow database")
+    url = f"{service.url}{'&' if '?' in service.url else '?'}options=-clock_timeout%3D200ms"
+    made = json.dumps({"slug": "shop", "name": "Shop"})
+    with watched(service.restarted(**{"SQLALCHEMY.URL": url, **LISTENING})) as operator:
+        assert "200 OK" in asked(operator, issuer)
+        with service.engine.begin() as connection:
+            connection.execute(text("LOCK TABLE audit_record IN EXCLUSIVE MODE"))
+            assert "UNAVAILABLE" in asked(operator, issuer, "POST", made)
+        assert "201 Created" in asked(operator, issuer, "POST", made)
+        assert figure(operator, "secretsvc_requests_total", "POST", "/projects", "503") == 1
+    assert causes(caplog) == ["OperationalError: lock timeout (55P03)"]
 
 
 def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
