@@ -62,7 +62,7 @@ def test_a_backup_is_one_private_file_that_says_which_keys_it_needs(back_up, ser
 def test_the_page_shows_what_the_command_prints(back_up, admin, tmp_path, here):
     fill(admin)
     page = (here / "docs" / "operations" / "backup.md").read_text("utf-8")
-    (shown,) = re.findall(r"(?s)```\n(Wrote .*?)```", page)
+    (shown,) = re.findall(r"(?s)```text\n(Wrote .*?)```", page)
     pattern = re.sub(r"/var/backups/[\w.-]+", re.escape(str(tmp_path / "copy")), shown).replace("…", r"\w+")
     assert re.fullmatch(pattern, back_up(tmp_path / "copy").output)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 from guarding import adopted, kid_of
+from pasting import blocks
 from rotation import NEW_KEY, NEXT_KEY, PROD, fill, rotated
 from service import MASTER_KEY
 
@@ -58,7 +60,7 @@ def test_verify_opens_everything(operator, service, admin):
 
 
 @pytest.mark.postgresql("first")
-def test_verify_names_each_bad_row_and_no_value(secretsvc, service, admin):
+def test_verify_names_each_bad_row_and_no_value(secretsvc, service, admin, here):
     fill(admin)
     bad = secret_version.c.version == 2, secret_version.c.kid.is_not(None)
     service.execute(secret_version.update().where(*bad).values(envelope=b"\x01broken"))
@@ -67,6 +69,12 @@ def test_verify_names_each_bad_row_and_no_value(secretsvc, service, admin):
     *lines, summary = done.stdout.splitlines()
     assert lines == [f"DECRYPT_FAILED shop/prod KEY_{number} version 2" for number in (1, 2, 3, 4)]
     assert summary == "9 envelopes, 4 unreadable."
+    page = (here / "docs" / "operations" / "backup.md").read_text("utf-8")
+    (shown,) = blocks(page, "After a restore", "text")
+    row, total = (re.sub(r"\d+", r"\\d+", line) for line in shown.splitlines())
+    row = row.replace("UNKNOWN_KID", "DECRYPT_FAILED").replace("DATABASE_URL", r"KEY_\d")
+    assert re.fullmatch(row, lines[0])
+    assert re.fullmatch(total, summary)
     assert "two" not in done.stdout + done.stderr
 
 

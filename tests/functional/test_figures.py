@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from rotation import PROD, fill, rotated
 from server import exchange
 from service import ADMIN, API, HEADER, arrange
 from shapes import log
+from sqlalchemy import text
 from tokens import TestIssuer
 from waiting import eventually
 
@@ -113,6 +115,21 @@ def test_connections_that_are_in_use_are_counted(make_service):
 
 
 @pytest.mark.engine_neutral
+def test_requests_that_find_no_thread_wait_and_have_taken_long_afterwards(make_service, issuer):
+    service = make_service(DATABASE_POOL_SIZE="2").restarted(**LISTENING)
+    with watched(service) as operator, ThreadPoolExecutor(4) as clients:
+        operator.until(200)
+        with service.engine.connect(), service.engine.connect():
+            answers = [clients.submit(asked, operator, issuer) for _ in range(4)]
+            assert eventually(lambda: figure(operator, "secretsvc_requests_waiting") == 2, pause=0.05)
+            assert figure(operator, "secretsvc_threads_busy") == 2
+            time.sleep(0.1)
+        assert all("200 OK" in answer.result() for answer in answers)
+        assert figure(operator, "secretsvc_requests_waiting") == 0
+        assert (figure(operator, "secretsvc_request_seconds_sum", "/projects") or 0) >= 0.2
+
+
+@pytest.mark.engine_neutral
 def test_an_export_is_refused_while_the_plaintext_that_is_held_is_at_its_bound(make_service, issuer):
     service = make_service(PLAINTEXT_MAX_BYTES="4000", **LISTENING)
     fill(arrange(service))
@@ -199,6 +216,23 @@ def test_a_full_disk_has_its_cause_in_each_requests_line_and_reads_go_on(
         operator.until(200, degraded=[])
         assert figure(operator, "secretsvc_requests_total", "POST", "/projects", "503") == 1
     assert causes(caplog)[-1] == "OperationalError: SQLITE_FULL"
+
+
+def test_a_lock_that_somebody_else_holds_has_its_cause_in_the_requests_line(make_service, issuer, caplog):
+    caplog.set_level(logging.INFO, "secretsvc.access")
+    service = make_service()
+    if service.engine.name == "sqlite":
+        pytest.skip("SQLite has one lock, for which requests wait as for a slow database")
+    url = f"{service.url}{'&' if '?' in service.url else '?'}options=-clock_timeout%3D200ms"
+    made = json.dumps({"slug": "shop", "name": "Shop"})
+    with watched(service.restarted(**{"SQLALCHEMY.URL": url, **LISTENING})) as operator:
+        assert "200 OK" in asked(operator, issuer)
+        with service.engine.begin() as connection:
+            connection.execute(text("LOCK TABLE audit_record IN EXCLUSIVE MODE"))
+            assert "UNAVAILABLE" in asked(operator, issuer, "POST", made)
+        assert "201 Created" in asked(operator, issuer, "POST", made)
+        assert figure(operator, "secretsvc_requests_total", "POST", "/projects", "503") == 1
+    assert causes(caplog) == ["OperationalError: lock timeout (55P03)"]
 
 
 def causes(caplog: pytest.LogCaptureFixture) -> list[str]:

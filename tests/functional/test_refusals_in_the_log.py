@@ -7,6 +7,7 @@ import logging
 
 import pytest
 from pages import Browser, form_of
+from pasting import blocks
 from service import API, HEADER
 from tokens import ABSENT
 from wsgi import call
@@ -44,6 +45,17 @@ def test_a_refused_assertion_is_told_with_its_request_and_no_claim_that_names_an
     )
     assert CANARY not in caplog.text
     assert not any(part in caplog.text for part in token.split("."))
+
+
+def test_the_line_is_the_one_that_the_page_shows(service, told, here):
+    claims = dict.fromkeys(("iat", "nbf", "type", "country"), ABSENT)
+    refused = ask(service, service.issuer.sign(aud="another", **claims))
+    page = (here / "docs" / "operations" / "refusals.md").read_text("utf-8")
+    (shown,) = blocks(page, "Who was not let in", "text")
+    shown = shown.strip().replace("0190163d-…", refused.headers["x-request-id"]).replace(": 41;", ": 0;")
+    shown = shown.replace("https://team.example.com", service.issuer.issuer)
+    (line,) = told()
+    assert sorted(line.partition(" exp=")[0].split()) == sorted(shown.partition(" exp=")[0].split())
 
 
 REASONS = [

@@ -10,9 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`((?:client/)?tests/[a-z_/]+\.py)::(test_\w+)`")
 DOCUMENTS = [one for one in sorted(ROOT.glob("docs/**/*.md")) if NAMED.search(one.read_text("utf-8"))]
+OPERATIONS = sorted(ROOT.glob("docs/operations/*.md"))
 #: What is marked `bash` is run by a test; what cannot be run on any machine has no mark.
-PASTED = [one for one in sorted(ROOT.glob("docs/operations/*.md")) if "```bash\n" in one.read_text("utf-8")]
-LINKED = [*sorted(ROOT.glob("docs/operations/*.md")), *sorted(ROOT.glob("docs/*.md")), ROOT / "README.md"]
+PASTED = [one for one in OPERATIONS if "```bash\n" in one.read_text("utf-8")]
+LINKED = [*OPERATIONS, *sorted(ROOT.glob("docs/*.md")), ROOT / "README.md"]
 #: Pages of which each row is a promise.
 PROMISING = ("guarantees.md", "threat-model.md")
 
@@ -44,6 +45,23 @@ def test_every_test_that_a_document_names_exists(document: Path) -> None:
 @pytest.mark.parametrize("page", PROMISING)
 def test_a_page_of_promises_names_a_test_for_each(page: str) -> None:
     assert unproven((ROOT / "docs" / page).read_text("utf-8")) == []
+
+
+def without_test(text: str) -> list[str]:
+    """The rows that name no test, of the tables whose last column is that of tests."""
+    found, before, is_tested = [], "", False
+    for line in text.splitlines():
+        if line.startswith("| ---"):
+            is_tested = before.endswith("| Test |")
+        elif line.startswith("| ") and before.startswith("| ") and is_tested and not NAMED.search(line):
+            found.append(line)
+        before = line
+    return found
+
+
+@pytest.mark.parametrize("page", OPERATIONS, ids=lambda path: path.name)
+def test_where_a_table_has_a_column_of_tests_each_row_names_one(page: Path) -> None:
+    assert without_test(page.read_text("utf-8")) == []
 
 
 def anchors_of(text: str) -> set[str]:
@@ -92,3 +110,4 @@ def test_the_law_of_promises_bites() -> None:
         "client/tests/test_gone.py::test_x",
     ]
     assert unproven(text) == ["| What is bare | |"]
+    assert without_test(f"{text}\n| What |\n| --- |\n| a |\n") == ["| What is bare | |"]

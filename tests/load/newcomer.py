@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from pasting import blocks, pasted, section
+from pasting import blocks, pasted
 from postgresql_server import PostgresqlServer
 from processes import ROOT, STOP_SECONDS, WORKER
 from service import HEADER
@@ -25,6 +25,10 @@ from waiting import eventually
 # As in processes.py: a range for each worker, and no port again before all others had their turn.
 _FIRST = 6_600 + 800 * WORKER
 _ports = itertools.cycle([*range(_FIRST + os.getpid() % 600, _FIRST + 800), *range(_FIRST, _FIRST + 600)])
+
+
+#: What is not done to the machine of the tests: these say how they were called.
+PLAYED = ("systemctl", "useradd")
 
 
 def page(name: str) -> str:
@@ -111,6 +115,7 @@ class Machine:
             ("/etc/secretsvc", self.folder / "etc"),
             ("/etc/systemd/system", self.units_folder),
             ("/var/lib/secretsvc", self.data),
+            ("-o secretsvc -g secretsvc", f"-o {os.getuid()} -g {os.getgid()}"),
         ):
             text = text.replace(shown, str(path))
         return text
@@ -123,17 +128,30 @@ class Machine:
     def block(self, name: str, heading: str, number: int = 0) -> str:
         return blocks(page(name), heading)[number]
 
-    def put_in_place(self) -> None:
-        """What the page has root copy, without what takes systemd or another user."""
-        text = section(page("installing.md"), "Under a service manager")
-        (block,) = (one for one in re.findall(r"(?ms)^```\n(.*?)^```", text) if "systemctl" in one)
-        copied = [line for line in block.splitlines() if re.match(r"install -m|install -d -m 0755|cp ", line)]
-        assert len(copied) == 4
-        (self.data / "environment").write_text(self._settings())
-        self.paste("\n".join(copied))
+    def make_user(self) -> None:
+        """The service's user, before `init`: the one that is there."""
+        for name in PLAYED:
+            script = self.folder / "opt" / "bin" / name
+            script.write_text(f'#!/bin/sh\necho "{name} $*"\n')
+            script.chmod(0o755)
+        made = self.paste(self.block("installing.md", "Under a service manager"))
+        assert made.startswith("useradd --system ")
 
-    def serve(self, count: int) -> None:
-        for _ in range(count):
+    def serve_alone(self) -> None:
+        """The page's command in the foreground, until it has answered; it ends as it is told to."""
+        port, _ = ports()
+        health = f"http://127.0.0.1:{port}/api/v1/health"
+        command = self.block("installing.md", "The wheel and its commands", 3).strip()
+        asked = f"python -c 'from urllib.request import urlopen; urlopen(\"{health}\")' 2> /dev/null"
+        until = f"until {asked}; do sleep 0.2; kill -0 $!; done"
+        self.paste(f"{command} listen=127.0.0.1:{port} &\n{until}\nkill $!\nwait $!")
+
+    def put_in_place(self) -> None:
+        """What the page has root do after `check`, up to the units that it enables."""
+        (self.data / "environment").write_text(self._settings())
+        reload, enable = self.paste(self.block("installing.md", "Under a service manager", 1)).splitlines()
+        assert reload == "systemctl daemon-reload"
+        for _ in re.findall(r" secretsvc@\d+", enable.removeprefix("systemctl enable --now")):
             self.units.append(Unit(self))
             self.units[-1].start()
 

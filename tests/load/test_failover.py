@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -60,10 +59,11 @@ def standby_of(primary: PostgresqlServer, folder: Path) -> PostgresqlServer:
 
 def url_of_both(primary: PostgresqlServer, standby: PostgresqlServer, user: str = "postgres") -> str:
     """That of the page, for a role."""
-    (url,) = re.findall(r"DATABASE_URL=(\S+)", PAGE)
+    (line,) = blocks(PAGE, "A synchronous standby", "ini")
+    url = line.strip().removeprefix("DATABASE_URL=")
     for name, server in (("one", primary), ("two", standby)):
         url = url.replace(f"{name}.internal:5432", f"127.0.0.1:{server.port}")
-    return str(url.replace("secretsvc@", f"{user}@"))
+    return url.replace("secretsvc@", f"{user}@")
 
 
 def test_a_standby_takes_over_with_every_acknowledged_write_and_without_a_restart(

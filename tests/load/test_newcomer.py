@@ -66,6 +66,7 @@ def install(machine: Machine) -> None:
 
 def set_up(machine: Machine, primary: PostgresqlServer, standby: PostgresqlServer) -> None:
     """The ini, the roles, the schema, two processes."""
+    machine.make_user()
     machine.paste(machine.block("installing.md", "The wheel and its commands", 1))
     (limits,) = blocks(page(DATABASE), "PgBouncer", "sql")
     for statement in filter(str.strip, limits.split(";")):
@@ -75,8 +76,9 @@ def set_up(machine: Machine, primary: PostgresqlServer, standby: PostgresqlServe
     machine.environment["DATABASE_URL"] = url_of_both(primary, standby, "secretsvc")
     machine.environment["MASTER_KEY_FILE"] = str(machine.data / "master-key")
     machine.paste(check)
+    machine.serve_alone()
     machine.put_in_place()
-    machine.serve(2)
+    assert len(machine.units) == 2
 
 
 @contextmanager
@@ -185,7 +187,7 @@ def test_a_newcomer_comes_from_an_empty_machine_to_a_failover(
 def test_every_block_of_the_pages_that_is_to_be_pasted_is_pasted_here_or_in_their_own_tests() -> None:
     counts = {name: page(name).count("```bash\n") for name in (*PAGES, DATABASE, TROUBLE)}
     assert counts == {
-        "installing.md": 3,
+        "installing.md": 6,
         "backup.md": 7,
         "key-rotation.md": 2,
         "high-availability.md": 1,

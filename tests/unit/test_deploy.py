@@ -6,17 +6,22 @@ HAProxy, nginx and Caddy are started in tests/load/test_rolling_restarts.py and 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
+import sys
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 import yaml
 from kubernetes_validate import ValidationError, validate
 from pasting import blocks
-from processes import ROOT
+from postgresql_server import PROGRAMS
+from processes import ROOT, free_port
 
 from secretsvc.commands import main
 from secretsvc.kernel.settings import Settings
@@ -31,6 +36,10 @@ SETTINGS = {setting.variable for setting in Settings.known().values()}
 ALERT_TESTS = ("tests/data/alerts.yaml", "tests/data/alerts-over-days.yaml")
 #: What a unit's exposure to the system may be at most, in tenths (`systemd-analyze security`).
 EXPOSURE = "15"
+
+
+AVAILABILITY = (ROOT / "docs" / "operations" / "high-availability.md").read_text("utf-8")
+INSTALLING = (ROOT / "docs" / "operations" / "installing.md").read_text("utf-8")
 
 
 def text(name: str) -> str:
@@ -114,6 +123,21 @@ def test_the_image_runs_as_nobody_and_holds_no_setting():
     assert [image for image in images if "/" in image] == []
 
 
+def test_the_image_is_made_of_named_versions_and_of_what_has_a_hash():
+    dockerfile = re.sub(r"(?m)^#.*\n", "", text("Dockerfile"))
+    (version,) = re.findall(r"(?m)^ARG PYTHON=(\d\.\d+)$", dockerfile)
+    bases = re.findall(r"(?m)^FROM (\S+)", dockerfile)
+    assert {base.replace("${PYTHON}", version) for base in bases} == {f"python:{version}-slim"}
+    assert re.findall(r"pip install .*", dockerfile) == [
+        "pip install --no-cache-dir --require-hashes -r /dist/requirements.txt \\"
+    ]
+    assert not re.findall(r"(?m)^ADD|apt-get|curl|wget|:latest", dockerfile)
+    others = {one["image"] for one in yaml.safe_load(text("compose.yaml"))["services"].values()} - {
+        "secretsvc"
+    }
+    assert [image for image in others if not re.fullmatch(r"\w+:\d+", image)] == []
+
+
 def test_what_the_image_starts_is_there():
     stage = dict(instructions())
     command = json.loads(stage["CMD"])
@@ -135,14 +159,69 @@ def test_the_file_for_caddy_is_valid():
 
 
 def test_the_example_of_patroni_is_a_member_that_the_processes_are_told_of():
-    page = (ROOT / "docs" / "operations" / "high-availability.md").read_text("utf-8")
-    (block,) = blocks(page, "Patroni", "yaml")
+    (block,) = blocks(AVAILABILITY, "Patroni", "yaml")
     member = yaml.safe_load(block)
-    (url,) = re.findall(r"DATABASE_URL=(\S+)", page)
+    (url,) = re.findall(r"DATABASE_URL=(\S+)", AVAILABILITY)
     assert f"host={member['postgresql']['connect_address']}" in url
     assert member["bootstrap"]["dcs"] == {"synchronous_mode": True, "synchronous_mode_strict": True}
     # It sets these by itself.
     assert "synchronous_standby_names" not in block
+
+
+def test_patroni_accepts_its_example(tmp_path):
+    (block,) = blocks(AVAILABILITY, "Patroni", "yaml")
+    with ExitStack() as stack:
+        # It asks whether there is an etcd, and whether its own ports are free.
+        for name in ("one", "two", "three"):
+            port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            block = block.replace(f"{name}.internal:2379", f"127.0.0.1:{port}")
+        for port in ("8008", "5432"):
+            block = block.replace(f"one.internal:{port}", f"127.0.0.2:{free_port()}")
+        file = tmp_path / "patroni.yml"
+        file.write_text(block.replace("/var/lib/postgresql/17/main", str(tmp_path / "main")))
+        path = f"{PROGRAMS}:{os.environ['PATH']}"
+        command = [sys.executable, "-W", "ignore", "-m", "patroni", "--validate-config", str(file)]
+        environment = {**os.environ, "PATH": path}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def commands(page_has: str) -> list[str]:
+    """The lines of the one block of installing.md that has these words, continued ones as one."""
+    (block,) = (one for one in blocks(INSTALLING, "Under a service manager", "sh") if page_has in one)
+    return block.replace("\\\n", "").splitlines()
+
+
+def test_the_commands_for_containers_fit_the_files():
+    build, key, up, check = commands("docker build")
+    assert f": {build}\n" in text("Dockerfile")
+    image, command, file = re.findall(r"docker run --rm (\S+) secretsvc-server (\S+) > deploy/(\S+)", key)[0]
+    compose = yaml.safe_load(text("compose.yaml"))
+    assert {compose["services"][name]["image"] for name in ("migrate", "secretsvc")} == {image}
+    assert compose["secrets"]["master-key"]["file"] == f"./{file}"
+    service, other, ini = re.findall(r" exec (\S+) secretsvc-server (\S+) (\S+)$", check)[0]
+    assert service in compose["services"]
+    assert {command, other} <= {*main.commands}
+    assert ini == json.loads(dict(instructions())["CMD"])[2]
+    assert all(line.startswith("docker compose -f deploy/compose.yaml ") for line in (up, check))
+
+
+def test_the_commands_for_kubernetes_fit_the_objects():
+    create, apply, rollout = commands("kubectl create")
+    pod = documents()["Deployment"]["spec"]["template"]["spec"]
+    (secret,) = (one["secret"] for one in pod["volumes"] if "secret" in one)
+    asked = [
+        env["valueFrom"]["secretKeyRef"]
+        for each in ("initContainers", "containers")
+        for env in pod[each][0]["env"]
+    ]
+    assert {one["name"] for one in asked} | {secret["secretName"]} == {create.split()[4]}
+    needed = {one["key"] for one in (*asked, *secret["items"])}
+    assert {*re.findall(r"--from-(?:file|literal)=([\w-]+)", create)} == needed
+    roles = dict(re.findall(r"=([\w-]+)=postgresql://(\w+):", create))
+    assert roles == {"database-url": "secretsvc", "owner-url": "secretsvc_owner"}
+    assert apply == "kubectl apply -f deploy/kubernetes.yaml"
+    assert rollout.split()[-1] == f"deployment/{documents()['Deployment']['metadata']['name']}"
 
 
 def test_compose_migrates_as_the_owner_before_it_serves_as_the_other():
@@ -159,8 +238,7 @@ def test_compose_migrates_as_the_owner_before_it_serves_as_the_other():
 
 
 def test_the_script_of_the_roles_does_what_the_page_says():
-    page = (ROOT / "docs" / "operations" / "installing.md").read_text("utf-8")
-    (block,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    (block,) = blocks(INSTALLING, "The roles on PostgreSQL", "sql")
     (script,) = re.findall(r"<<'SQL'\n(.*?)SQL\n", text("postgresql-roles.sh"), re.DOTALL)
     told = script.replace("\\connect secretsvc\n", "").replace(":'owner'", "'one'")
     assert told.replace(":'service'", "'another'") == block
