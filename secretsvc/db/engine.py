@@ -102,7 +102,8 @@ def make_engine(
 
     It has `pool_size` connections at most; to make one, or to wait for one, takes at most `timeout` seconds,
     and an answer of PostgreSQL at most `patience`; without it nothing else is limited either. Of its
-    silence the log is told at `silence_level`. What the URL says to the driver holds. Raises `sqlalchemy.exc.ArgumentError`.
+    silence the log is told at `silence_level`. What the URL says to the driver holds. Raises
+    `sqlalchemy.exc.ArgumentError`.
     """
     parts = make_url(url)
     sqlite = parts.get_backend_name() == "sqlite"

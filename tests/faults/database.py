@@ -6,7 +6,7 @@ import signal
 import time
 
 import psycopg
-from faults.fault import AWAY, USUAL, Fault, Scene
+from faults.fault import USUAL, Fault, Scene
 
 
 def _refused(scene: Scene) -> None:
@@ -179,7 +179,6 @@ DATABASE = (
         "a trigger that sleeps",
         _hanging_insert,
         seconds=20,
-        statuses=AWAY,
-        met=frozenset({500, 503}),
+        statuses=USUAL | {503},
     ),
 )

@@ -21,12 +21,14 @@ from processes import Deployment, free_port
 from relay import Relay, relayed
 from tokens import TestIssuer
 
+from secretsvc.db.failures import UNKNOWN_OUTCOME
+
 WRITERS = READERS = 4
 #: Between two requests of a client: the machine is to have time for what is injected.
 PAUSE = 0.02
 #: How long the load goes on before and after.
 BEFORE, AFTER = 1.0, 3.0
-#: What is always right; 500 is right where an answer to COMMIT was lost.
+#: What is always right; 500 is right where an answer to COMMIT was lost, and says so.
 USUAL = frozenset({200, 409, 412})
 AWAY = USUAL | {500, 503}
 #: A process was ended.
@@ -221,6 +223,8 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
         problems.append(f"{fault.breaks} was not broken, though it must be")
     if {*statuses} - fault.statuses:
         problems.append(f"answers {sorted({*statuses} - fault.statuses)}")
+    if not all(UNKNOWN_OUTCOME in hint for hint in scene.load.hints):
+        problems.append("a 500 that is not for a COMMIT without an answer")
     if fault.met and not fault.met & {*statuses}:
         problems.append("nobody met it")
     if fault.all_answered and any(one.outcome == UNKNOWN for one in history.writes):
