@@ -68,6 +68,7 @@ def _read_only(scene: Scene) -> None:
             "postgres",
         )
         scene.wait()
+        scene.read_names()
         server.execute("ALTER DATABASE secretsvc RESET default_transaction_read_only", "postgres")
 
 
@@ -142,7 +143,7 @@ BLACK_HOLE = Fault(
 )
 READ_ONLY = Fault(
     "database only reads",
-    "`default_transaction_read_only`, backends ended, then lifted",
+    "`default_transaction_read_only`, backends ended, then lifted; names are read meanwhile",
     _read_only,
     seconds=6,
     recovery=2,

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 from databases import SqliteDatabases
 from history import OK, UNKNOWN, History, violations
 from jwks_server import KeyServer
-from load.workload import Workload, arrange
+from load.workload import ENVIRONMENT, KEYS, Workload, arrange
 from postgresql_server import PostgresqlServer, own_server
 from processes import Deployment, free_port
 from relay import Relay, relayed
@@ -89,6 +89,16 @@ class Scene:
 
     def wait(self) -> None:
         time.sleep(self.seconds)
+
+    def read_names(self) -> None:
+        """What shows no value is answered though nothing can be written."""
+        client = self.deployment.client()
+        secrets = f"{ENVIRONMENT}/secrets"
+        for path in ("/whoami", "/projects", secrets, f"{secrets}/{KEYS[0]}/versions"):
+            status = client.request("GET", path).status
+            if status != 200:
+                self.problems.append(f"{path} was {status}")
+        client.close()
 
     def watch_ready(self, reason: str) -> None:
         """While the cause lasts, `/ready` must be 503 and name that reason."""
