@@ -33,12 +33,12 @@ class Database:
         settings = self._settings
         return make_engine(settings.database_url, settings.database_pool_size, settings.database_timeout)
 
-    def engine_to_watch_by(self, patience: float) -> Engine:
+    def engine_to_watch_by(self, answer_seconds: float) -> Engine:
         """A new one with one connection, which no request takes, and so many seconds for each answer.
 
         Raises as `engine`.
         """
-        return make_engine(self._settings.database_url, 1, ASK_SECONDS, patience, logging.DEBUG)
+        return make_engine(self._settings.database_url, 1, ASK_SECONDS, answer_seconds, logging.DEBUG)
 
     def session(self, manager: TransactionManager) -> Session:
         """One for a request, whose end that transaction manager decides."""

@@ -19,7 +19,7 @@ class Look(Generic[T]):
     """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
 
     A `pause` may depend on what was seen.
-    A look that takes longer than `patience` seconds counts as failed while it lasts. So does all before the
+    A look that takes longer than `limit` seconds counts as failed while it lasts. So does all before the
     first.
     """
 
@@ -30,10 +30,10 @@ class Look(Generic[T]):
         failed: T,
         *,
         pause: float | Callable[[T], float] = 2.0,
-        patience: float = 5.0,
+        limit: float = 5.0,
     ) -> None:
         self._name, self._look, self._failed = name, look, failed
-        self._pause, self._patience = pause, patience
+        self._pause, self._limit = pause, limit
         self._seen, self._began = failed, 0.0
         # When the look began that saw this, when one was last asked for, and when one last came to its end.
         self._seen_of, self._asked, self._succeeded = 0.0, 0.0, time.monotonic()
@@ -59,7 +59,7 @@ class Look(Generic[T]):
         return self._failed if self._hangs else self._seen
 
     def look_now(self) -> T:
-        """What a look sees that begins after the question; waits for it for `patience` seconds at most.
+        """What a look sees that begins after the question; waits for it for `limit` seconds at most.
 
         While an earlier one hangs, that is known already, and nobody waits.
         """
@@ -67,7 +67,7 @@ class Look(Generic[T]):
             self._asked = asked = time.monotonic()
             self._changed.notify_all()
             if not self._hangs:
-                self._changed.wait_for(lambda: self._seen_of >= asked, self._patience)
+                self._changed.wait_for(lambda: self._seen_of >= asked, self._limit)
             return self._seen if self._seen_of >= asked else self._failed
 
     @property
@@ -78,7 +78,7 @@ class Look(Generic[T]):
     @property
     def _hangs(self) -> bool:
         began = self._began
-        return bool(began) and time.monotonic() - began > self._patience
+        return bool(began) and time.monotonic() - began > self._limit
 
     def _run(self) -> None:
         while not self._is_over:

@@ -30,7 +30,7 @@ STALE_ACCESS_KEYS = "access_keys_stale"
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
 #: A database that does not answer a look within that time is not there.
-DATABASE_PATIENCE = 1.0
+DATABASE_LIMIT = 1.0
 ENVELOPES_PAUSE = 60.0
 WAITING_PAUSE = 10.0
 
@@ -47,16 +47,14 @@ class Readiness:
 
     def __init__(self, registry: ServiceRegistry, stopping: Callable[[], bool]) -> None:
         self._registry, self._stopping = registry, stopping
-        self._database = Look(
-            "database", self._look_at_database, State((NO_DATABASE,)), patience=DATABASE_PATIENCE
-        )
+        self._database = Look("database", self._look_at_database, State((NO_DATABASE,)), limit=DATABASE_LIMIT)
         self._counting = Look("rate limit", registry.authenticator.is_counting, False)
         self._envelopes: Look[int | None] = Look(
             "envelopes",
             lambda: envelopes_under_old_keys(registry),
             None,
             pause=ENVELOPES_PAUSE,
-            patience=30.0,
+            limit=30.0,
         )
         self._waiting: Look[float | None] = Look(
             "audit log", lambda: audit_waiting(registry), None, pause=WAITING_PAUSE
@@ -84,7 +82,7 @@ class Readiness:
         return self._state_with(self._database.seen)
 
     def state_now(self) -> State:
-        """With a look at the database that begins now, for which it waits `DATABASE_PATIENCE` at most."""
+        """With a look at the database that begins now, for which it waits `DATABASE_LIMIT` at most."""
         return self._state_with(self._database.look_now())
 
     @property
@@ -94,7 +92,8 @@ class Readiness:
 
     @cached_property
     def _engine(self) -> Engine:
-        return self._registry.database.engine_to_watch_by(DATABASE_PATIENCE)
+        engine: Engine = self._registry.database.engine_to_watch_by(DATABASE_LIMIT)
+        return engine
 
     def _look_at_database(self) -> State:
         with read_once(self._engine) as connection:

@@ -6,7 +6,7 @@ import signal
 import time
 
 import psycopg
-from faults.fault import USUAL, Fault, Scene
+from faults.fault import EXPECTED, Fault, Scene
 
 
 def _refused(scene: Scene) -> None:
@@ -153,11 +153,11 @@ SMALL_POOL = Fault(
     "one connection for 8 clients, `DATABASE_TIMEOUT=1`, and a lock that it waits for",
     _few_connections,
     seconds=5,
-    statuses=USUAL | {503},
+    statuses=EXPECTED | {503},
     settings={"DATABASE_POOL_SIZE": "1", "DATABASE_TIMEOUT": "1"},
 )
 DATABASE = (
-    Fault("none", "nothing", lambda scene: None, statuses=USUAL, met=frozenset({200}), slowest=10),
+    Fault("none", "nothing", lambda scene: None, statuses=EXPECTED, met=frozenset({200}), slowest=10),
     DOWN,
     Fault("PostgreSQL stopped", "SIGINT, started again after that time", _stopped, slowest=12, recovery=1),
     Fault("PostgreSQL crashed", "SIGQUIT, started again at once", _crashed, slowest=12, recovery=1),
@@ -180,6 +180,6 @@ DATABASE = (
         "a trigger that sleeps",
         _hanging_insert,
         seconds=20,
-        statuses=USUAL | {503},
+        statuses=EXPECTED | {503},
     ),
 )

@@ -14,7 +14,7 @@ from vault import Vault
 from secretsvc.db import silence
 from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.session import Session
-from secretsvc.server.readiness import DATABASE_PATIENCE
+from secretsvc.server.readiness import DATABASE_LIMIT
 
 #: Long enough for whatever a slow machine has to do, short enough to be waited for.
 PATIENCE = 4.0
@@ -153,7 +153,7 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
         relay.hush()
         began = time.monotonic()
         # Until looks have hung, were given up and failed at once.
-        while time.monotonic() - began < 3 * DATABASE_PATIENCE:
+        while time.monotonic() - began < 3 * DATABASE_LIMIT:
             told.append(operator.ask("/ready"))
             time.sleep(0.05)
         relay.speak()
@@ -163,13 +163,13 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
     hints = [re.fullmatch(r"The database has not answered for (\S+) s\.", one.json["hint"]) for one in told]
     seconds = [float(hint[1]) for hint in hints]
     assert seconds == sorted(seconds)
-    assert DATABASE_PATIENCE <= seconds[0] < seconds[-1]
+    assert DATABASE_LIMIT <= seconds[0] < seconds[-1]
 
 
 def test_whoever_has_all_time_of_the_world_waits(relay):
-    engine = make_engine(relay.url, patience=None)
+    engine = make_engine(relay.url, answer_seconds=None)
     with read_once(engine) as connection:
-        assert connection.connection.dbapi_connection.patience is None
+        assert connection.connection.dbapi_connection.answer_seconds is None
     engine.dispose()
 
 
