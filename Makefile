@@ -102,8 +102,10 @@ format: $(VENV)/dev.done ## format the code
 
 pins: $(VENV)/dev.done ## renew the exact versions in constraints/
 	$(BIN)/pip-compile $(PIN) --output-file constraints/run.txt $(PINNED)
-	$(BIN)/pip-compile $(PIN) --extra test --extra check -c constraints/run.txt --output-file constraints/dev.txt $(PINNED)
-	sed -i 's/^legacy-cgi==[^ ]*/& ; python_version >= "3.13"/' constraints/run.txt constraints/dev.txt
+	$(BIN)/pip-compile $(PIN) --extra test --extra check -c constraints/run.txt --output-file constraints/dev.txt $(PINNED) constraints/redis.in
+	$(BIN)/pip-compile $(PIN) -c constraints/dev.txt --output-file constraints/redis.txt constraints/redis.in
+	sed -i -e 's/^legacy-cgi==[^ ]*/& ; python_version >= "3.13"/' \
+		-e 's/^async-timeout==[^ ]*/& ; python_full_version < "3.11.3"/' constraints/*.txt
 
 PINNED := setup.cfg constraints/later.in
 PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
@@ -115,7 +117,7 @@ dist: $(VENV)/run.done ## make the wheel, the list to install it by, with exact 
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@cd dist && { cat ../constraints/run.txt; echo "--find-links ."; \
 		ls *.whl | sed -E 's/^([^-]+)-([^-]+)-.*/\1==\2 \\/'; sha256sum *.whl | sed -E 's/ .*//; s/^/    --hash=sha256:/'; \
-		} > requirements.txt
+		} > requirements.txt && cp ../constraints/redis.txt .
 	@$(BIN)/python constraints/bill.py dist
 
 clean: ## remove what make made, but not the development database

@@ -17,9 +17,10 @@ UNKNOWN_OUTCOME = (
     " Idempotency-Key where it had one."
 )
 #: SQLSTATEs of a server that cannot be had: it only reads, has ended an idle transaction, has no room on its
-#: disk, too many connections, a lock that was not free in time, or is shutting down or starting up.
+#: disk, too many connections, a lock that was not free in time, has ended a statement that took too long, or
+#: is shutting down or starting up.
 _READ_ONLY, _CONNECTION = "25006", "08"
-_AWAY = frozenset({_READ_ONLY, "25P03", "53100", "53300", "55P03", "57P01", "57P02", "57P03"})
+_AWAY = frozenset({_READ_ONLY, "25P03", "53100", "53300", "55P03", "57014", "57P01", "57P02", "57P03"})
 #: Those of a connection that never gets well, though it answers.
 _ENDING = frozenset({_READ_ONLY, "57P01", "57P02", "57P03"})
 #: Those of a table or a column that is not there: it was not migrated, or by another release.

@@ -22,7 +22,6 @@ from typing import Any
 from faults.clock import FILE
 from faults.fault import CUT, EXPECTED, Fault, Scene
 from jwks_server import KeyServer
-from load.workload import ENVIRONMENT, KEYS
 from processes import Answer, HttpClient, free_port
 
 KILLS = 6
@@ -122,29 +121,14 @@ def _disk_full(scene: Scene) -> None:
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while file.write(b"\0" * 4096):
                 pass
-        _read_names(scene)
+        scene.read_names()
         scene.wait()
-        _read_names(scene)
+        scene.read_names()
         filler.unlink()
         if scene.server is not None and not scene.server.is_running():
             # It ends itself where its log cannot be written.
             scene.server.stop(signal.SIGQUIT)
             scene.server.start()
-
-
-def _read_names(scene: Scene) -> None:
-    """What shows no value is answered though nothing can be written."""
-    client = scene.deployment.client()
-    for path in (
-        "/whoami",
-        "/projects",
-        f"{ENVIRONMENT}/secrets",
-        f"{ENVIRONMENT}/secrets/{KEYS[0]}/versions",
-    ):
-        status = client.request("GET", path).status
-        if status != 200:
-            scene.problems.append(f"{path} was {status}")
-    client.close()
 
 
 def _with_redis(scene: Scene) -> None:

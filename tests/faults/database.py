@@ -6,7 +6,7 @@ import signal
 import time
 
 import psycopg
-from faults.fault import AWAY, EXPECTED, Fault, Scene
+from faults.fault import EXPECTED, Fault, Scene
 
 
 def _refused(scene: Scene) -> None:
@@ -68,6 +68,7 @@ def _read_only(scene: Scene) -> None:
             "postgres",
         )
         scene.wait()
+        scene.read_names()
         server.execute("ALTER DATABASE secretsvc RESET default_transaction_read_only", "postgres")
 
 
@@ -142,7 +143,7 @@ BLACK_HOLE = Fault(
 )
 READ_ONLY = Fault(
     "database only reads",
-    "`default_transaction_read_only`, backends ended, then lifted",
+    "`default_transaction_read_only`, backends ended, then lifted; names are read meanwhile",
     _read_only,
     seconds=6,
     recovery=2,
@@ -179,7 +180,6 @@ DATABASE = (
         "a trigger that sleeps",
         _hanging_insert,
         seconds=20,
-        statuses=AWAY,
-        met=frozenset({500, 503}),
+        statuses=EXPECTED | {503},
     ),
 )

@@ -15,18 +15,20 @@ from urllib.request import urlopen
 from databases import SqliteDatabases
 from history import OK, UNKNOWN, History, violations
 from jwks_server import KeyServer
-from load.workload import Workload, arrange
+from load.workload import ENVIRONMENT, KEYS, Workload, arrange
 from postgresql_server import PostgresqlServer, own_server
 from processes import Deployment, free_port
 from relay import Relay, relayed
 from tokens import TestIssuer
+
+from secretsvc.db.failures import UNKNOWN_OUTCOME
 
 WRITERS = READERS = 4
 #: Between two requests of a client: the machine is to have time for what is injected.
 PAUSE = 0.02
 #: How long the load goes on before and after.
 BEFORE, AFTER = 1.0, 3.0
-#: What is always right; 500 is right where an answer to COMMIT was lost.
+#: What is always right; 500 is right where an answer to COMMIT was lost, and says so.
 EXPECTED = frozenset({200, 409, 412})
 AWAY = EXPECTED | {500, 503}
 #: A process was ended.
@@ -87,6 +89,16 @@ class Scene:
 
     def wait(self) -> None:
         time.sleep(self.seconds)
+
+    def read_names(self) -> None:
+        """What shows no value is answered though nothing can be written."""
+        client = self.deployment.client()
+        secrets = f"{ENVIRONMENT}/secrets"
+        for path in ("/whoami", "/projects", secrets, f"{secrets}/{KEYS[0]}/versions"):
+            status = client.request("GET", path).status
+            if status != 200:
+                self.problems.append(f"{path} was {status}")
+        client.close()
 
     def watch_ready(self, reason: str) -> None:
         """While the cause lasts, `/ready` must be 503 and name that reason."""
@@ -221,6 +233,8 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
         problems.append(f"{fault.breaks} was not broken, though it must be")
     if {*statuses} - fault.statuses:
         problems.append(f"answers {sorted({*statuses} - fault.statuses)}")
+    if not all(UNKNOWN_OUTCOME in hint for hint in scene.load.hints):
+        problems.append("a 500 that is not for a COMMIT without an answer")
     if fault.met and not fault.met & {*statuses}:
         problems.append("nobody met it")
     if fault.all_answered and any(one.outcome == UNKNOWN for one in history.writes):

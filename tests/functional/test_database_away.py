@@ -260,7 +260,7 @@ def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
         (psycopg.errors.AdminShutdown(), True),
         (psycopg.errors.LockNotAvailable(), True),
         (psycopg.errors.TooManyConnections(), True),
-        (psycopg.errors.QueryCanceled(), False),
+        (psycopg.errors.QueryCanceled(), True),
         (psycopg.errors.DiskFull(), True),
         (psycopg.errors.UniqueViolation(), False),
     ],

@@ -1,69 +1,88 @@
-"""A migration that only adds does not raise the oldest release that may serve the schema."""
+"""A migration names the oldest release that may serve where it takes something away, and only there."""
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from contracting import schema_of, taken_away, wrongly_named
 
-VERSIONS = sorted((Path(__file__).parents[2] / "alembic" / "versions").glob("*.py"))
-#: From here on migrations tell which releases may serve the schema after them.
-FIRST = "0010"
-#: What older code may meet without harm, of what Alembic's operations are called.
-EXPANDING = {
-    "create_table",
-    "add_column",
-    "create_index",
-    "batch_alter_table",
-    "f",
-    "get_bind",
-    "get_context",
-}
+ROOT = Path(__file__).parents[2]
 
 
-def operations(tree: ast.Module) -> set[str]:
-    """What `upgrade` calls of `op`, or of a batch."""
-    upgrade = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "upgrade")
-    return {
-        node.func.attr
-        for node in ast.walk(upgrade)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id in ("op", "batch")
-    }
+def test_a_migration_names_a_release_where_it_takes_something_away_and_only_there() -> None:
+    script = ScriptDirectory.from_config(Config(ROOT / "production.ini"))
+    engine = sa.create_engine("sqlite://")
+    with engine.connect() as connection:
+        assert wrongly_named(connection, script) == {}
+    engine.dispose()
 
 
-def names_release(tree: ast.Module) -> bool:
-    return any(
-        isinstance(one, ast.Assign) and isinstance(target, ast.Name) and target.id == "oldest_release"
-        for one in tree.body
-        if isinstance(one, ast.Assign)
-        for target in one.targets
-    )
-
-
-def is_wrong(source: str) -> bool:
-    """Whether it raises the release though it only adds."""
-    tree = ast.parse(source)
-    return names_release(tree) and operations(tree) <= EXPANDING
-
-
-def test_an_expand_migration_never_raises_the_oldest_release() -> None:
-    later = [one for one in VERSIONS if one.name[:4] > FIRST]
-    assert [one.name for one in later if is_wrong(one.read_text("utf-8"))] == []
-
-
-@pytest.mark.parametrize(
-    ("body", "release", "wrong"),
-    [
-        ("op.add_column('a', 1)", True, True),
-        ("op.add_column('a', 1)", False, False),
-        ("op.drop_column('a', 'b')", True, False),
-        ("op.create_table('a')\n    op.alter_column('a', 'b')", True, False),
-    ],
+#: What a migration does to `a (b, c NULL, d, e UNIQUE)`, and what that takes away.
+CASES: tuple[tuple[str, Callable[[Operations, Operations], object], list[str]], ...] = (
+    ("a table", lambda op, _: op.create_table("z", sa.Column("y", sa.Text(), nullable=False)), []),
+    ("an index", lambda op, _: op.create_index("ix", "a", ["b"]), []),
+    ("a column", lambda op, _: op.add_column("a", sa.Column("f", sa.Text(), nullable=True)), []),
+    (
+        "a column with a default",
+        lambda op, _: op.add_column("a", sa.Column("f", sa.Text(), nullable=False, server_default="x")),
+        [],
+    ),
+    ("a wider column", lambda _, a: a.alter_column("b", type_=sa.String(9)), []),
+    ("a value that may lack", lambda _, a: a.alter_column("b", nullable=True), []),
+    (
+        "a column without a default",
+        lambda _, a: a.add_column(sa.Column("f", sa.Text(), nullable=False)),
+        ["a.f must have a value"],
+    ),
+    ("no column", lambda op, _: op.drop_column("a", "b"), ["a.b is gone"]),
+    ("another name", lambda op, _: op.alter_column("a", "c", new_column_name="f"), ["a.c is gone"]),
+    ("no table", lambda op, _: op.drop_table("a"), ["a is gone"]),
+    ("by hand", lambda op, _: op.execute("ALTER TABLE a RENAME TO z"), ["a is gone"]),
+    ("a value", lambda _, a: a.alter_column("c", nullable=False), ["a.c must have a value"]),
+    ("no default", lambda _, a: a.alter_column("d", server_default=None), ["a.d has no default"]),
+    (
+        "a narrower column",
+        lambda _, a: a.alter_column("b", type_=sa.String(4)),
+        ["a.b was VARCHAR(length=5) and is VARCHAR(length=4)"],
+    ),
+    (
+        "a check",
+        lambda _, a: a.create_check_constraint("some", "b <> ''"),
+        ["a must fulfil check b <> ''"],
+    ),
+    (
+        "a unique index",
+        lambda op, _: op.create_index("ix", "a", ["b"], unique=True),
+        ["a must fulfil unique ['b']"],
+    ),
+    (
+        "a foreign key",
+        lambda _, a: a.create_foreign_key("fk", "a", ["b"], ["e"]),
+        ["a must fulfil foreign key ['b'] to a"],
+    ),
 )
-def test_the_law_bites(body: str, release: bool, wrong: bool) -> None:
-    named = "oldest_release = '0.2.0'\n" if release else ""
-    assert is_wrong(f"{named}def upgrade():\n    {body}\n") is wrong
+
+
+@pytest.mark.parametrize(("change", "taken"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_what_a_migration_takes_away_is_seen(change: Callable[..., object], taken: list[str]) -> None:
+    engine = sa.create_engine("sqlite://")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE a (b VARCHAR(5) NOT NULL, c TEXT, d TEXT DEFAULT 'x' NOT NULL, e VARCHAR(5) UNIQUE)"
+        )
+        before = schema_of(connection)
+        with (
+            Operations.context(MigrationContext.configure(connection)) as op,
+            op.batch_alter_table("a") as table,
+        ):
+            change(op, table)
+        found = taken_away(before, schema_of(connection))
+    engine.dispose()
+    assert found == taken

@@ -11,6 +11,10 @@ from typing import Any
 
 import exchanges
 import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from contracting import wrongly_named
+from databases import PostgresqlDatabases
 from faults.fault import readiness
 from history import violations
 from load.workload import Workload, arrange
@@ -21,6 +25,7 @@ from service import ADMIN, MASTER_KEY
 from tokens import TestIssuer
 from waiting import eventually
 
+from secretsvc.db.engine import make_engine
 from secretsvc.kernel import release
 
 SECONDS = 3.0
@@ -154,3 +159,14 @@ def test_the_next_release_answers_what_this_one_was_recorded_to(
             client.client.close()
         # The one difference that there must be, or it was not the next release that answered.
         assert problems == [f"GET /health.body.version: '{VERSION}', '{release.VERSION}' recorded"]
+
+
+def test_on_postgresql_too_a_migration_that_takes_something_away_says_so(
+    here: Path, postgresql_databases: PostgresqlDatabases
+) -> None:
+    url = postgresql_databases.create_empty()
+    engine = make_engine(url)
+    with engine.connect() as connection:
+        assert wrongly_named(connection, ScriptDirectory.from_config(Config(here / "production.ini"))) == {}
+    engine.dispose()
+    postgresql_databases.drop(url)

@@ -51,6 +51,8 @@ class Workload:
         self.statuses: list[int] = []
         #: Each answer's status, 0 where none came, and when it began and ended.
         self.answers: list[tuple[int, float, float]] = []
+        #: What those say of themselves that are 500.
+        self.hints: list[str] = []
         self.slowest = 0.0
         self._numbers = itertools.count()
         self._rev = 0
@@ -93,7 +95,7 @@ class Workload:
             return
         keys = KEYS if generator.random() < WHOLE else tuple(generator.sample(KEYS, generator.randint(1, 5)))
         expected = self._rev if generator.random() < 0.5 else None
-        made = write(client, f"op-{next(self._numbers)}", keys, expected)
+        made = write(client, f"op-{next(self._numbers)}", keys, expected, self.hints)
         if made.rev is not None:
             self._rev = made.rev
         self.slowest = max(self.slowest, made.ended - made.began)
@@ -113,13 +115,21 @@ class Workload:
             return
         self.answers.append((answer.status, began, time.monotonic()))
         self.statuses.append(answer.status)
+        if answer.status == 500:
+            self.hints.append(answer.json.get("hint", ""))
         if answer.status == 200:
             self.exports.append(_export(answer, began))
         time.sleep(generator.random() * 0.02)
 
 
-def write(client: HttpClient, request_id: str, keys: tuple[str, ...], expected: int | None) -> Write:
-    """One batch that sets the keys to its own request id."""
+def write(
+    client: HttpClient,
+    request_id: str,
+    keys: tuple[str, ...],
+    expected: int | None,
+    hints: list[str] | None = None,
+) -> Write:
+    """One batch that sets the keys to its own request id; adds the hint of a 500 to `hints`."""
     headers = {"X-Request-Id": request_id}
     if expected is not None:
         headers["If-Match"] = f'"{expected}"'
@@ -130,6 +140,8 @@ def write(client: HttpClient, request_id: str, keys: tuple[str, ...], expected: 
     except Broken:
         return Write(request_id, keys, expected, UNKNOWN, began, time.monotonic())
     ended = time.monotonic()
+    if answer.status == 500 and hints is not None:
+        hints.append(answer.json.get("hint", ""))
     if answer.status != 200:
         # With a 503 COMMIT was not sent (contract 8.1).
         outcome = REFUSED if 400 <= answer.status < 500 or answer.status == 503 else UNKNOWN
