@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.rules.holders import GROUP, FoundHolder
 from secretsvc.access.ui import giving
@@ -83,14 +85,14 @@ def add_member(context: Group, request: ServiceRequest) -> object:
     """Adds whoever is named, who may not have signed in yet."""
     request.form.label("holder", "Who")
     member = giving.read_holder(request, announce=request.form["announce"] == "yes", groups=False)
-    domain.add_member(request.call, context.id, member.id)
+    domain.add_member(request.call, context.id, identity_id=member.id)
     return see_other(context.path(PAGES), "added")
 
 
 def remove_member(context: Group, request: ServiceRequest) -> object:
     """Removes the chosen member."""
-    member = chosen(request.form)
-    return see_removed(context.path(PAGES), "removed", domain.remove_member, request.call, context.id, member)
+    remove = partial(domain.remove_member, request.call, context.id, identity_id=chosen(request.form))
+    return see_removed(context.path(PAGES), "removed", remove)
 
 
 def give_role(context: Group, request: ServiceRequest) -> object:
@@ -110,7 +112,6 @@ def _panel(request: ServiceRequest) -> str | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages."""
     groups: Drawn[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
     config.add_page(groups_page, role=ADMIN_SOMEWHERE, **groups)
     config.add_form(create_group, role=Role.ADMIN, redraw=groups_page, **groups)

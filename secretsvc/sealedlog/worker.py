@@ -24,7 +24,7 @@ WORK_SECONDS, STEP_SECONDS = 0.02, 0.2
 AIM = 0.65
 #: Of a step's work so much is to read and hash; the rest is to write, which takes about as long.
 READING = 0.5
-FEWEST, MOST = 8, 1000
+LEAST_RECORDS, BATCH_RECORDS = 8, 1000
 FIRST = 100
 #: Until a setting that is malformed, for which nothing is sealed, is complained of again.
 MISCONFIGURED_SECONDS = 60.0
@@ -72,7 +72,9 @@ class Sealer:
         sealed = seal_some(engine, sealing, Bound(self._records, WORK_SECONDS * READING))
         spent = time.thread_time() - began
         if sealed:
-            self._records = max(FEWEST, min(MOST, int(sealed * AIM * WORK_SECONDS / max(spent, 1e-6))))
+            self._records = max(
+                LEAST_RECORDS, min(BATCH_RECORDS, int(sealed * AIM * WORK_SECONDS / max(spent, 1e-6)))
+            )
         return sealed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from secrets import token_urlsafe
 
 import orjson
@@ -65,10 +66,8 @@ def create_token(context: Tokens, request: ServiceRequest) -> object:
 def remove_token(context: Token, request: ServiceRequest) -> object:
     """Removes a token and leads back to the others."""
     _ = request.call.settings.service_tokens
-    path = f"/identities/{context.identity_id}/tokens"
-    return see_removed(
-        path, "token-removed", domain.delete_token, request.call, context.identity_id, context.id
-    )
+    remove = partial(domain.delete_token, request.call, context.identity_id, token_id=context.id)
+    return see_removed(f"/identities/{context.identity_id}/tokens", "token-removed", remove)
 
 
 def _attempt(form: Form) -> bytes:

@@ -115,12 +115,12 @@ def test_the_api_is_listed_where_its_viewer_does_not_run(visitor: Visitor) -> No
 
 
 def test_every_page_is_whole_without_scripts(onlooker: Visitor) -> None:
-    found = {}
+    found, page = {}, onlooker.page(java_script_enabled=False)
     for path in (*PATHS, DOCS, *SENT):
-        page = onlooker.page(path, java_script_enabled=False, viewport={"width": 320, "height": 640})
+        page.set_viewport_size({"width": 320, "height": 640})
+        onlooker.go(page, path)
         wide = page.evaluate("document.scrollingElement.scrollWidth") > 320
         page.set_viewport_size({"width": 1440, "height": 900})
         if idle := [*page.evaluate(IDLE), *(["it scrolls sideways"] if wide else [])]:
             found[path] = idle
-        page.context.close()
     assert found == {}

@@ -71,11 +71,11 @@ def let(service, table):
 
 def test_a_place_below_zero_is_refused_and_named_where_it_was_made(sealed):
     [hidden] = log(sealed)
-    place = {"position": -1, "record_id": hidden, "leaf_hash": bytes(32)}
+    entry = {"position": -1, "record_id": hidden, "leaf_hash": bytes(32)}
     with pytest.raises(DBAPIError):
-        sealed.execute(audit_seal.insert(), [place])
+        sealed.execute(audit_seal.insert(), [entry])
     let(sealed, "audit_seal")
-    sealed.execute(audit_seal.insert(), [place])
+    sealed.execute(audit_seal.insert(), [entry])
     sealed.execute("DELETE FROM audit_unsealed")
     size = len(sealed.rows(audit_seal)) - 1
     assert problems(sealed) == [f"index {size}: 1 records are sealed that the checkpoint does not have"]

@@ -6,6 +6,8 @@ import pytest
 from pages import Browser, form_of, submit, words
 from vault import Vault, detail, digests, records, state
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
 
@@ -84,7 +86,7 @@ def test_a_stale_value_is_told_and_not_lost(browser, vault):
     vault.set(A="theirs")
     page = review(page, 412, value="mine\r\n")
     assert vault.value("A") == "theirs"
-    again = submit(page, "A/write-again", 200)
+    again = submit(page, "A/write-back", 200)
     assert typed(again).splitlines() == ["mine"]
     submit(review(again), "A/write-apply", reason="mine all the same")
     assert vault.value("A") == "mine\n"
@@ -118,6 +120,26 @@ def test_a_stale_panel_is_told_and_can_be_repeated(browser, vault, panel, action
     assert form_of(page, action)["reason"].value == "why"
     submit(page, action)
     assert vault.rev == 4
+
+
+@pytest.mark.parametrize(
+    ("panel", "action", "fields"),
+    [
+        ("?rename", "A/rename", {"to": "C"}),
+        ("?rollback=1", "A/rollback", {}),
+        ("?describe", "A/describe", {"description": "mine"}),
+        ("?delete", "A/delete", {}),
+    ],
+)
+def test_a_panel_that_is_sent_twice_acts_once_and_leads_where_the_first_led(
+    browser, vault, panel, action, fields
+):
+    vault.set(A="uno")
+    page = browser.open(PAGE + panel)
+    first, second = (submit(page, action, **fields) for _ in range(2))
+    assert second.request.path == first.request.path
+    assert words(second, "[role=status]") == "Nothing had to be changed."
+    assert vault.rev == 3
 
 
 @pytest.mark.parametrize(("to", "status"), [("B", 409), ("no key", 422), ("A", 422)])

@@ -1,4 +1,4 @@
-"""Sealing: every record gets one place in an order that stays, under a head that is signed."""
+"""Sealing: every record gets one position in an order that stays, under a head that is signed."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.secrets.models import master_key
 
+pytestmark = pytest.mark.postgresql("every")
+
 PLENTY = Bound(1000, 60)
 
 
@@ -43,7 +45,7 @@ def seal(service, bound=PLENTY) -> int:
 
 
 def order(service) -> list[Any]:
-    """The ids of the sealed records by their places, which have no gaps."""
+    """The ids of the sealed records by their positions, which have no gaps."""
     rows = sorted(service.rows(audit_seal), key=lambda row: row["position"])
     assert [row["position"] for row in rows] == [*range(len(rows))]
     return [row["record_id"] for row in rows]

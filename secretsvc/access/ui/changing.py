@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 from secretsvc.access import schemas
@@ -35,14 +36,14 @@ def add_grant_forms(
     """Declares what the buttons beside the grants of a page do; `back` is the path that they lead to."""
 
     def remove_grant(context: N, request: ServiceRequest) -> RelativeResponse:
-        grant_id = chosen(request.form)
-        return see_removed(back(context), "grant-removed", domain.delete_grant, request.call, grant_id)
+        remove = partial(domain.delete_grant, request.call, chosen(request.form))
+        return see_removed(back(context), "grant-removed", remove)
 
     def extend_grant(context: N, request: ServiceRequest) -> RelativeResponse:
         """By a week from when it ended as the page was drawn."""
         grant_id, _, drawn = request.form["chosen"].partition("/")
         found = validate(schemas.ExtendForm(), {"chosen": grant_id, "drawn": drawn})
-        extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], WEEK)
+        extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], length=WEEK)
         return see_other(back(context), "extended" if extended else "unchanged")
 
     config.add_form(remove_grant, name="remove-grant", role=role, redraw=redraw, **page)

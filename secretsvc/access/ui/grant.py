@@ -15,7 +15,7 @@ from secretsvc.access.ui.until import SPANS, read_end
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, see_other, see_removed
+from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import ADMIN_SOMEWHERE
@@ -56,11 +56,11 @@ def remove_grant(context: Grant, request: ServiceRequest) -> object:
     """Removes it and leads on to whoever held it."""
     try:
         found = grant_domain.changeable_grant(request.call, context.id)
+        domain.delete_grant(request.call, context.id)
     except NotFound:
         # Whose it was is not known any more.
         return see_other("/grants", "nothing-to-remove")
-    back = holders_page(found.named.grant)
-    return see_removed(back, "grant-removed", domain.delete_grant, request.call, context.id)
+    return see_other(holders_page(found.named.grant), "grant-removed")
 
 
 def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
@@ -77,7 +77,6 @@ def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its forms."""
     page: Drawn[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
     config.add_page(grant_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(change_grant, role=ADMIN_SOMEWHERE, redraw=grant_page, **page)

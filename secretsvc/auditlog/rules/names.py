@@ -24,7 +24,7 @@ _NOTHING: Expression = cast(null(), Text)
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceName:
+class ScopeName:
     """A project, or an environment with its project, by slugs and names."""
 
     project: str
@@ -70,7 +70,7 @@ class Names:
     `departed` has the slugs of what is deleted, in so far as the log knows them.
     """
 
-    places: dict[UUID, PlaceName]
+    scopes: dict[UUID, ScopeName]
     holders: dict[UUID, HolderName]
     departed: dict[UUID, str] = field(default_factory=dict)
     sealed: SealedUpTo | None = None
@@ -109,7 +109,7 @@ def look_up(
         elif kind == DEPARTED:
             names.departed.update(_slug_in(key, columns[0]))
         elif kind in (PROJECT, ENVIRONMENT):
-            names.places[key] = PlaceName(*columns)
+            names.scopes[key] = ScopeName(*columns)
         else:
             under = "identities" if kind == IDENTITY else "groups"
             names.holders[key] = HolderName(f"/{under}/{key}", columns[1] or columns[0], columns[0])

@@ -1,4 +1,4 @@
-"""Records as sentences: actor, verb, key, place, “reason”, in words that each action's package declared."""
+"""Records as sentences: actor, verb, key, scope, “reason”, in words that each action's package declared."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Teller:
         """One record."""
         action = self._actions.get(record.action) or AuditAction(usual_sentence(record.action), "circle")
         sentence, denied = action.sentence, record.outcome == DENIED
-        if "{place}" not in sentence and (record.project_id or record.environment_id):
-            sentence += " in {place}"
+        if "{scope}" not in sentence and (record.project_id or record.environment_id):
+            sentence += " in {scope}"
         parts = [*self._parts(sentence, record)]
         did = parts[0].text.split(" ")[0] if parts else ""
         icon = "ban" if denied else ICONS.get(did, action.icon) if "{" in sentence[:1] else action.icon
@@ -68,7 +68,7 @@ class Teller:
             return SYSTEM if record.actor.subject == "system" else record.actor.subject
         return found.text if found is not None else record.actor.subject
 
-    def place(self, record: AuditRecord) -> Part:
+    def scope(self, record: AuditRecord) -> Part:
         """Where it was; what is gone is called by its slug."""
         scope = record.environment_id or record.project_id
         return Part(where(record, self._names) if scope else "everything", STRONG)
@@ -81,8 +81,8 @@ class Teller:
                 yield Part(text)
 
     def _marked(self, name: str, record: AuditRecord) -> Iterable[Part]:
-        if name == "place":
-            return [self.place(record)]
+        if name == "scope":
+            return [self.scope(record)]
         if name in ("holder", "member", "group"):
             return [self._holder(name, record)]
         if name in MARKS:
@@ -106,11 +106,11 @@ class Teller:
 
 
 def where(record: AuditRecord, names: Names) -> str:
-    """The place of a record in words; what is gone is called by its slug, by its id where none is known."""
-    found = names.places.get(record.environment_id or record.project_id or record.id)
+    """Where a record belongs, in words; what is gone is called by its slug, by its id where none is known."""
+    found = names.scopes.get(record.environment_id or record.project_id or record.id)
     if found is not None:
         return found.text
-    around = names.places.get(record.project_id) if record.project_id else None
+    around = names.scopes.get(record.project_id) if record.project_id else None
     inner = _departed("environment", record.environment_id, record, names)
     outer = around.text if around else _departed("project", record.project_id, record, names)
     return " / ".join(filter(None, (outer, inner)))

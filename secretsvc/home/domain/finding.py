@@ -45,7 +45,7 @@ class Narrowing:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlace:
+class FoundScope:
     """A project, or an environment with the project that it is in."""
 
     project: str
@@ -78,30 +78,30 @@ class FoundHolder:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlaces:
-    """What was found of places and keys; `cut` where there is more."""
+class FoundScopes:
+    """What was found of scopes and keys; `cut` where there is more."""
 
     keys: list[FoundKey]
-    projects: list[FoundPlace]
-    environments: list[FoundPlace]
+    projects: list[FoundScope]
+    environments: list[FoundScope]
     cut: bool
 
 
-def find_places(call: Call, text: str, limit: int, narrowing: Narrowing) -> FoundPlaces:
+def find_scopes(call: Call, text: str, limit: int, narrowing: Narrowing) -> FoundScopes:
     """Keys, projects and environments that the caller sees, at most `limit` rows of each; one statement.
 
     Open to any identity, narrowed in the query. No project is in an environment, and keys alone have states.
     A key counts once for each environment that has it.
     """
     keys: dict[tuple[str, str], FoundKey] = {}
-    found: dict[int, list[FoundPlace]] = {KEY: [], PROJECT: [], ENVIRONMENT: []}
-    parts = _narrowed(call, _places(call, text), narrowing)
-    limited = (part.order_by("place", "key").limit(limit + 1).subquery() for part in parts.values())
+    found: dict[int, list[FoundScope]] = {KEY: [], PROJECT: [], ENVIRONMENT: []}
+    parts = _narrowed(call, _parts(call, text), narrowing)
+    limited = (part.order_by("sorted_by", "key").limit(limit + 1).subquery() for part in parts.values())
     statement = union_all(*map(select, limited))
-    rows = sorted(call.connection.execute(statement), key=lambda row: row.place)
+    rows = sorted(call.connection.execute(statement), key=lambda row: row.sorted_by)
     for row in rows:
         names = (row.project, row.project_name, row.environment, row.environment_name)
-        found[row.kind].append(FoundPlace(*names, row.description))
+        found[row.kind].append(FoundScope(*names, row.description))
     cut = any(len(some) > limit for some in found.values())
     for row in [row for row in rows if row.kind == KEY][:limit]:
         one = keys.setdefault((row.project, row.key), FoundKey(row.project, row.project_name, row.key))
@@ -109,7 +109,7 @@ def find_places(call: Call, text: str, limit: int, narrowing: Narrowing) -> Foun
         if row.description and row.description not in one.descriptions:
             one.descriptions.append(row.description)
     ordered = sorted(keys.values(), key=lambda one: (one.key, one.project))
-    return FoundPlaces(ordered, found[PROJECT][:limit], found[ENVIRONMENT][:limit], cut)
+    return FoundScopes(ordered, found[PROJECT][:limit], found[ENVIRONMENT][:limit], cut)
 
 
 def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
@@ -137,7 +137,7 @@ def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
     return [FoundHolder(*one) for one in call.connection.execute(found)]
 
 
-def _places(call: Call, text: str) -> dict[int, Query]:
+def _parts(call: Call, text: str) -> dict[int, Query]:
     dialect_name = call.connection.dialect.name
     holds, exact = partial(holds_text, dialect_name, text), partial(by_code_point, dialect_name)
     own, inner = project.c, environment.c
@@ -217,5 +217,5 @@ def _row(
         name.label("environment_name"),
         key.label("key"),
         description.label("description"),
-        cast(order, Text).label("place"),
+        cast(order, Text).label("sorted_by"),
     )

@@ -1,4 +1,4 @@
-"""The page of the search: keys with the environments that have them, places, people."""
+"""The page of the search: keys with the environments that have them, projects, environments, people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from secretsvc.home import schemas
-from secretsvc.home.domain.finding import Narrowing, find_holders, find_places
+from secretsvc.home.domain.finding import Narrowing, find_holders, find_scopes
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.grammar import is_slug
@@ -92,28 +92,28 @@ def _can_be(field: str, value: str) -> bool:
 
 def asked(sought: str, narrowing: Narrowing) -> str:
     """What everything that is found has in common, to go on from "Nothing that you see"."""
-    place = f"“{narrowing.environment}”"
+    slug = f"“{narrowing.environment}”"
     said = [
         sought and f"has “{sought}” in its name or description",
         narrowing.project and f"is in a project “{narrowing.project}”",
-        narrowing.environment and not narrowing.missing and f"is in an environment {place}",
-        narrowing.missing and f"is missing from {place if narrowing.environment else 'an environment'}",
+        narrowing.environment and not narrowing.missing and f"is in an environment {slug}",
+        narrowing.missing and f"is missing from {slug if narrowing.environment else 'an environment'}",
         narrowing.by and f"was last changed by “{narrowing.by}”",
     ]
-    return " and ".join(filter(None, said))
+    return " and ".join(one for one in said if one)
 
 
 def _found(request: ServiceRequest, text: str, narrowing: Narrowing) -> dict[str, Any]:
-    places = find_places(request.call, text, FOUND, narrowing)
-    # People are in no place, and in no state that a word asks for.
+    scopes = find_scopes(request.call, text, FOUND, narrowing)
+    # People are in no scope, and in no state that a word asks for.
     sees_people = narrowing == Narrowing() and next(administered(request.call.snapshot), None) is not None
     people = find_holders(request.call, text, FOUND) if sees_people else None
     return {
-        "keys": places.keys,
-        "projects": places.projects,
-        "environments": places.environments,
+        "keys": scopes.keys,
+        "projects": scopes.projects,
+        "environments": scopes.environments,
         "people": people,
-        "cut": places.cut,
+        "cut": scopes.cut,
     }
 
 
@@ -148,7 +148,6 @@ def _folded(text: str) -> str:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
     config.add_page(
         search_page,
         context=Root,

@@ -84,11 +84,11 @@ def _fit(rows: Sequence[FoundRow], record: FoundRow, keys: object) -> bool:
     return record.action == EXPORT or all(row.given is None for row in rows)
 
 
-_place = audit_seal.c.position
-_IN_THE_PAGE = (_place >= bindparam("first"), _place < bindparam("size"))
+_position = audit_seal.c.position
+_IN_THE_PAGE = (_position >= bindparam("first"), _position < bindparam("size"))
 _RECORDS = (
     select(
-        _place,
+        _position,
         *(audit_record.c[name] for name in ("id", "created_at", "action", "outcome", "identity_id")),
         *(audit_record.c[name] for name in ("environment_id", "detail", "key", "given")),
     )
@@ -101,10 +101,10 @@ _RECORDS = (
             audit_record.c.given.is_not(None),
         )
     )
-    .order_by(_place)
+    .order_by(_position)
 )
 _KEYS = (
-    select(_place, audit_key)
+    select(_position, audit_key)
     .join_from(audit_seal, audit_record, audit_record.c.id == audit_seal.c.record_id)
     .join(audit_key, audit_key.c.record_id == audit_seal.c.record_id)
     .where(*_IN_THE_PAGE)

@@ -1,4 +1,4 @@
-"""Sealing: records that wait get the next places of the log, and its head is signed anew.
+"""Sealing: records that wait get the next positions of the log, and its head is signed anew.
 
 A step is one transaction of one process: on PostgreSQL by a lock that nobody waits for, on SQLite by the
 write lock, under which nothing is computed. What it rests on is in the database, so that a process that dies
@@ -63,7 +63,7 @@ class Waiting(NamedTuple):
     """
 
     records: Sequence[FoundRow]
-    again: list[UUID]
+    relisted: list[UUID]
     lost: int
 
 
@@ -76,9 +76,9 @@ class SealRow(TypedDict):
 
 
 class Batch(NamedTuple):
-    """What a step writes: the places of records after the first `before`, and the head that they make.
+    """What a step writes: the positions of records after the first `before`, and the head that they make.
 
-    `signer` is the public key of who signed it. `again` are ids of records that are listed though they are
+    `signer` is the public key of who signed it. `relisted` are ids of records that are listed though they are
     sealed: they come off the list.
     """
 
@@ -86,7 +86,7 @@ class Batch(NamedTuple):
     signer: bytes
     seals: list[SealRow]
     head: dict[str, object]
-    again: list[UUID]
+    relisted: list[UUID]
 
 
 def is_due(connection: Connection) -> bool:
@@ -155,7 +155,7 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
         log.error("records that are listed to be sealed are missing (%d): verify the log", waiting.lost)
     seals = _seals(waiting.records, frontier, bound.seconds)
     if not seals:
-        return Batch(before, signer.public_key, [], {}, waiting.again) if waiting.again else None
+        return Batch(before, signer.public_key, [], {}, waiting.relisted) if waiting.relisted else None
     checkpoint = Checkpoint(sealing.origin, frontier.size, frontier.root())
     return Batch(
         before,
@@ -167,7 +167,7 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
             "checkpoint": sign(sealing.origin, key, checkpoint.body),
             "sealed_at": now_ms(),
         },
-        waiting.again,
+        waiting.relisted,
     )
 
 
@@ -197,21 +197,21 @@ def _waiting(connection: Connection, limit: int) -> Waiting:
     named = is_among(audit_record.c.id, "ids", connection.dialect.name)
     records = select(audit_record).where(named).order_by(audit_record.c.id)
     listed = select(audit_unsealed.c.record_id).order_by(audit_unsealed.c.record_id).limit(limit)
-    page, again, lost = listed, list[UUID](), 0
+    page, relisted, lost = listed, list[UUID](), 0
     while ids := connection.execute(page).scalars().all():
         sealed = positions_of(connection, ids)
-        again += sealed
+        relisted += sealed
         left = [one for one in ids if one not in sealed]
         found = connection.execute(records, {"ids": left}).all() if left else []
         lost += len(left) - len(found)
         if found:
-            return Waiting(found, again, lost)
+            return Waiting(found, relisted, lost)
         page = listed.where(audit_unsealed.c.record_id > ids[-1])
-    return Waiting([], again, lost)
+    return Waiting([], relisted, lost)
 
 
 def _seals(records: Sequence[FoundRow], frontier: Frontier, seconds: float) -> list[SealRow]:
-    """Their places, as far as there is time; the time of this thread, not that of the machine."""
+    """Their positions, as far as there is time; the time of this thread, not that of the machine."""
     ends, seals = time.thread_time() + seconds, list[SealRow]()
     for record in records:
         leaf = leaf_hash(leaf_of(record).data)
@@ -231,7 +231,7 @@ def _put(connection: Connection, batch: Batch) -> int:
     if sealed:
         insert_many(connection, audit_seal, batch.seals)
     named = is_among(audit_unsealed.c.record_id, "ids", connection.dialect.name)
-    connection.execute(delete(audit_unsealed).where(named), {"ids": [*sealed, *batch.again]})
+    connection.execute(delete(audit_unsealed).where(named), {"ids": [*sealed, *batch.relisted]})
     if sealed and found is None:
         connection.execute(insert(audit_head), {"id": ONLY, **batch.head})
     elif sealed:

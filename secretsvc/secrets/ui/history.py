@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import DecryptFailed, PayloadTooLarge, UnknownKid
+from secretsvc.kernel.errors import DecryptFailed, PayloadTooLarge, PreconditionFailed, UnknownKid
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import copying, recounting
 from secretsvc.secrets.domain.recounting import Difference, Recount, Recounted
@@ -155,6 +155,9 @@ def restore_review(context: Environment, request: ServiceRequest) -> object:
         planned = copying.restore_secrets(request.call, context.address, to_rev, dry_run=True)
     except (DecryptFailed, UnknownKid, PayloadTooLarge) as error:
         return shown | {"problem": error}
+    if isinstance(form.error, PreconditionFailed) and not planned.changes:
+        # It was sent twice, or somebody did the same.
+        return see_other(f"{context.path(PAGES)}/history", "unchanged")
     rows = restored_rows(planned)
     return shown | {"planned": planned, "rows": rows, "tally": _signed(row.kind for row in rows)}
 
@@ -195,7 +198,6 @@ def _query(schema: Body, request: ServiceRequest, **more: str) -> Values:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages and the form."""
     page: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/history.pt"}
     config.add_page(history, name="history", role=Role.READER, **page)
     config.add_tab("History", context=Environment, name="history", role=Role.READER, order=15)

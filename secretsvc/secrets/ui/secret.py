@@ -13,6 +13,7 @@ from secretsvc.secrets.domain import around, editing, timeline, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.domain.history import reveal_version
 from secretsvc.secrets.domain.reading import reveal_secret
+from secretsvc.secrets.domain.timeline import KeyHistory
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.planning import CHANGED
 from secretsvc.secrets.schemas import secrets as schemas
@@ -22,7 +23,7 @@ from secretsvc.secrets.ui.editor import environment_of, revision_of
 from secretsvc.secrets.ui.notices import saved
 from secretsvc.secrets.ui.reviewing import set_apart
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.forms import Form
+from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -37,6 +38,7 @@ SHOWN_SECONDS = 30
 PANELS = ("describe", "rename", "rollback", "delete")
 #: So many of those who can read it stand on the page.
 READERS = 5
+ROLLBACK = "secret.rollback"
 
 
 def secret(context: Secret, request: ServiceRequest) -> object:
@@ -47,12 +49,14 @@ def secret(context: Secret, request: ServiceRequest) -> object:
     rolled_back = asked.pop("rollback", None)
     notice = {name: asked.pop(name, None) for name in NOTICES}
     history = timeline.key_history(call, at, context.__name__, **asked)
+    # What was typed still belongs to the revision that it was typed at, unless this page says what is new.
+    told = isinstance(form.error, PreconditionFailed)
+    if told and (done := so_already(context, request, history)):
+        return see_other(done, "unchanged")
     others = around.elsewhere(call, at, history)
     within = history.project_id, history.environment_id
     administers = decide(call.snapshot, at) is Role.ADMIN
     name_fields(form)
-    # What was typed still belongs to the revision that it was typed at, unless this page says what is new.
-    told = isinstance(form.error, PreconditionFailed)
     refused = request.view_name if form.error else None
     return {
         "history": history,
@@ -71,6 +75,21 @@ def secret(context: Secret, request: ServiceRequest) -> object:
         "copy_path": copy_path(context),
         "audit": audit_of(context),
     }
+
+
+def so_already(context: Secret, request: ServiceRequest, history: KeyHistory) -> str | None:
+    """Where a form leads after which all is as it asks for: it was sent twice, or somebody did the same."""
+    form, newest, base = request.form, history.current, environment_of(context).path(PAGES)
+    match request.view_name:
+        case "delete" if history.deleted:
+            return base
+        case "describe" if unix_lines(form["description"]) == (history.description or ""):
+            return context.path(PAGES)
+        case "rename" if newest and history.deleted and newest.other_key == form["to"]:
+            return f"{base}/secrets/{newest.other_key}"
+        case "rollback" if newest and newest.action == ROLLBACK and str(newest.back_to) == form["to_version"]:
+            return context.path(PAGES)
+    return None
 
 
 #: The parameters of the page that are numbers.
@@ -114,14 +133,14 @@ def reveal(context: Secret, request: ServiceRequest) -> object:
     }
     if read.get("left") and read.get("right"):
         two = read["left"], read["right"]
-        first, second = (reveal_version(call, at, key, one, read["reason"]).value for one in two)
+        first, second = (reveal_version(call, at, key, one, reason=read["reason"]).value for one in two)
         labels = Side(f"Version {two[0]}"), Side(f"Version {two[1]}")
         shown["row"] = ChangeRow(key, CHANGED, values=set_apart(labels, (first, second)))
     elif read.get("version"):
         shown["version"] = read["version"]
-        shown["value"] = reveal_version(call, at, key, read["version"], read["reason"]).value
+        shown["value"] = reveal_version(call, at, key, read["version"], reason=read["reason"]).value
     else:
-        shown["value"] = reveal_secret(call, at, key, read["reason"]).value
+        shown["value"] = reveal_secret(call, at, key, reason=read["reason"]).value
     request.response.headers["Refresh"] = f"{SHOWN_SECONDS};url={context.path(PAGES)}"
     return shown
 
@@ -145,7 +164,12 @@ def rename(context: Secret, request: ServiceRequest) -> object:
     body = form.read(schemas.RenameBody(), "to", "reason", **{"from": context.__name__})
     source, target, reason = body["from"], body["to"], body.get("reason")
     written = writing.rename_secret(
-        request.call, context.address, source, target, reason=reason, expected_rev=revision_of(form)
+        request.call,
+        context.address,
+        source=source,
+        target=target,
+        reason=reason,
+        expected_rev=revision_of(form),
     )
     version = next(one.version for one in written.changes if one.key == target)
     return _to(f"{environment_of(context).path(PAGES)}/secrets/{target}", renamed=version)
@@ -176,7 +200,6 @@ def _to(path: str, **told: int) -> RelativeResponse:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its forms."""
     page: Drawn[Secret] = {"context": Secret, "template": f"{TEMPLATES}/secret.pt"}
     config.add_page(secret, role=Role.READER, **page)
     revealed = f"{TEMPLATES}/revealed.pt"
