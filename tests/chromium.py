@@ -82,13 +82,18 @@ class Visitor:
         context.on("request", self._request)
         context.on("requestfailed", self._failed)
         page = context.new_page()
+        if path is not None:
+            self.go(page, path)
+        return page
+
+    def go(self, page: Page, path: str) -> None:
+        """Leads a page on to where `page` leads a new one."""
         if path == DOCS:
-            context.route(VIEWER, lambda route: route.abort())
+            page.context.route(VIEWER, lambda route: route.abort())
         if path in SENT:
             self._send(page, SENT[path])
-        elif path is not None:
+        else:
             page.goto(path.format(**self.ids))
-        return page
 
     def _send(self, page: Page, form: Sent) -> None:
         page.goto(form.page.format(**self.ids))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.rules.holders import GROUP, FoundHolder
 from secretsvc.access.ui import giving
@@ -12,7 +14,7 @@ from secretsvc.groups import domain, schemas
 from secretsvc.groups.resources import Group, Groups
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, cursor_of, see_other
+from secretsvc.web.pages import Drawn, cursor_of, see_other, see_removed
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
@@ -71,9 +73,12 @@ def update_group(context: Group, request: ServiceRequest) -> object:
 
 def delete_group(context: Group, request: ServiceRequest) -> object:
     """Deletes a group whose slug was typed to confirm it."""
-    request.form.confirm(domain.get_group(request.call, context.id).slug)
-    domain.delete_group(request.call, context.id)
-    return see_other("/groups", "deleted")
+
+    def delete() -> None:
+        request.form.confirm(domain.get_group(request.call, context.id).slug)
+        domain.delete_group(request.call, context.id)
+
+    return see_removed("/groups", "deleted", delete)
 
 
 def add_member(context: Group, request: ServiceRequest) -> object:
@@ -86,8 +91,8 @@ def add_member(context: Group, request: ServiceRequest) -> object:
 
 def remove_member(context: Group, request: ServiceRequest) -> object:
     """Removes the chosen member."""
-    domain.remove_member(request.call, context.id, identity_id=chosen(request.form))
-    return see_other(context.path(PAGES), "removed")
+    remove = partial(domain.remove_member, request.call, context.id, identity_id=chosen(request.form))
+    return see_removed(context.path(PAGES), "removed", remove)
 
 
 def give_role(context: Group, request: ServiceRequest) -> object:

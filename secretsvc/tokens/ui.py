@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from secrets import token_urlsafe
 
 import orjson
@@ -15,7 +16,7 @@ from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
 from secretsvc.web.moments import DAY, typed_time
-from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.pages import Drawn, see_removed
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES
@@ -65,8 +66,8 @@ def create_token(context: Tokens, request: ServiceRequest) -> object:
 def remove_token(context: Token, request: ServiceRequest) -> object:
     """Removes a token and leads back to the others."""
     _ = request.call.settings.service_tokens
-    domain.delete_token(request.call, context.identity_id, token_id=context.id)
-    return see_other(f"/identities/{context.identity_id}/tokens", "token-removed")
+    remove = partial(domain.delete_token, request.call, context.identity_id, token_id=context.id)
+    return see_removed(f"/identities/{context.identity_id}/tokens", "token-removed", remove)
 
 
 def _attempt(form: Form) -> bytes:

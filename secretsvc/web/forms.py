@@ -21,8 +21,10 @@ from secretsvc.web.schema import Body, Values, Variants, validate
 #: The field that carries the token.
 CSRF_FIELD = "csrf"
 DAY_MS = 86_400_000
-# A page that edits many things at once sends a few fields for each.
-MAX_FIELDS = 10_000
+# The editor of as many keys as an environment may have sends up to eight fields for each.
+MAX_FIELDS = 100_000
+#: Files come with a few fields beside them.
+MAX_PARTS = 100
 #: How many issues a page shows.
 MAX_SHOWN = 100
 
@@ -130,7 +132,7 @@ def parse_form(request: Request) -> Form:
 
 def _parts(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
     # With room for the whole body in memory: what would not fit there is written to disk, values and all.
-    room = {"memory_limit": len(body) + 1, "spool_limit": len(body) + 1, "part_limit": MAX_FIELDS}
+    room = {"memory_limit": len(body) + 1, "spool_limit": len(body) + 1, "part_limit": MAX_PARTS}
     try:
         parser = MultipartParser(io.BytesIO(body), boundary, len(body), strict=True, **room)
         for part in parser:

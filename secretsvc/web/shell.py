@@ -29,6 +29,7 @@ DONE = {
     "removed": "Removed.",
     "added": "Added.",
     "unchanged": "Nothing had to be changed.",
+    "nothing-to-remove": "Nothing was removed: it is gone already, or is nothing that you may see.",
 }
 #: A mask tells nothing of the length of what it hides.
 MASK = "••••••••"

@@ -3,10 +3,36 @@
 from __future__ import annotations
 
 from chromium import Visitor
+from furnished import DOCS, PATHS, SENT
 from playwright.sync_api import Locator, Page, expect
 from service import Service
 from vault import CANONICAL as PROD
 from vault import Vault
+
+#: Of a page with all its menus open: what can be seen, and does nothing where no script runs.
+IDLE = """() => {
+    for (const one of document.querySelectorAll("details")) {
+        one.removeAttribute("name");
+        one.open = true;
+    }
+    const isSeen = (one) => one.checkVisibility({visibilityProperty: true}) && !one.closest("[inert]");
+    const isIdle = (one) => {
+        if (one.matches("button")) return !(one.form && one.type === "submit") && !one.popoverTargetElement;
+        if (one.matches("a")) {
+            const href = one.getAttribute("href");
+            const target = href.startsWith("#") ? document.getElementById(href.slice(1)) : one;
+            return !target || !isSeen(target);
+        }
+        return !one.form && !one.readOnly && !one.matches("[type=checkbox], [type=radio]");
+    };
+    // One text alone is sent by the Enter key.
+    const isStuck = (form) => ![...form.elements].some((one) => one.type === "submit" && isSeen(one))
+        && [...form.elements].filter((one) => one.matches("select, textarea, input:not([type=hidden])")
+            && isSeen(one)).length > 1;
+    const found = [...document.querySelectorAll("a[href], :is(button, input, select, textarea):enabled")];
+    return [...found.filter((one) => isSeen(one) && isIdle(one)), ...[...document.forms].filter(isStuck)]
+        .map((one) => one.outerHTML.slice(0, 150));
+}"""
 
 
 def value_of(page: Page, key: str = "API_KEY") -> Locator:
@@ -86,3 +112,15 @@ def test_the_api_is_listed_where_its_viewer_does_not_run(visitor: Visitor) -> No
     page.get_by_role("button", name="Menu").click()
     page.get_by_role("link", name="Projects").click()
     expect(page).to_have_url(f"{visitor.origin}/projects")
+
+
+def test_every_page_is_whole_without_scripts(onlooker: Visitor) -> None:
+    found, page = {}, onlooker.page(java_script_enabled=False)
+    for path in (*PATHS, DOCS, *SENT):
+        page.set_viewport_size({"width": 320, "height": 640})
+        onlooker.go(page, path)
+        wide = page.evaluate("document.scrollingElement.scrollWidth") > 320
+        page.set_viewport_size({"width": 1440, "height": 900})
+        if idle := [*page.evaluate(IDLE), *(["it scrolls sideways"] if wide else [])]:
+            found[path] = idle
+    assert found == {}

@@ -297,3 +297,12 @@ def test_who_only_reads_can_neither_review_nor_apply(browser, service):
     for name in ("edit-review", "edit-apply", "import-review", "import-apply", "text-apply"):
         reader.post(f"{PROD}/{name}", {"csrf": token, "value.A": "x"}, status=403)
     assert [row["action"] for row in service.denials()] == ["authz.environment.writer"] * 5
+
+
+@pytest.mark.engine_neutral
+def test_an_editor_of_as_many_keys_as_there_may_be_is_read_with_all_its_fields(browser, vault):
+    page = browser.open(PROD)
+    form = edits(page, value__A="typed")
+    blank = [(f"{kind}.K{number}", "") for kind in ("value", "shown") for number in range(10_000)]
+    page = browser.post(f"{PROD}/edit-review", [*form.submit_fields(), *blank])
+    assert "Apply 1 change" in page.text

@@ -236,6 +236,14 @@ def test_what_was_saved_is_named_and_undone_by_one_button(browser, vault, servic
     assert service.audit("secret.restore")[-1]["reason"] == "Undo of revision 2"
 
 
+def test_an_undo_that_is_sent_twice_undoes_once(browser, vault):
+    page = submit(push(browser.open(PROD), "", "", delete__B=True), "/edit-apply")
+    submit(page, "/undo")
+    page = submit(page, "/undo")
+    assert "Nothing had to be changed." in words(page, "[role=status]")
+    assert (vault.value("B"), vault.rev) == ("two", 3)
+
+
 def test_a_deletion_is_named_and_undone_with_its_description(browser, vault):
     page = submit(push(browser.open(PROD), "", "", delete__B=True), "/edit-apply")
     assert "Deleted B from Prod." in words(page, "#notice")

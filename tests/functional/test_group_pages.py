@@ -164,7 +164,7 @@ def test_what_is_no_group_or_member_is_not_found(browser, service):
     browser.open(f"/groups/{new_id()}", 404)
     browser.open("/groups/team", 422)
     token = browser.open("/groups?new").html.find("input", {"name": "csrf"})["value"]
-    for chosen, status in ((str(ada), 404), ("x", 422)):
+    for chosen, status in ((str(ada), 303), ("x", 422)):
         fields = {"csrf": token, "chosen": chosen}
         browser.post(f"/groups/{team}/remove-member", fields, status=status)
 

@@ -162,6 +162,16 @@ def test_a_stale_restore_is_told_and_reviewed_anew(browser, vault):
     assert vault.value("C") == "c"
 
 
+def test_a_restore_that_is_sent_twice_restores_once(browser, vault):
+    page = browser.open(f"{PROD}/restore?rev=1")
+    submit(page, "/restore")
+    rev = vault.rev
+    page = submit(page, "/restore")
+    assert page.request.path == f"{PROD}/history"
+    assert "Nothing had to be changed." in words(page, "[role=status]")
+    assert vault.rev == rev
+
+
 def test_a_restore_of_what_cannot_be_read_says_so_and_offers_nothing(browser, service):
     tamper(service, "B")
     page = browser.open(f"{PROD}/restore?rev=1")

@@ -122,6 +122,26 @@ def test_a_stale_panel_is_told_and_can_be_repeated(browser, vault, panel, action
     assert vault.rev == 4
 
 
+@pytest.mark.parametrize(
+    ("panel", "action", "fields"),
+    [
+        ("?rename", "A/rename", {"to": "C"}),
+        ("?rollback=1", "A/rollback", {}),
+        ("?describe", "A/describe", {"description": "mine"}),
+        ("?delete", "A/delete", {}),
+    ],
+)
+def test_a_panel_that_is_sent_twice_acts_once_and_leads_where_the_first_led(
+    browser, vault, panel, action, fields
+):
+    vault.set(A="uno")
+    page = browser.open(PAGE + panel)
+    first, second = (submit(page, action, **fields) for _ in range(2))
+    assert second.request.path == first.request.path
+    assert words(second, "[role=status]") == "Nothing had to be changed."
+    assert vault.rev == 3
+
+
 @pytest.mark.parametrize(("to", "status"), [("B", 409), ("no key", 422), ("A", 422)])
 def test_a_refused_name_stays_in_its_panel(browser, to, status):
     page = submit(browser.open(f"{PAGE}?rename"), "A/rename", status, to=to)

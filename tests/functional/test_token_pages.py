@@ -191,7 +191,7 @@ def test_a_token_is_removed_after_a_look_at_it(tokens):
     assert "No service token yet." in words(page)
     assert service.rows(service_token) == []
     csrf = browser.open(f"{path}?new").html.find("input", {"name": "csrf"})["value"]
-    for chosen, status in ((str(new_id()), 404), ("x", 422)):
+    for chosen, status in ((str(new_id()), 303), ("x", 422)):
         browser.post(f"{path}/{chosen}/remove", {"csrf": csrf}, status=status)
 
 

@@ -10,15 +10,16 @@ from laws.parsed import nodes_of
 
 import secretsvc
 
+LEADING = ("see_other", "see_removed")
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 
 
 def words(source: str) -> set[str]:
-    """The words that calls of `see_other` in a source lead on with."""
+    """The words that a source leads on with."""
     calls = [
         node
         for node in nodes_of(source)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "see_other"
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in LEADING
     ]
     choices = [argument for call in calls for argument in call.args[1:]]
     # Of a choice between two words the condition may hold others.
@@ -36,7 +37,10 @@ def test_every_word_is_registered_and_every_registered_word_is_used():
     assert used == set(secretsvc.main({}).registry.done)
 
 
-@pytest.mark.parametrize("source", ["see_other('/', 'a')", "see_other(back, 'a' if kind == 'x' else 'a')"])
+@pytest.mark.parametrize(
+    "source",
+    ["see_other('/', 'a')", "see_other(back, 'a' if kind == 'x' else 'a')", "see_removed('/', 'a', act)"],
+)
 def test_the_law_of_words_bites(source):
     assert words(source) == {"a"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 from secretsvc.access import schemas
@@ -12,7 +13,7 @@ from secretsvc.access.ui.until import WEEK
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.pages import Drawn, see_other, see_removed
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
 from secretsvc.web.schema import validate
@@ -35,8 +36,8 @@ def add_grant_forms(
     """Declares what the buttons beside the grants of a page do; `back` is the path that they lead to."""
 
     def remove_grant(context: N, request: ServiceRequest) -> RelativeResponse:
-        domain.delete_grant(request.call, chosen(request.form))
-        return see_other(back(context), "grant-removed")
+        remove = partial(domain.delete_grant, request.call, chosen(request.form))
+        return see_removed(back(context), "grant-removed", remove)
 
     def extend_grant(context: N, request: ServiceRequest) -> RelativeResponse:
         """By a week from when it ended as the page was drawn."""

@@ -13,7 +13,7 @@ from secretsvc.access.ui.changing import holders_page
 from secretsvc.access.ui.giving import ROLES
 from secretsvc.access.ui.until import SPANS, read_end
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.errors import Conflict
+from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.query import parse_query
@@ -54,8 +54,12 @@ def change_grant(context: Grant, request: ServiceRequest) -> object:
 
 def remove_grant(context: Grant, request: ServiceRequest) -> object:
     """Removes it and leads on to whoever held it."""
-    found = grant_domain.changeable_grant(request.call, context.id)
-    domain.delete_grant(request.call, context.id)
+    try:
+        found = grant_domain.changeable_grant(request.call, context.id)
+        domain.delete_grant(request.call, context.id)
+    except NotFound:
+        # Whose it was is not known any more.
+        return see_other("/grants", "nothing-to-remove")
     return see_other(holders_page(found.named.grant), "grant-removed")
 
 

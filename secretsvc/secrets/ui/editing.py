@@ -169,8 +169,13 @@ def undo(context: Environment, request: ServiceRequest) -> object:
 
 
 def not_undone(context: Environment, request: ServiceRequest) -> object:
-    """The environment as it is now, and why it was not undone."""
-    request.form.values.clear()
+    """The environment as it is now, and why it was not undone, unless it is undone already."""
+    form = request.form
+    if isinstance(form.error, PreconditionFailed):
+        to_rev = max((revision_of(form) or 0) - 1, 0)
+        if not copying.restore_secrets(request.call, context.address, to_rev, dry_run=True).changes:
+            return see_other(context.path(PAGES), "unchanged")
+    form.values.clear()
     return editor(context, request)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.errors import DecryptFailed, PayloadTooLarge, UnknownKid
+from secretsvc.kernel.errors import DecryptFailed, PayloadTooLarge, PreconditionFailed, UnknownKid
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import copying, recounting
 from secretsvc.secrets.domain.recounting import Difference, Recount, Recounted
@@ -155,6 +155,9 @@ def restore_review(context: Environment, request: ServiceRequest) -> object:
         planned = copying.restore_secrets(request.call, context.address, to_rev, dry_run=True)
     except (DecryptFailed, UnknownKid, PayloadTooLarge) as error:
         return shown | {"problem": error}
+    if isinstance(form.error, PreconditionFailed) and not planned.changes:
+        # It was sent twice, or somebody did the same.
+        return see_other(f"{context.path(PAGES)}/history", "unchanged")
     rows = restored_rows(planned)
     return shown | {"planned": planned, "rows": rows, "tally": _signed(row.kind for row in rows)}
 

@@ -13,6 +13,7 @@ from secretsvc.secrets.domain import around, editing, timeline, writing
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.domain.history import reveal_version
 from secretsvc.secrets.domain.reading import reveal_secret
+from secretsvc.secrets.domain.timeline import KeyHistory
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.planning import CHANGED
 from secretsvc.secrets.schemas import secrets as schemas
@@ -22,7 +23,7 @@ from secretsvc.secrets.ui.editor import environment_of, revision_of
 from secretsvc.secrets.ui.notices import saved
 from secretsvc.secrets.ui.reviewing import set_apart
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.forms import Form
+from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -37,6 +38,7 @@ SHOWN_SECONDS = 30
 PANELS = ("describe", "rename", "rollback", "delete")
 #: So many of those who can read it stand on the page.
 READERS = 5
+ROLLBACK = "secret.rollback"
 
 
 def secret(context: Secret, request: ServiceRequest) -> object:
@@ -47,12 +49,14 @@ def secret(context: Secret, request: ServiceRequest) -> object:
     rolled_back = asked.pop("rollback", None)
     notice = {name: asked.pop(name, None) for name in NOTICES}
     history = timeline.key_history(call, at, context.__name__, **asked)
+    # What was typed still belongs to the revision that it was typed at, unless this page says what is new.
+    told = isinstance(form.error, PreconditionFailed)
+    if told and (done := so_already(context, request, history)):
+        return see_other(done, "unchanged")
     others = around.elsewhere(call, at, history)
     within = history.project_id, history.environment_id
     administers = decide(call.snapshot, at) is Role.ADMIN
     name_fields(form)
-    # What was typed still belongs to the revision that it was typed at, unless this page says what is new.
-    told = isinstance(form.error, PreconditionFailed)
     refused = request.view_name if form.error else None
     return {
         "history": history,
@@ -71,6 +75,21 @@ def secret(context: Secret, request: ServiceRequest) -> object:
         "copy_path": copy_path(context),
         "audit": audit_of(context),
     }
+
+
+def so_already(context: Secret, request: ServiceRequest, history: KeyHistory) -> str | None:
+    """Where a form leads after which all is as it asks for: it was sent twice, or somebody did the same."""
+    form, newest, base = request.form, history.current, environment_of(context).path(PAGES)
+    match request.view_name:
+        case "delete" if history.deleted:
+            return base
+        case "describe" if unix_lines(form["description"]) == (history.description or ""):
+            return context.path(PAGES)
+        case "rename" if newest and history.deleted and newest.other_key == form["to"]:
+            return f"{base}/secrets/{newest.other_key}"
+        case "rollback" if newest and newest.action == ROLLBACK and str(newest.back_to) == form["to_version"]:
+            return context.path(PAGES)
+    return None
 
 
 #: The parameters of the page that are numbers.
