@@ -33,7 +33,7 @@ def _ordered(value: object) -> object:
     raise ValueError(f"no canonical JSON of {type(value).__name__}")
 
 
-def _sorted(names: dict[object, object]) -> list[str]:
+def _sorted(names: dict[str, object]) -> list[str]:
     """By UTF-16, as JavaScript sorts: what lies beyond the basic plane comes before U+E000."""
     try:
         # Of ASCII every order is the same.

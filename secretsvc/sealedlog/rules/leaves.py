@@ -48,7 +48,8 @@ def leaf_of(row: FoundRow) -> Leaf:
         return _leaf(row, row.detail)
     except ValueError:
         # Nothing that the service writes.
-        values = {column.key: _readable(getattr(row, column.key)) for column in [audit_record.c.id, *FIELDS]}
+        names = ["id", *(str(column.key) for column in FIELDS)]
+        values = {name: _readable(getattr(row, name)) for name in names}
         return _leaf(SimpleNamespace(**values), row.detail)
 
 
