@@ -25,7 +25,7 @@ from secretsvc.sealedlog.rules.details import (
     WriteDetail,
 )
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret, lists, tuples
-from secretsvc.sealedlog.rules.stepping import revise, settled, terms_of
+from secretsvc.sealedlog.rules.stepping import revise, stepped, terms_of
 
 T = TypeVar("T")
 #: What a record may change that comes before the one that makes it.
@@ -232,19 +232,19 @@ class State:
             return
         steps = self.changed.setdefault(detail["grant_id"], {}).setdefault(STEPS, [])
         steps.append([terms_of(detail["before"]), after])
-        self._settle(detail["grant_id"])
+        self._step(detail["grant_id"])
 
     def _make_grant(self, grant_id: str, made: Grant) -> None:
         steps = self.changed.get(grant_id, {}).pop(STEPS, [])
         if self._make(self.grants, grant_id, made) and steps:
             self.changed[grant_id] = {STEPS: steps}
-            self._settle(grant_id)
+            self._step(grant_id)
 
-    def _settle(self, grant_id: str) -> None:
+    def _step(self, grant_id: str) -> None:
         """Applies the changes of a grant's terms that have waited for those that it has."""
         if grant_id in self.grants:
             steps = self.changed[grant_id][STEPS]
-            self.grants[grant_id] = settled(self.grants[grant_id], steps)
+            self.grants[grant_id] = stepped(self.grants[grant_id], steps)
             if not steps:
                 del self.changed[grant_id]
 

@@ -31,7 +31,7 @@ def terms_of(told: Mapping[str, Any]) -> dict[str, Any]:
     return {name: told[name] for name in ("role", "expires_at")}
 
 
-def settled(found: Grant, steps: list[Step]) -> Grant:
+def stepped(found: Grant, steps: list[Step]) -> Grant:
     """A grant after each change whose turn has come; those leave the list.
 
     What stays begins with other terms: it waits for the change that leads to them, or leads in a circle.
