@@ -46,10 +46,10 @@ client/build/carried.done: client/tomli.txt | $(BIN)/python
 WORKERS := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 test: $(VENV)/dev.done ## run what guards a rule, on SQLite and on PostgreSQL
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --neutral-once $(LIGHT) \
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --brief $(LIGHT) \
 		tests/unit tests/laws tests/domain tests/functional client/tests/quick
 
-# A third of the examples of properties, no linters, which are of `make check`; and what other packages bring for
+# A fifth of the examples of properties, no linters, which are of `make check`; and what other packages bring for
 # pytest takes its time in each worker.
 LIGHT := --hypothesis-profile=few -m "not linter" -p no:schemathesis -p no:anyio
 
@@ -78,9 +78,9 @@ RESULTS ?= bench.json
 BEFORE ?= before.json
 
 bench: $(VENV)/dev.done ## measure against the floor of the same run; never part of the suite
-	@for script in operations copying served clients writers memory growth states audit_pages search exposure snapshot machines sealing pruning; do \
+	@for script in operations copying served clients writers memory growth states audit_pages search exposure snapshot machines sealing pruning start; do \
 		$(BIN)/python -W ignore benchmarks/$$script.py --json $(RESULTS); done
-	@for script in absent_or_invisible denied_often rekey pages sizes cores keystrokes; do $(BIN)/python -W ignore benchmarks/$$script.py; done
+	@for script in absent_or_invisible denied_often rekey pages sizes cores waits keystrokes; do $(BIN)/python -W ignore benchmarks/$$script.py; done
 
 bench-compare: $(VENV)/dev.done ## two runs beside each other: BEFORE=before.json RESULTS=after.json
 	@$(BIN)/python benchmarks/compare.py $(BEFORE) $(RESULTS)

@@ -38,7 +38,7 @@ def run(registry):
     add_branches(script, models.branches)
     url = config.attributes.get("url") or registry.service_settings.database_url
     # To build an index takes as long as it takes.
-    engine = make_engine(url, patience=None)
+    engine = make_engine(url, answer_seconds=None)
     with ExitStack() as stack:
         stack.callback(engine.dispose)
         # Before Alembic looks at where the schema is: what another is doing to it must be over.

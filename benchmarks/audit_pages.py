@@ -15,8 +15,9 @@ import random
 import sqlite3
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -134,12 +135,13 @@ def _records(count: int, scopes: list[tuple[str, list[str]]], step_ms: int) -> I
         )
 
 
+def question(service: Service, subject: str, query: str = "") -> Request:
+    return Request(service, subject, "GET", f"/audit{query}", 200)
+
+
 def questions(service: Service, count: int) -> Iterator[tuple[str, Request]]:
-    """The name of a page and the request for it."""
-
-    def ask(subject: str, query: str = "") -> Request:
-        return Request(service, subject, "GET", f"/audit{query}", 200)
-
+    """The name of a page and the request for it, with two filters at the end."""
+    ask = partial(question, service)
     at = int(time.time() * 1000) - count // 2 * STEP_MS
     middle = UUID(int=at << 80 | 7 << 76 | 2 << 62)
     yield "project admin, hot", ask(f"{HOT}@example.com")
@@ -157,6 +159,12 @@ def questions(service: Service, count: int) -> Iterator[tuple[str, Request]]:
     yield "global admin, denied", ask(ROOT, "?outcome=denied")
     yield "global admin, since the middle", ask(ROOT, f"?since={at}&until={at + 1000 * STEP_MS}")
     yield "global admin, rare action", ask(ROOT, "?action=keyring.rekey")
+    yield from pairs(service, count)
+
+
+def pairs(service: Service, _count: int) -> Iterator[tuple[str, Request]]:
+    """The pages of `questions` with any two filters."""
+    ask = partial(question, service)
     here = f"?project={HOT}&environment=e-0"
     yield "project, actor: nothing in common", ask(ROOT, f"?project={HOT}&actor={ROBOT}")
     yield "project, action: nothing in common", ask(ROOT, f"?project={HOT}&action=secret.export")
@@ -167,6 +175,9 @@ def questions(service: Service, count: int) -> Iterator[tuple[str, Request]]:
     yield "actor, action: nothing in common", ask(ROOT, f"?actor={ROBOT}&action=secret.batch")
     yield "actor, denied: nothing in common", ask(ROOT, f"?actor={ROBOT}&outcome=denied")
     yield "action, denied: nothing in common", ask(ROOT, "?action=secret.batch&outcome=denied")
+
+
+Questions = Callable[[Service, int], Iterator[tuple[str, Request]]]
 
 
 def medians_us(small: Request, large: Request) -> tuple[float, float]:
@@ -181,7 +192,9 @@ def medians_us(small: Request, large: Request) -> tuple[float, float]:
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def measure(engine: str, sizes: list[int]) -> Iterator[tuple[str, float, float]]:
+def measure(
+    engine: str, sizes: Sequence[int], questions: Questions = questions
+) -> Iterator[tuple[str, float, float]]:
     """The name of each page, and its medians for a small and a large log."""
     with databases(engine) as made, service_over(made) as small, service_over(made) as large:
         asked = []

@@ -171,7 +171,7 @@ def in_turn(
     """The median microseconds of each request in each round.
 
     In a round each has its share of the time; whatever else the machine does then slows all of them. With
-    another `share` than a half it is the time that this share of the requests kept within.
+    another `share` than a half it is the percentile of that share.
     """
     for request in requests:
         for _ in range(least):

@@ -62,10 +62,7 @@ def taken(deployed: Deployment) -> Taken:
 
 
 def request_of(client: Client, operation: Operation) -> bytes:
-    request = client.request(operation.method, operation.ours, operation.body)
-    if operation.tag:
-        request = request.replace(b"\r\n", f"\r\nIf-None-Match: {operation.tag}\r\n".encode(), 1)
-    return request
+    return client.request(operation.method, operation.ours, operation.body, operation.tag)
 
 
 def asked(

@@ -26,17 +26,17 @@ from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment
 
 SIZE, READS, MOST_US = 1_000_000, 10_000, 100_000
-REVISIONS, PLACES, PAGES = 10_000, 60, 4
+REVISIONS, ENVIRONMENTS, PAGES = 10_000, 60, 4
 KEYS = [f"KEY_{number:03}" for number in range(500)]
 HOT, RARE, LONG = KEYS[0], KEYS[1], KEYS[2]
 BUSY, POLLER, ROTATOR = "busy@example.com", "poller@example.com", "rotator@example.com"
 WHERE = "project=p-000&environment=e-0"
 
 
-def _secrets(places: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def _secrets(ids: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Each secret with its versions, which are the same bytes: no value is opened here."""
     number = 0
-    for at, place in enumerate(places):
+    for at, environment_id in enumerate(ids):
         for index, key in enumerate(KEYS if at == 0 else KEYS[:100]):
             number += 1
             if at:
@@ -46,7 +46,7 @@ def _secrets(places: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str,
                 revs = [*range(1, REVISIONS + 1)]
             else:
                 revs = [*range(1 + index, REVISIONS + 1, len(KEYS))]
-            row = {"id": number, "environment_id": UUID(place), "key": key, "version": len(revs)}
+            row = {"id": number, "environment_id": UUID(environment_id), "key": key, "version": len(revs)}
             versions = [
                 {
                     "secret_id": number,
@@ -61,57 +61,57 @@ def _secrets(places: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str,
             yield row | {"deleted": False, "created_at": 1, "updated_at": 1}, versions
 
 
-def _reads(places: list[str]) -> Iterator[tuple[str, str, str, str, int]]:
+def _reads(ids: list[str]) -> Iterator[tuple[str, str, str, str, int]]:
     """The action, the subject, the environment, and what was given, of each read of the three."""
     generator = random.Random(11)
     for number in range(READS):
-        place = places[number % PLACES]
-        first = place == places[0]
+        environment_id = ids[number % ENVIRONMENTS]
+        first = environment_id == ids[0]
         if number % 2:
-            yield "secret.reveal", BUSY, place, generator.choice(KEYS[:100]), generator.randint(1, 3)
+            yield "secret.reveal", BUSY, environment_id, generator.choice(KEYS[:100]), generator.randint(1, 3)
         else:
             rev = generator.randint(1, REVISIONS if first else 3)
-            yield "secret.export", BUSY, place, "@" if number % 4 else "", rev
-        yield "secret.export", POLLER, places[0], "", number + 1
-        yield "secret.reveal", ROTATOR, places[0], LONG, number + 1
+            yield "secret.export", BUSY, environment_id, "@" if number % 4 else "", rev
+        yield "secret.export", POLLER, ids[0], "", number + 1
+        yield "secret.reveal", ROTATOR, ids[0], LONG, number + 1
 
 
-def _records(count: int, places: list[str], people: dict[str, str]) -> Iterator[tuple[Any, ...]]:
+def _records(count: int, ids: list[str], people: dict[str, str]) -> Iterator[tuple[Any, ...]]:
     """In the order of time, one a second: the reads of the three are spread among those of others."""
-    generator, reads = random.Random(7), _reads(places)
+    generator, reads = random.Random(7), _reads(ids)
     first = int(time.time() * 1000) - count * STEP_MS
     due = iter(sorted(generator.sample(range(count), 3 * READS)))
     following = next(due)
     for number in range(count):
         at = first + number * STEP_MS
-        action, subject, place = "secret.reveal", f"user-{number % 300}@example.com", places[0]
+        action, subject, environment_id = "secret.reveal", f"user-{number % 300}@example.com", ids[0]
         key, given = HOT, 1
         if number == following:
-            action, subject, place, key, given = next(reads)
+            action, subject, environment_id, key, given = next(reads)
             following = next(due, -1)
         elif number % 10:
-            place, key = generator.choice(places), generator.choice(KEYS[3:])
+            environment_id, key = generator.choice(ids), generator.choice(KEYS[3:])
             if number % 10 < 3:
                 action, key = "secret.export", ""
         identity_id = people.get(subject, f"{number % 300:032x}")
         made = f"{at:012x}7{number % 4096:03x}8{generator.getrandbits(60):015x}"
         detail = json.dumps({"key": key, "version": given})
         who = (identity_id, "user", subject)
-        yield (made, at, action, "success", *who, None, place, made, "reveal", detail, key, given)
+        yield (made, at, action, "success", *who, None, environment_id, made, "reveal", detail, key, given)
 
 
 def fill(service: Service, count: int) -> None:
     """The environments, their secrets and versions, and the log."""
     scopes = make_projects(service)
-    places = [one for _, environments in scopes for one in environments][:PLACES]
-    found = list(_secrets(places))
+    ids = [one for _, environments in scopes for one in environments][:ENVIRONMENTS]
+    found = list(_secrets(ids))
     with write_transaction(service.engine) as connection:
         connection.execute(insert(secret), [row for row, _ in found])
         connection.execute(insert(secret_version), [one for _, versions in found for one in versions])
-        first = environment.c.id == UUID(places[0])
+        first = environment.c.id == UUID(ids[0])
         connection.execute(environment.update().where(first).values(rev=REVISIONS))
     people = {subject: service.identity_id(subject).hex for subject in (BUSY, POLLER, ROTATOR)}
-    load(service, _records(count, places, people))
+    load(service, _records(count, ids, people))
 
 
 def questions(service: Service, count: int) -> Iterator[tuple[str, Request]]:

@@ -25,7 +25,7 @@ PAIRS, READS, GOAL = 30, 60, 1.1
 T_95 = 2.045
 ROBOT = "deploy.robot"
 VALUE = "/projects/shop/environments/prod/secrets/KEY"
-USUAL = {"LAST_SEEN_RESOLUTION": "3600000"}
+DEFAULTS = {"LAST_SEEN_RESOLUTION": "3600000"}
 
 
 class Bearing(Request):
@@ -49,8 +49,8 @@ def readers(url: str, proxy: TestIssuer, ci: TestIssuer) -> Iterator[tuple[str, 
         name.replace("WORKLOAD_CI_", "WORKLOAD.CI."): value
         for name, value in ci.workload_environment("ci").items()
     }
-    alone = Service(url, proxy, **USUAL)
-    all_in = Service(url, proxy, **USUAL, SERVICE_TOKENS="on", WORKLOAD_ISSUERS="ci", **entry)
+    alone = Service(url, proxy, **DEFAULTS)
+    all_in = Service(url, proxy, **DEFAULTS, SERVICE_TOKENS="on", WORKLOAD_ISSUERS="ci", **entry)
     admin = arrange(all_in)
     admin.post(VALUE.replace("/KEY", ":batch"), {"mode": "merge", "set": {"KEY": "value"}})
     for subject in (ROBOT, "ci:job-1"):

@@ -26,7 +26,7 @@ from service import MASTER_KEY
 from tokens import TestIssuer
 from wire import VALUE, Client, at_once
 
-SIZE, MONTHS, KEPT = 100_000, 13, 1
+SIZE, MONTHS, MONTHS_KEPT = 100_000, 13, 1
 MONTH_MS = 30 * 24 * 3600 * 1000
 WRITERS, PAUSE, ALONE = 4, 0.05, 15.0
 MOST_MS, GOAL = 100.0, 1.0
@@ -85,7 +85,7 @@ def waits_ms(deployed: Deployment, going_on: Callable[[], bool]) -> list[float]:
 
 def pruned(deployed: Deployment, folder: Path, count: int) -> list[float]:
     """The same while the command runs, which must end well."""
-    before = datetime.fromtimestamp(time.time() - KEPT * MONTH_MS / 1000, UTC)
+    before = datetime.fromtimestamp(time.time() - MONTHS_KEPT * MONTH_MS / 1000, UTC)
     operator = Operator(folder / "operator", deployed.url)
     export = ("--before", f"{before:%Y-%m-%dT%H:%M:%S}", "--export", str(folder / "export"))
     began = time.perf_counter()

@@ -34,7 +34,7 @@ from secretsvc.sealedlog.worker import STEP_SECONDS, WORK_SECONDS, Sealer
 ROOT = "root@example.com"
 PROD = "/projects/shop/environments/prod"
 SIZE, A_SECOND, MORE_MIB = 100_000, 5_000, 32
-STEPS = 40
+SEALINGS = 40
 #: Of Student's distribution with 29 degrees of freedom.
 QUANTILE, MOST_CPU = 2.045, 1.10
 
@@ -72,13 +72,13 @@ def prepared(service: Service, count: int) -> None:
 def steps_ms(service: Service) -> list[float]:
     """The CPU of the thread in each step of the worker, once it knows how many records it can take."""
     sealer, taken = service.app.registry.audit_sealer, []
-    for _ in range(STEPS):
+    for _ in range(SEALINGS):
         began = time.thread_time()
         if not sealer.step():
             raise SystemExit("there is nothing left to seal")
         taken.append((time.thread_time() - began) * 1000)
         time.sleep(STEP_SECONDS / 10)
-    return taken[STEPS // 4 :]
+    return taken[SEALINGS // 4 :]
 
 
 @contextmanager

@@ -34,26 +34,26 @@ def fill(service: Service, count: int) -> None:
         {"id": new_id(), "slug": f"p-{number:03}", **common}
         for number in range(count // (ENVIRONMENTS * KEYS))
     ]
-    places = [
+    environments = [
         {"id": new_id(), "project_id": one["id"], "slug": f"e-{number}", "rev": 1, **common}
         for one in projects
         for number in range(ENVIRONMENTS)
     ]
     keys = [
         {
-            "environment_id": place["id"],
+            "environment_id": one["id"],
             "key": name,
             "version": 1,
             "deleted": number % 10 == 9,
             "created_at": 1,
             "updated_at": 1,
         }
-        for place in places
+        for one in environments
         for number, name in enumerate(NAMES)
     ]
     keys[-KEYS]["key"] = "THE_NEEDLE"
     with write_transaction(service.engine) as connection:
-        for table, rows in ((project, projects), (environment, places), (secret, keys)):
+        for table, rows in ((project, projects), (environment, environments), (secret, keys)):
             connection.execute(table.insert(), rows)
     service.grant(ROOT, "admin")
     service.grant(ADA, "reader", "p-000/e-0")

@@ -26,11 +26,12 @@ FLOOR = Path(__file__).parent / "floor.py"
 class Asked:
     """One request of one client, to be sent any number of times."""
 
-    def __init__(self, client: Client, method: str, path: str, body: bytes) -> None:
-        self.client, self.request = client, client.request(method, path, body)
+    def __init__(self, client: Client, operation: Operation, path: str) -> None:
+        self.client, self.status = client, operation.status
+        self.request = client.request(operation.method, path, operation.body, operation.tag)
 
     def send(self) -> None:
-        if self.client.send(self.request) != 200:
+        if self.client.send(self.request) != self.status:
             raise SystemExit("a request failed")
 
     def timed(self) -> float:
@@ -77,12 +78,10 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[Operation, float,
             closing(Client(deployed.processes[0].port, token)) as ours,
         ):
             # What the service wrote there, the floor's key does not open.
-            Asked(base, "POST", OPERATIONS[-1].floor, OPERATIONS[-1].body).send()
+            Asked(base, OPERATIONS[-1], OPERATIONS[-1].floor).send()
+            # After a 304 the floor's bare waitress would end the connection.
             for one in (each for each in OPERATIONS if each.status == 200):
-                pair = (
-                    Asked(base, one.method, one.floor, one.body),
-                    Asked(ours, one.method, one.ours, one.body),
-                )
+                pair = Asked(base, one, one.floor), Asked(ours, one, one.ours)
                 rounds = in_turn(pair, rounds=options.rounds, seconds=options.seconds)
                 yield one, *compared(rounds)
 

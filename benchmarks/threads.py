@@ -2,7 +2,7 @@
 
 For each number a deployment of its own runs; they are asked in turns, so that whatever else the machine does
 slows all of them. All read one value, export 500 or write one; the clients share the machine with what they
-measure.
+measure. Memory counts what processes share by its share.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import orjson
+import psutil
+import psycopg
 from bench import ENGINES, Report, options_of
 from clients import CLIENTS, REQUESTS, throughput
 from processes import Deployment
@@ -21,6 +23,8 @@ from wire import VALUE, deployment
 #: Each request by its name: method, path and body.
 ASKED = {name: ("GET", path, b"") for name, (path, _) in REQUESTS.items()}
 ASKED["write one"] = ("POST", "/secrets:batch", orjson.dumps(VALUE))
+CONNECTIONS = """SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
 def deployments(engine: str, options: Namespace, stack: ExitStack) -> dict[str, Deployment]:
@@ -32,8 +36,11 @@ def deployments(engine: str, options: Namespace, stack: ExitStack) -> dict[str, 
     return found
 
 
-def measure(engine: str, options: Namespace) -> Iterator[tuple[str, float, float]]:
-    """What is asked for, of how many; what is answered to one client, and to 16."""
+def measure(engine: str, options: Namespace) -> Iterator[tuple[str, float, float, str]]:
+    """What is asked for, of how many; what is answered to one client, and to 16.
+
+    At the end what each deployment holds: connections, and KiB of a process.
+    """
     with ExitStack() as stack:
         made = deployments(engine, options, stack)
         for name, asked in ASKED.items():
@@ -45,7 +52,20 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[str, float, float
                     both = [throughput(deployed, asked, count, options.seconds) for count in (1, CLIENTS)]
                     found[one].append((both[0], both[1]))
             for one, rounds in found.items():
-                yield f"{name}, {one}", *(statistics.median(side) for side in zip(*rounds, strict=True))
+                medians = (statistics.median(side) for side in zip(*rounds, strict=True))
+                yield f"{name}, {one}", *medians, "/s"
+        for one, deployed in made.items():
+            yield f"connections, KiB of each, {one}", *cost(deployed), ""
+
+
+def cost(deployed: Deployment) -> tuple[int, float]:
+    """The connections to PostgreSQL of all processes, and the memory of each in KiB."""
+    sizes = [psutil.Process(one.pid).memory_full_info().pss / 1024 for one in deployed.processes]
+    if not deployed.url.startswith("postgresql"):
+        return 0, statistics.mean(sizes)
+    with psycopg.connect(deployed.url.replace("+psycopg", "")) as connection:
+        (count,) = connection.execute(CONNECTIONS).fetchone() or (0,)
+    return count, statistics.mean(sizes)
 
 
 def main() -> None:
@@ -57,8 +77,8 @@ def main() -> None:
     options = parser.parse_args()
     report = Report(__file__, "one client", "16 clients")
     for engine in options.engine or ENGINES:
-        for name, one, many in measure(engine, options):
-            report.add(engine, name, one, many, unit="/s")
+        for name, one, many, unit in measure(engine, options):
+            report.add(engine, name, one, many, unit=unit)
     report.save(options.json)
 
 

@@ -55,12 +55,16 @@ class Client:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def request(self, method: str, path: str, body: Any = None) -> bytes:
-        """The bytes of a request below the environment; `body` is bytes already or becomes JSON."""
+    def request(self, method: str, path: str, body: Any = None, tag: str = "") -> bytes:
+        """The bytes of a request below the environment; `body` is bytes already or becomes JSON.
+
+        With a `tag` it wants to know only whether there is another state than that.
+        """
         content = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         head = (
             f"{method} {API}{ENVIRONMENT}{path} HTTP/1.1\r\nHost: localhost\r\n{HEADER}: {self.token}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+            + (f"If-None-Match: {tag}\r\n" if tag else "")
+            + f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         return head.encode() + content
 

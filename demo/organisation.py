@@ -169,25 +169,25 @@ class Organisation:
     def _reads(self) -> list[Event]:
         """Deployments and builds that read, day by day."""
         found: list[Event] = []
-        places = (
+        visits = (
             (DEPLOYER, "webshop/environments/production"), (DEPLOYER, "payments/environments/production"),
             (BUILDER, "mobile-api/environments/preview"), (BUILDER, "webshop/environments/preview"),
         )  # fmt: skip
         for _ in range(70):
-            who, place = self.random.choice(places)
+            who, path = self.random.choice(visits)
             at = self._ago(self.random.uniform(0.06, 7))
-            get = _later(Caller(self.app, who).get, f"/projects/{place}/secrets:export?reason=run")
+            get = _later(Caller(self.app, who).get, f"/projects/{path}/secrets:export?reason=run")
             found.append((at, get))
         return found
 
     def _loose_ends(self) -> list[Event]:
         """Somebody unknown who tries to read, a refusal, a value that nobody can open, tokens that end."""
         stranger, newcomer = Caller(self.app, STRANGER), Caller(self.app, NEWCOMER)
-        place = "/projects/webshop/environments/production"
-        ask = {"method": "GET", "path": f"{place}/secrets", "expected": 404}
+        path = "/projects/webshop/environments/production"
+        ask = {"method": "GET", "path": f"{path}/secrets", "expected": 404}
         other = {"method": "GET", "path": "/projects/webshop/environments/staging/secrets", "expected": 404}
         body = {"mode": "merge", "set": {"SMTP_HOST": "fake"}, "reason": "A customer asked"}
-        sam = {"method": "POST", "path": f"{place}/secrets:batch", "body": body, "expected": 403}
+        sam = {"method": "POST", "path": f"{path}/secrets:batch", "body": body, "expected": 403}
         return [
             *((self._ago(days), _later(stranger.ask, **ask)) for days in (4.2, 4.19, 1.1)),
             *((self._ago(0.03 + days / 100), _later(newcomer.ask, **other)) for days in range(6)),

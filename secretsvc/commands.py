@@ -120,8 +120,8 @@ def adopt(ini: str) -> None:
     if not done.changed:
         click.echo(f"Master key {done.kid} is the newest adopted already: nothing to do.")
         return
-    again = "adopted again, after it was retired" if done.was_retired else "adopted"
-    click.echo(f"Master key {done.kid} is {again}. The newest before it: {done.before or 'none'}.")
+    state = "adopted again, after it was retired" if done.was_retired else "adopted"
+    click.echo(f"Master key {done.kid} is {state}. The newest before it: {done.before or 'none'}.")
 
 
 @main.command()

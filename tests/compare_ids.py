@@ -26,12 +26,12 @@ def compare(before: list[str], after: list[str]) -> tuple[list[str], list[str], 
         arrived.setdefault(one.partition("::")[2], []).append(one)
     removed, moved = [], []
     for one in gone.elements():
-        places = arrived.get(one.partition("::")[2])
-        if places:
-            moved.append((one, places.pop()))
+        paths = arrived.get(one.partition("::")[2])
+        if paths:
+            moved.append((one, paths.pop()))
         else:
             removed.append(one)
-    added = [one for places in arrived.values() for one in places]
+    added = [one for paths in arrived.values() for one in paths]
     return sorted(removed), sorted(added), sorted(moved)
 
 

@@ -38,9 +38,9 @@ def confined(data: Path, *command: str | Path) -> list[str]:
     """The command line that runs a command so, in a folder that alone it may write to."""
     base = Path(sys.base_prefix)
     private = [path for path in (*reversed(base.parents), base) if not path.stat().st_mode & 1]
-    places = [data, ROOT, base, private[0] if private else ""]
+    arguments = [data, ROOT, base, private[0] if private else ""]
     shell = MOUNTS.replace("$USER", USER)
-    return ["unshare", "--mount", "sh", "-c", shell, "sh", *map(str, places), *map(str, command)]
+    return ["unshare", "--mount", "sh", "-c", shell, "sh", *map(str, arguments), *map(str, command)]
 
 
 def is_possible(data: Path) -> bool:

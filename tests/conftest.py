@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 # A machine that is busy is slow, and that is no finding.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # For `make test`: whoever changed something sees what is wrong at once; `make test-all` looks at the rest.
-settings.register_profile("few", settings.get_profile("busy"), max_examples=35)
+settings.register_profile("few", settings.get_profile("busy"), max_examples=20)
 settings.load_profile("busy")
 
 # Chameleon reads this when it is imported. A page compiled once is there for every application of every run:
@@ -35,9 +35,7 @@ sort_once()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--neutral-once", action="store_true", help="run what is marked engine_neutral on SQLite alone"
-    )
+    parser.addoption("--brief", action="store_true", help="without what is marked as left to `make test-all`")
     parser.addoption("--plain", action="store_true", help="without the fast path of secretsvc/db/fast")
 
 
@@ -50,21 +48,37 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what these options make needless."""
-    left_out = {item for item in items if _is_left_out(item, config)}
+    left_out = set(_fast_alone(items)) if config.getoption("plain") else set()
+    if config.getoption("brief"):
+        left_out |= set(_repeated(items))
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
 
 
-def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
-    """On PostgreSQL where no rule of the test depends on the engine; of the fast path where it is off."""
-    if (
-        config.getoption("neutral_once")
-        and item.get_closest_marker("engine_neutral")
-        and _on_postgresql(item)
-    ):
-        return True
-    return config.getoption("plain") and item.get_closest_marker("fast_path") is not None
+def _fast_alone(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """What holds on the fast path alone."""
+    return (item for item in items if item.get_closest_marker("fast_path"))
+
+
+def _repeated(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """What is marked as one more example, and on PostgreSQL what SQLite or a first case holds."""
+    ids, met = {item.nodeid for item in items}, set()
+    for item in items:
+        name, test = item.nodeid.replace("postgresql", "sqlite"), item.nodeid.partition("[")[0]
+        cases = _cases_on_postgresql(item) if name != item.nodeid and name in ids else "every"
+        if item.get_closest_marker("broad") or cases == "none" or (cases == "first" and test in met):
+            yield item
+        elif cases == "first":
+            met.add(test)
+
+
+def _cases_on_postgresql(item: pytest.Item) -> str:
+    """Which cases of its test a brief run has: "none", the "first", or "every" one."""
+    marked = item.get_closest_marker("postgresql")
+    if item.get_closest_marker("engine_neutral"):
+        return "none"
+    return marked.args[0] if marked else "first"
 
 
 @pytest.hookimpl(trylast=True)
@@ -73,11 +87,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-
-
-def _on_postgresql(item: pytest.Item) -> bool:
-    callspec = getattr(item, "callspec", None)
-    return callspec is not None and "postgresql" in callspec.params.values()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -111,8 +111,8 @@ def _replayed(past: Past) -> tuple[dict[tuple[str, int], dict[str, str]], list[s
     while True:
         ready = [
             one
-            for place, one in records.items()
-            if place not in states
+            for at, one in records.items()
+            if at not in states
             and (one.environment, one.rev - 1) in states
             and (one.source is None or (one.source, one.taken) in states)
         ]
@@ -128,7 +128,7 @@ def _replayed(past: Past) -> tuple[dict[tuple[str, int], dict[str, str]], list[s
                 if dict(one.changes) != _differences(before, after):
                     problems.append(f"C3: {one.request_id} wrote {sorted(one.changes)} at {one.rev}")
             states[one.environment, one.rev] = after
-    problems += [f"C3: {place} took what never was" for place in records if place not in states]
+    problems += [f"C3: {at} took what never was" for at in records if at not in states]
     return states, problems
 
 

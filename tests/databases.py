@@ -203,8 +203,8 @@ class PostgresqlDatabases:
 
 def _memory() -> str | None:
     """Where files are kept in memory, if there is room for a server; None for wherever others are."""
-    place = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
-    return str(place) if place.is_dir() and shutil.disk_usage(place).free > ROOM else None
+    folder = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
+    return str(folder) if folder.is_dir() and shutil.disk_usage(folder).free > ROOM else None
 
 
 def _plain(url: str) -> str:
@@ -232,7 +232,7 @@ def postgresql_server(*, on_disk: bool = False) -> Iterator[str]:
     # Under root the server runs as a user of its own, who must be able to reach its folder.
     directory = Path(tempfile.mkdtemp(prefix="secretsvc-postgresql-", dir=None if on_disk else _memory()))
     directory.chmod(0o755)
-    # It keeps a lock file there, and warns where the machine names no such place.
+    # It keeps a lock file there, and warns where the machine names no such folder.
     runtime = directory / "runtime"
     runtime.mkdir(mode=0o700)
     os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))

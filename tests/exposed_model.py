@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from plain_model import KEYS, keys, modes
 
-PEOPLE, PLACES = range(10), range(3)
+PEOPLE, ENVIRONMENTS = range(10), range(3)
 ROOT, ROBOT = 0, 9
 READER, WRITER = 1, 2
 
@@ -24,7 +24,7 @@ class Value(NamedTuple):
 
 
 @dataclass
-class Place:
+class Environment:
     """An environment: every version of each key, None for a tombstone, and the versions of each revision."""
 
     versions: dict[str, list[Value | None]] = field(default_factory=lambda: defaultdict(list))
@@ -48,7 +48,7 @@ class Model:
     """What happened; each method is a request of `who` and says whether the service must let it pass."""
 
     def __init__(self) -> None:
-        self.places = [Place() for _ in PLACES]
+        self.environments = [Environment() for _ in ENVIRONMENTS]
         self.roles: dict[tuple[int, int], int] = defaultdict(int)
         self.now = 0
         self._numbers = count()
@@ -64,25 +64,25 @@ class Model:
 
     def replace(self, _who: int, at: int) -> None:
         """By root: another environment instead, under the same slug, where all hold what they first held."""
-        self.places[at] = Place()
+        self.environments[at] = Environment()
         self.roles |= {(who, at): role for who, role in FIRST_ROLES.items()}
         for where in self.where.values():
             where -= {one for one in where if one[0] == at}
 
     def reveal(self, who: int, at: int, key: str, version: int | None) -> bool:
-        place = self.places[at]
-        value = place.value(key, version if version is not None else place.present.get(key, 0))
+        environment = self.environments[at]
+        value = environment.value(key, version if version is not None else environment.present.get(key, 0))
         if not self.may(who, at, READER) or value is None:
             return False
         self._meet(who, at, key, value)
         return True
 
     def export(self, who: int, at: int, rev: int | None) -> bool:
-        place = self.places[at]
-        rev = len(place.states) - 1 if rev is None else rev
-        if not self.may(who, at, READER) or rev >= len(place.states):
+        environment = self.environments[at]
+        rev = len(environment.states) - 1 if rev is None else rev
+        if not self.may(who, at, READER) or rev >= len(environment.states):
             return False
-        for key, value in place.values(rev).items():
+        for key, value in environment.values(rev).items():
             self._meet(who, at, key, value)
         return True
 
@@ -94,38 +94,40 @@ class Model:
         return True
 
     def rename(self, who: int, at: int, source: str, target: str) -> bool:
-        place = self.places[at]
+        environment = self.environments[at]
         if not self.may(who, at, WRITER) or source == target:
             return False
-        if source not in place.present or target in place.present:
+        if source not in environment.present or target in environment.present:
             return False
-        self._write(who, at, {target: place.values(-1)[source]}, [source])
+        self._write(who, at, {target: environment.values(-1)[source]}, [source])
         return True
 
     def rollback(self, who: int, at: int, key: str, version: int) -> bool:
-        value = self.places[at].value(key, version)
+        value = self.environments[at].value(key, version)
         if not self.may(who, at, WRITER) or value is None:
             return False
         self._write(who, at, {key: value}, [])
         return True
 
     def restore(self, who: int, at: int, rev: int) -> bool:
-        place = self.places[at]
-        if not self.may(who, at, WRITER) or rev >= len(place.states):
+        environment = self.environments[at]
+        if not self.may(who, at, WRITER) or rev >= len(environment.states):
             return False
-        then = place.values(rev)
-        self._write(who, at, self._otherwise(at, then), [key for key in place.present if key not in then])
+        then = environment.values(rev)
+        self._write(
+            who, at, self._otherwise(at, then), [key for key in environment.present if key not in then]
+        )
         return True
 
     def copy(
         self, who: int, at: int, source: int, named: list[str] | None, rev: int | None, mode: str
     ) -> bool:
-        place = self.places[source]
+        environment = self.environments[source]
         if not self.may(who, at, WRITER) or not self.may(who, source, READER):
             return False
-        if (source == at and rev is None) or (rev or 0) >= len(place.states):
+        if (source == at and rev is None) or (rev or 0) >= len(environment.states):
             return False
-        taken = place.values(-1 if rev is None else rev)
+        taken = environment.values(-1 if rev is None else rev)
         if named is not None:
             if mode == "replace" or not named or {*named} - taken.keys():
                 return False
@@ -133,39 +135,39 @@ class Model:
         written = self._otherwise(at, taken)
         for key, value in written.items():
             self._meet(who, source, key, value)
-        gone = [key for key in self.places[at].present if key not in taken] if mode == "replace" else []
+        gone = [key for key in self.environments[at].present if key not in taken] if mode == "replace" else []
         self._write(who, at, written, gone)
         return True
 
     def exposure(self, who: int) -> list[tuple[Any, ...]]:
-        """Place, key, version, the last time, and whether it is in force, sorted."""
+        """Environment, key, version, the last time, and whether it is in force, sorted."""
         found = []
-        for at, place in enumerate(self.places):
-            for key, versions in place.versions.items():
+        for at, environment in enumerate(self.environments):
+            for key, versions in environment.versions.items():
                 newest = {value.number: version for version, value in enumerate(versions, 1) if value}
                 for number, version in newest.items():
-                    current = place.present.get(key) == version
+                    current = environment.present.get(key) == version
                     here = (at, key, number) in self.where[who]
                     if here or (current and number in self.met[who]):
                         found.append((at, key, version, self.met[who][number], current))
         return sorted(found)
 
     def _otherwise(self, at: int, taken: Mapping[str, Value]) -> dict[str, Value]:
-        present = {key: one.text for key, one in self.places[at].values(-1).items()}
+        present = {key: one.text for key, one in self.environments[at].values(-1).items()}
         return {key: value for key, value in taken.items() if present.get(key) != value.text}
 
     def _write(self, who: int, at: int, values: Mapping[str, Value], removals: list[str]) -> None:
-        place = self.places[at]
-        after = dict(place.present)
+        environment = self.environments[at]
+        after = dict(environment.present)
         for key, value in values.items():
-            place.versions[key].append(value)
-            after[key] = len(place.versions[key])
+            environment.versions[key].append(value)
+            after[key] = len(environment.versions[key])
             self._meet(who, at, key, value)
         for key in {*removals} & after.keys():
-            place.versions[key].append(None)
+            environment.versions[key].append(None)
             del after[key]
-        if values or after != place.present:
-            place.states.append(after)
+        if values or after != environment.present:
+            environment.states.append(after)
 
     def _meet(self, who: int, at: int, key: str, value: Value) -> None:
         self.met[who][value.number] = self.now
@@ -177,7 +179,7 @@ FIRST_ROLES = {who: WRITER if who < 4 else READER for who in PEOPLE if who != RO
 
 some = st.sampled_from(["one", "two"])
 revs = st.integers(0, 6)
-people, places = st.sampled_from([*PEOPLE, 1, 2, 3, 1, 2, 3]), st.sampled_from(PLACES)
+people, environments = st.sampled_from([*PEOPLE, 1, 2, 3, 1, 2, 3]), st.sampled_from(ENVIRONMENTS)
 few = st.sampled_from([*KEYS, "A", "A", "B"])
 
 
@@ -190,8 +192,8 @@ verbs = st.one_of(
     _asked("export", st.none()),
     _asked("export", revs),
     _asked("batch", st.dictionaries(few, some, min_size=1, max_size=2), st.lists(few, max_size=1)),
-    _asked("copy", places, st.none() | st.lists(few, max_size=2, unique=True), st.none() | revs, modes),
-    _asked("copy", places, st.none(), st.none(), modes),
+    _asked("copy", environments, st.none() | st.lists(few, max_size=2, unique=True), st.none() | revs, modes),
+    _asked("copy", environments, st.none(), st.none(), modes),
     _asked("rollback", few, st.integers(1, 3)),
     _asked("rename", few, few),
     _asked("restore", revs),
@@ -199,7 +201,7 @@ verbs = st.one_of(
     _asked("replace"),
 )
 #: Steps: who, where, the verb, and what is asked.
-steps = st.tuples(people, places, verbs)
+steps = st.tuples(people, environments, verbs)
 #: What root writes first, and the steps.
 stories = st.tuples(
     st.lists(st.dictionaries(keys, some, min_size=2), min_size=3, max_size=3),

@@ -89,7 +89,7 @@ class Route:
     covered: bool = False
     #: What reading the log by name denies with.
     denied: str | None = None
-    #: The scope of a second place, where the role of a reader is asked for as well.
+    #: A second scope, where the role of a reader is asked for as well.
     reads: str | None = None
     #: What a success is there, beside `action`.
     elsewhere: str | None = None

@@ -47,15 +47,15 @@ class _Page(TestResponse):
     def _parse_forms(self) -> None:
         self._forms_indexed = forms = {}
         belonging: dict[Any, list[tuple[int, Tag]]] = defaultdict(list)
-        for place in enumerate(self.html.find_all(CONTROLS)):
-            around, named = place[1].find_parent("form"), place[1].get("form")
+        for one in enumerate(self.html.find_all(CONTROLS)):
+            around, named = one[1].find_parent("form"), one[1].get("form")
             if around is not None:
-                belonging[id(around)].append(place)
+                belonging[id(around)].append(one)
             if named is not None and (around is None or around.get("id") != named):
-                belonging[named].append(place)
+                belonging[named].append(one)
         for number, element in enumerate(self.html.find_all("form")):
-            places = belonging[id(element)] + (belonging[element["id"]] if element.has_attr("id") else [])
-            controls = [control for _, control in sorted(places, key=lambda place: place[0])]
+            numbered = belonging[id(element)] + (belonging[element["id"]] if element.has_attr("id") else [])
+            controls = [control for _, control in sorted(numbered, key=lambda one: one[0])]
             forms[number] = form = _PageForm(self, element, controls)
             if form.id:
                 forms[form.id] = form

@@ -52,9 +52,9 @@ def reached(script: str, url: str, programs: Path = NEWEST) -> str:
     """A script whose programs of PostgreSQL, and their database, are those of the tests."""
     parts = make_url(url)
     told = parts.get_dialect()().create_connect_args(parts)[1]
-    place = " ".join(f"{name}={told[name]}" for name in sorted(told) if told[name])
+    conninfo = " ".join(f"{name}={told[name]}" for name in sorted(told) if told[name])
     script = re.sub(r"--username=\w+ ", "", script)
-    script = re.sub(r'--dbname="[^"]*"', f'--dbname="{place}"', script)
+    script = re.sub(r'--dbname="[^"]*"', f'--dbname="{conninfo}"', script)
     return re.sub("(?m)^pg_", f"{programs}/pg_", script)
 
 

@@ -14,16 +14,16 @@ from alembic.config import Config
 
 SOURCE = Path(__file__).parent / "plugin"
 ROOT = SOURCE.parent.parent
-KEPT = ROOT / ".pytest_cache" / "plugins"
+BUILT = ROOT / ".pytest_cache" / "plugins"
 
 
 def install(source: Path, folder: Path) -> Path:
     """Installs a distribution into a folder of its own, with its metadata; it is built once for all runs."""
-    KEPT.mkdir(parents=True, exist_ok=True)
+    BUILT.mkdir(parents=True, exist_ok=True)
     contents = [(str(path.relative_to(source)), path.read_bytes()) for path in files_of(source)]
     made_by = (sys.version, version("setuptools"), contents)
-    built = KEPT / sha256(repr(made_by).encode()).hexdigest()
-    with (KEPT / "lock").open("w") as lock:
+    built = BUILT / sha256(repr(made_by).encode()).hexdigest()
+    with (BUILT / "lock").open("w") as lock:
         # Of several workers one builds it, the others wait.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not built.exists():
@@ -33,7 +33,7 @@ def install(source: Path, folder: Path) -> Path:
 
 def _build(source: Path, folder: Path) -> Path:
     """As pip does; asks no registry."""
-    copy, target = folder / "source", KEPT / "building"
+    copy, target = folder / "source", BUILT / "building"
     # Building leaves files beside the sources; one that was cut off may have left some.
     shutil.copytree(source, copy)
     shutil.rmtree(target, ignore_errors=True)

@@ -167,11 +167,11 @@ class PostgresqlServer:
 
 
 @contextmanager
-def own_server(place: Path | None = None, **settings: str) -> Iterator[PostgresqlServer]:
-    """A running server; its folder, in `place`, and what was put beside its own, is removed afterwards."""
+def own_server(within: Path | None = None, **settings: str) -> Iterator[PostgresqlServer]:
+    """A running server; its folder, in `within`, and what was put beside its own, is removed afterwards."""
     # The folders of pytest are closed to the server's user.
     memory = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
-    where = place or (memory if memory.is_dir() else None)
+    where = within or (memory if memory.is_dir() else None)
     folder = Path(tempfile.mkdtemp(prefix="secretsvc-faults-", dir=where))
     folder.chmod(0o755)
     server = PostgresqlServer(folder / "primary").create(**settings)

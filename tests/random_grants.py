@@ -1,4 +1,4 @@
-"""Random grants of a few identities and groups at a few places, and how they get into a database."""
+"""Random grants of a few identities and groups at a few scopes, and how they get into a database."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def subject(number: int) -> Principal:
 
 
 def write(connection: Connection, world: dict[str, Any]) -> dict[str, UUID]:
-    """Writes a world; the ids of its places."""
-    places = {scope: new_id() for scope in SCOPES}
+    """Writes a world; the ids of its scopes."""
+    ids = {scope: new_id() for scope in SCOPES}
     people, groups = [new_id() for _ in SUBJECTS], [new_id() for _ in GROUPS]
     named = {"name": "n", "created_at": 1, "updated_at": 1}
-    for scope, place in places.items():
+    for scope, own_id in ids.items():
         slug, _, env = scope.partition("/")
         if env:
-            row = {"id": place, "project_id": places[slug], "slug": env, "rev": 0, **named}
+            row = {"id": own_id, "project_id": ids[slug], "slug": env, "rev": 0, **named}
             connection.execute(insert(environment), row)
         elif slug != "global":
-            connection.execute(insert(project), {"id": place, "slug": slug, **named})
+            connection.execute(insert(project), {"id": own_id, "slug": slug, **named})
     for number, made in enumerate(people):
         who = subject(number)
         row = {"id": made, "kind": who.kind, "subject": who.subject, "created_at": 1, "last_seen_at": 2}
@@ -67,11 +67,11 @@ def write(connection: Connection, world: dict[str, Any]) -> dict[str, UUID]:
             "identity_id": people[number] if kind == "identity" else None,
             "group_id": groups[number] if kind == "group" else None,
             "scope_type": "environment" if env else "global" if slug == "global" else "project",
-            "project_id": None if slug == "global" else places[slug],
-            "environment_id": places[scope] if env else None,
+            "project_id": None if slug == "global" else ids[slug],
+            "environment_id": ids[scope] if env else None,
             "role": role,
             "expires_at": expires_at,
             "created_at": 1,
         }
         connection.execute(insert(grant), row)
-    return places
+    return ids

@@ -23,17 +23,17 @@ def disguises(secret: bytes) -> Iterator[bytes]:
         yield inner.replace(b"+", b"-").replace(b"/", b"_")
 
 
-def traces(places: Mapping[str, bytes], secrets: Mapping[str, bytes]) -> list[str]:
+def traces(contents: Mapping[str, bytes], secrets: Mapping[str, bytes]) -> list[str]:
     """Where a secret is, whatever its case, with what stands around it."""
     found = []
-    for place, content in places.items():
+    for where, content in contents.items():
         lowered = content.lower()
         for name, secret in secrets.items():
             assert len(secret) >= 16, "too short to be told from chance"
             for disguise in sorted({one.lower() for one in disguises(secret)}):
                 at = lowered.find(disguise)
                 if at >= 0:
-                    found.append(f"{name} in {place}: {content[max(0, at - 60) : at + len(disguise) + 20]!r}")
+                    found.append(f"{name} in {where}: {content[max(0, at - 60) : at + len(disguise) + 20]!r}")
     return found
 
 

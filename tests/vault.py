@@ -17,7 +17,7 @@ from secretsvc.tables.projects import environment, project
 
 CANONICAL = "/projects/shop/environments/prod"
 ALIAS = "/p/shop/e/prod"
-# Which place an alias means is decided by the tree, before anything is read.
+# Which environment an alias means is decided by the tree, before anything is read.
 BOTH_SPELLINGS = pytest.mark.parametrize(
     "spelling",
     [CANONICAL, pytest.param(ALIAS, marks=pytest.mark.engine_neutral)],

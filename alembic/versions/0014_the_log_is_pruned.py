@@ -1,6 +1,6 @@
 """What was sealed and exported may be pruned: by the role that migrates alone, and by one function (contract 7.5).
 
-Records go from the oldest on, by their places in the log; these, with the hashes of their leaves, stay. The
+Records go from the oldest on, by their positions in the log; these, with the hashes of their leaves, stay. The
 rule is the same on both databases: a record may go that lies below `audit_pruned.position` and is older than
 `audit_pruned.complete_since`, and the first of these never passes what was exported.
 """

@@ -20,9 +20,9 @@ COMMANDS = {
     "login": ("session", "say where the service is, and find out what stands in front of it"),
     "whoami": ("session", "show who you are to the service"),
     "use": ("session", "say which project and environment this folder is of"),
-    "projects": ("places", "list the projects that you see, or make one"),
-    "environments": ("places", "list a project's environments, or make one"),
-    "search": ("places", "find projects, environments and keys by name"),
+    "projects": ("scopes", "list the projects that you see, or make one"),
+    "environments": ("scopes", "list a project's environments, or make one"),
+    "search": ("scopes", "find projects, environments and keys by name"),
     "list": ("values", "list the keys, without their values"),
     "get": ("values", "show one value"),
     "set": ("writes", "write one value, from a prompt, stdin or a file"),
@@ -190,11 +190,11 @@ def _overview() -> str:
 
 
 def _unexpected(error: Exception) -> Failure:
-    """What nobody thought of: its kind and place, never its message, which may hold a value."""
-    trace, place = error.__traceback__, "?"
+    """What nobody thought of: its kind and location, never its message, which may hold a value."""
+    trace, location = error.__traceback__, "?"
     while trace is not None:
-        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        location = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return Failure(
-        f"an unexpected {type(error).__name__} at {place}", "This is a fault of the client: report it."
+        f"an unexpected {type(error).__name__} at {location}", "This is a fault of the client: report it."
     )

@@ -54,8 +54,8 @@ class Fallback:
                 "--fallback needs the package cryptography, which is not there",
                 "Install secretsvc-client[fallback], or leave --fallback out.",
             ) from None
-        place = (settings.need_project(), settings.need_environment(), media)
-        about = "\n".join((str(origin_of(settings.need_url())), *place)).encode()
+        asked = (settings.need_project(), settings.need_environment(), media)
+        about = "\n".join((str(origin_of(settings.need_url())), *asked)).encode()
         return cls(Path(path), _key_of(about), about, age)
 
     def fetch(self, service: Service, selection: Selection) -> State:

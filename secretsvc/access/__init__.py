@@ -4,7 +4,6 @@ from pyramid.config import Configurator
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".directives")
     config.include(".resources")
     config.add_api_views(".api")
@@ -15,11 +14,11 @@ def includeme(config: Configurator) -> None:
     config.include(".ui.scope")
     config.add_assets("secretsvc.access")
     config.add_audit_action(
-        "grant.create", sentence="gave {holder} the {role} role on {place}", icon="user-plus"
+        "grant.create", sentence="gave {holder} the {role} role on {scope}", icon="user-plus"
     )
     config.add_audit_action(
-        "grant.update", sentence="changed the grant of {holder} on {place}", icon="shield-check"
+        "grant.update", sentence="changed the grant of {holder} on {scope}", icon="shield-check"
     )
     config.add_audit_action(
-        "grant.delete", sentence="took the {role} role on {place} from {holder}", icon="shield"
+        "grant.delete", sentence="took the {role} role on {scope} from {holder}", icon="shield"
     )

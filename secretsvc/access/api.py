@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
-from secretsvc.access.domain import permissions, unknown
+from secretsvc.access.domain import permissions, turned_away
 from secretsvc.access.resources import Access, Grant, Grants
 from secretsvc.access.rules import grants as granting
 from secretsvc.access.rules.grants import Terms
@@ -87,9 +87,9 @@ def effective_permissions(context: Identity, request: ServiceRequest) -> permiss
     summary="List who was denied without holding a grant",
     role=ADMIN_SOMEWHERE,
 )
-def unknown_identities(_context: Access, request: ServiceRequest) -> Items[unknown.UnknownIdentity]:
+def unknown_identities(_context: Access, request: ServiceRequest) -> Items[turned_away.UnknownIdentity]:
     """`GET /access/unknown-identities`."""
-    return Items(unknown.unknown_identities(request.call))
+    return Items(turned_away.unknown_identities(request.call))
 
 
 def terms_of(body: Values) -> Terms:

@@ -21,6 +21,5 @@ def set_activity(config: Configurator, find: Finder) -> None:
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directive."""
     config.registry.find_activity = None
     config.add_directive("set_activity", set_activity)

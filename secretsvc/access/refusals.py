@@ -23,5 +23,4 @@ def explained(request: ServiceRequest, at: Address, needed: Role) -> Refused | N
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares how refusals are explained."""
     config.set_refusals(explained)

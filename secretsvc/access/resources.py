@@ -23,6 +23,5 @@ class Access(Node):
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "grants", Grants)
     config.add_tree_child(Root, "access", Access)

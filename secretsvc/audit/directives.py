@@ -17,9 +17,9 @@ _ACTION = re.compile(r"(?!.{65})[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
 #: How the last word of an action is told where no sentence says it.
 _VERBS = {"create": "created", "update": "changed", "delete": "deleted", "add": "added", "remove": "removed"}
 _ASKED = {
-    Role.READER: "asked for {place}",
-    Role.WRITER: "tried to change {place}",
-    Role.ADMIN: "tried to administer {place}",
+    Role.READER: "asked for {scope}",
+    Role.WRITER: "tried to change {scope}",
+    Role.ADMIN: "tried to administer {scope}",
 }
 
 
@@ -35,7 +35,7 @@ def add_audit_action(
 ) -> None:
     """Directive: actions that a package records, which the page of the audit log offers to look for.
 
-    `sentence` is what the pages say after the actor's name. In it `{place}` is the project or environment of
+    `sentence` is what the pages say after the actor's name. In it `{scope}` is the project or environment of
     the record, and any other word in braces the member of its detail; docs/plugins.md lists those with a
     meaning of their own. Two of one name conflict. Raises `ConfigurationError` for a name of another form
     than `note.create`.
@@ -60,7 +60,7 @@ def includeme(config: Configurator) -> None:
     """Registers the directive, and the actions of denials by it."""
     config.registry.audit_actions = {}
     config.add_directive("add_audit_action", add_audit_action)
-    config.add_audit_action("access.denied", sentence="asked for {place}", icon="ban")
+    config.add_audit_action("access.denied", sentence="asked for {scope}", icon="ban")
     for scope in ScopeType:
         for role in Role:
             config.add_audit_action(f"authz.{scope}.{role}", sentence=_ASKED[role], icon="ban")

@@ -91,7 +91,7 @@ class AuditKey(Base):
     created_at: Mapped[int] = mapped_column(Millis)
 
     __table_args__ = (
-        # One for both questions: a copy of 500 keys writes as many entries into it, each in another place.
+        # One for both questions: a copy of 500 keys writes as many entries into it, each at another position.
         Index("ix_audit_key_environment_id", "environment_id", "key", "identity_id", "given", "created_at"),
         {"sqlite_with_rowid": False},
     )

@@ -4,7 +4,6 @@ from pyramid.config import Configurator
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.add_api_views(".api")
     config.include(".ui.page")
     config.include(".ui.download")

@@ -49,7 +49,7 @@ class AuditActor:
 class AuditRecord:
     """One row of the log; `detail` is None where its text cannot be parsed.
 
-    `index` is its place in the sealed log, for global admins, once it is known (contract 7.1).
+    `index` is its position in the sealed log, for global admins, once it is known (contract 7.1).
     """
 
     id: UUID
@@ -115,8 +115,8 @@ def read_audit(call: Call, asked: AuditFilter) -> AuditPage:
 def read_sealed(call: Call, asked: AuditFilter) -> AuditPage:
     """As `read_audit`, of sealed records by their index, from the cursor on (contract 7.4).
 
-    A page looks at `WINDOW` places at most, so that it may end before its limit, or be empty, before the end
-    of the log. The next cursor is behind the last record, or, where there are no more, behind those places:
+    A page looks at `WINDOW` positions at most, so it may end before its limit, or be empty, before the end of
+    the log. The next cursor is behind the last record, or, where there are no more, behind those positions:
     what is found nowhere is looked for once. Raises `ValidationFailed` for what is no cursor, or is one into
     what was pruned.
     """
@@ -135,13 +135,13 @@ def read_sealed(call: Call, asked: AuditFilter) -> AuditPage:
     end = min(log.size, first + WINDOW)
     rows = take_sealed(call, reach, asked, first, end)
     following = rows[-1]["position"] + 1 if len(rows) == asked.limit else end
-    shown = _sees_places(call)
+    shown = _sees_positions(call)
     items = [replace(_record(row), index=row["position"] if shown else None) for row in rows]
     return AuditPage(items, str(log.cursors.cursor(following)))
 
 
 def _first(log: SealedLog, cursor: UUID | None) -> int:
-    """The place where a page begins: of no cursor, the first that is not pruned; -1 of what is no cursor."""
+    """Where a page begins: of no cursor, the first that is not pruned; -1 of what is no cursor."""
     if cursor is None:
         return log.pruned
     try:
@@ -150,15 +150,15 @@ def _first(log: SealedLog, cursor: UUID | None) -> int:
         return -1
 
 
-def _sees_places(call: Call) -> bool:
+def _sees_positions(call: Call) -> bool:
     """Gaps would tell others of records that they may not see."""
     return decide(call.snapshot, GLOBAL) is Role.ADMIN
 
 
 def _placed(call: Call, rows: list[RowMapping]) -> list[AuditRecord]:
     """The records with their indexes, if the caller may know them; that takes one statement."""
-    places = positions_of(call.connection, [row["id"] for row in rows]) if _sees_places(call) else {}
-    return [replace(_record(row), index=places.get(row["id"])) for row in rows]
+    indices = positions_of(call.connection, [row["id"] for row in rows]) if _sees_positions(call) else {}
+    return [replace(_record(row), index=indices.get(row["id"])) for row in rows]
 
 
 def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
@@ -197,7 +197,7 @@ def browse_audit(call: Call, asked: AuditFilter) -> AuditBrowse:
         # Whoever came from one side can go back to it.
         older=rows[-1]["id"] if rows and (more or forward) else None,
         newer=rows[0]["id"] if rows and (more if forward else asked.cursor is not None) else None,
-        names=_names(call, items, with_seal=_sees_places(call)),
+        names=_names(call, items, with_seal=_sees_positions(call)),
         activity=count_activity(call, reach, asked),
     )
 
@@ -212,11 +212,13 @@ def recent_audit(call: Call, asked: AuditFilter) -> AuditExcerpt:
 
 def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> Names:
     scopes = {one for item in items for one in (item.project_id, item.environment_id) if one is not None}
-    holders = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
-    for item in items:
-        named = item.detail if isinstance(item.detail, dict) else {}
-        holders |= {*filter(None, (id_in(named.get(name)) for name in ("identity_id", "group_id")))}
-    return look_up(call, scopes, holders, with_seal=with_seal)
+    actors = {item.actor.identity_id for item in items if item.actor.identity_id is not None}
+    details = [item.detail for item in items if isinstance(item.detail, dict)]
+    identities, groups = (
+        {*filter(None, (id_in(detail.get(name)) for detail in details))}
+        for name in ("identity_id", "group_id")
+    )
+    return look_up(call, scopes, actors | identities, groups, with_seal=with_seal)
 
 
 def _reach(call: Call, asked: AuditFilter) -> Reach:

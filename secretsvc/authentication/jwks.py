@@ -178,7 +178,7 @@ class KeyCache:
             under_way = self._pending
             if under_way is not None and now - under_way.started <= 2 * self._deadline:
                 return under_way, False
-            if wanted is not None and self._cooling(now):
+            if wanted is not None and self._rest(now) > 0:
                 return None, False
             fetch = _Fetch(now, wanted, replaces=self._held is not None)
             self._pending, self._last_started = fetch, now
@@ -190,9 +190,6 @@ class KeyCache:
         except RuntimeError:
             self._finish(fetch, None, IdentityProviderUnavailable)
         return fetch, True
-
-    def _cooling(self, now: float) -> bool:
-        return self._rest(now) > 0
 
     def _rest(self, now: float) -> float:
         """Seconds until somebody may ask for an unknown kid again; for a first set, that is soon."""

@@ -4,7 +4,6 @@ from pyramid.config import Configurator
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".tweens")
     config.include(".policy")
     config.add_audit_action("identity.create", sentence="{arrived}", icon="user")

@@ -9,6 +9,7 @@ because SQLite's waiting is a poll that can starve a thread or a process for sec
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -94,13 +95,15 @@ def make_engine(
     url: str,
     pool_size: int = POOL_SIZE,
     timeout: int = TIMEOUT_SECONDS,
-    patience: float | None = ANSWER_SECONDS,
+    answer_seconds: float | None = ANSWER_SECONDS,
+    silence_level: int = logging.WARNING,
 ) -> Engine:
     """An engine for an SQLAlchemy URL of either database.
 
     It has `pool_size` connections at most; to make one, or to wait for one, takes at most `timeout` seconds,
-    and an answer of PostgreSQL at most `patience`; without it nothing else is limited either. What the URL
-    says to the driver holds. Raises `sqlalchemy.exc.ArgumentError`.
+    and an answer of PostgreSQL at most `answer_seconds`; without it nothing else is limited either. Of its
+    silence the log is told at `silence_level`. What the URL says to the driver holds. Raises
+    `sqlalchemy.exc.ArgumentError`.
     """
     parts = make_url(url)
     sqlite = parts.get_backend_name() == "sqlite"
@@ -122,8 +125,8 @@ def make_engine(
         _keep_sqlite_private(engine, path)
         _keep_sqlite_in_order(engine, WriteLock(path))
     else:
-        _notice_silence(engine, patience)
-        with_limits = patience is not None and "options" not in parts.query
+        _notice_silence(engine, answer_seconds, silence_level)
+        with_limits = answer_seconds is not None and "options" not in parts.query
         event.listen(engine, "connect", lambda made, _: introduce(made, with_limits=with_limits))
     _listen(engine)
     return engine
@@ -162,9 +165,9 @@ def _forget(_connection: object, record: ConnectionPoolEntry) -> None:
     record.info.pop(DEFERRED, None)
 
 
-def _notice_silence(engine: Engine, patience: float | None) -> None:
+def _notice_silence(engine: Engine, answer_seconds: float | None, level: int) -> None:
     """Has the driver's connections made by what gives a silent server up."""
-    silence = Silence(patience, engine.dispose)
+    silence = Silence(answer_seconds, engine.dispose, level)
     event.listen(engine, "do_connect", lambda _dialect, _record, *how: silence.connect(*how))
     engine.update_execution_options(**{_SILENCE: silence})
 

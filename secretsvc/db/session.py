@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from zope.sqlalchemy import mark_changed
 from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for_mode, make_engine, mode_of
 from secretsvc.db.failures import committing
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.silence import ASK_SECONDS
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.stopwatch import waiting
 
@@ -30,6 +32,13 @@ class Database:
         """Raises `ServerMisconfigured` where the URL is missing or malformed."""
         settings = self._settings
         return make_engine(settings.database_url, settings.database_pool_size, settings.database_timeout)
+
+    def engine_to_watch_by(self, answer_seconds: float) -> Engine:
+        """A new one with one connection, which no request takes, and so many seconds for each answer.
+
+        Raises as `engine`.
+        """
+        return make_engine(self._settings.database_url, 1, ASK_SECONDS, answer_seconds, logging.DEBUG)
 
     def session(self, manager: TransactionManager) -> Session:
         """One for a request, whose end that transaction manager decides."""

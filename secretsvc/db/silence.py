@@ -32,17 +32,17 @@ class Silent(psycopg.OperationalError):
     """The answer did not come in time; the connection is closed."""
 
 
-class PatientConnection(psycopg.Connection[Any]):
-    """A connection that waits `patience` seconds for each answer, and tells `silent` where none came."""
+class LimitedConnection(psycopg.Connection[Any]):
+    """A connection that waits `answer_seconds` for each answer, and tells `silent` where none came."""
 
     #: For ever.
-    patience: float | None = None
+    answer_seconds: float | None = None
     silent: Callable[[], None] | None = None
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """As the driver's. Raises `Silent`."""
         began = time.monotonic()
-        limit = self.patience if timeout is None else timeout
+        limit = self.answer_seconds if timeout is None else timeout
         try:
             return super().wait(gen, interval, limit)
         except psycopg.OperationalError:
@@ -61,9 +61,12 @@ class Silence:
     Meanwhile nobody else waits for it: the threads of a process are few, and all of them would.
     """
 
-    def __init__(self, patience: float | None, ended: Callable[[], None]) -> None:
-        """`patience` in seconds for each answer. `ended` is called once there is one again."""
-        self._patience, self._ended = patience, ended
+    def __init__(self, answer_seconds: float | None, ended: Callable[[], None], level: int) -> None:
+        """`answer_seconds` for each answer. `ended` is called once there is one again.
+
+        The log is told at `level` of its beginning and its end.
+        """
+        self._answer_seconds, self._ended, self._level = answer_seconds, ended, level
         self._lock = threading.Lock()
         self._is_on = False
 
@@ -72,15 +75,15 @@ class Silence:
         if self._is_on:
             raise TimeoutError("the database does not answer")
 
-    def connect(self, arguments: tuple[str, ...], parameters: Mapping[str, Any]) -> PatientConnection:
+    def connect(self, arguments: tuple[str, ...], parameters: Mapping[str, Any]) -> LimitedConnection:
         """A connection by what the driver takes."""
         ask = partial(_ask, arguments, parameters)
         try:
-            made = PatientConnection.connect(*arguments, **parameters)
+            made = LimitedConnection.connect(*arguments, **parameters)
         except ConnectionTimeout:
             self._begin(ask)
             raise
-        made.patience, made.silent = self._patience, partial(self._begin, ask)
+        made.answer_seconds, made.silent = self._answer_seconds, partial(self._begin, ask)
         return made
 
     def _begin(self, ask: Callable[[], None]) -> None:
@@ -88,7 +91,7 @@ class Silence:
             if self._is_on:
                 return
             self._is_on = True
-        log.warning("the database does not answer: requests that need it are refused meanwhile")
+        log.log(self._level, "the database does not answer: requests that need it are refused meanwhile")
         threading.Thread(target=self._ask_on, args=(ask,), name="database-silence", daemon=True).start()
 
     def _ask_on(self, ask: Callable[[], None]) -> None:
@@ -105,12 +108,12 @@ class Silence:
         # Connections of before may lead nowhere for ever.
         self._ended()
         self._is_on = False
-        log.warning("the database answers again")
+        log.log(self._level, "the database answers again")
 
 
 def _ask(arguments: tuple[str, ...], parameters: Mapping[str, Any]) -> None:
     """Raises what the driver raises."""
     hurried = {**parameters, "connect_timeout": ASK_SECONDS}
-    with PatientConnection.connect(*arguments, **hurried) as connection:
-        connection.patience = ASK_SECONDS
+    with LimitedConnection.connect(*arguments, **hurried) as connection:
+        connection.answer_seconds = ASK_SECONDS
         connection.execute("SELECT 1")

@@ -79,7 +79,7 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
     if not switch.ENABLED:
         connection.execute(insert(table), rows)
         return
-    text = _copy_text(table, names)
+    text = f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
     with waiting(), driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
@@ -134,10 +134,6 @@ class _Members(TypeDecorator[Any]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> object:
         write = self.member.dialect_impl(dialect).bind_processor(dialect)
         return value if write is None else [*map(write, value)]
-
-
-def _copy_text(table: Table, names: tuple[str, ...]) -> str:
-    return f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
 
 
 def _type_name(column: Expression, connection: Connection) -> str:

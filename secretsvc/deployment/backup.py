@@ -130,10 +130,10 @@ def _advice(parts: URL, target: Path) -> str:
     told = parts.get_dialect()().create_connect_args(parts)[1]
     hidden = ("user", "password", "options", "application_name")
     known = {name: told[name] for name in sorted(told) if name not in hidden}
-    place, whole = shlex.quote(make_conninfo(**known)), shlex.quote(str(target))
+    dsn, whole = shlex.quote(make_conninfo(**known)), shlex.quote(str(target))
     partial = shlex.quote(f"{target}.partial")
     return (
         "As the role that owns the tables, run:\n"
-        f"  umask 077; pg_dump --format=custom --username=secretsvc_owner --dbname={place} --file={partial}"
+        f"  umask 077; pg_dump --format=custom --username=secretsvc_owner --dbname={dsn} --file={partial}"
         f" && mv -n {partial} {whole}"
     )

@@ -46,8 +46,8 @@ def first_ini() -> str:
     text = shipped(INI).read_text("utf-8")
     for line in _KEY_FROM_FILE:
         text = text.replace(line, line.removeprefix("# "))
-    place = "secretsvc:shipped/alembic" if is_inside() else str(shipped("alembic")).replace("%", "%%")
-    return text.replace("%(here)s/alembic", place)
+    folder = "secretsvc:shipped/alembic" if is_inside() else str(shipped("alembic")).replace("%", "%%")
+    return text.replace("%(here)s/alembic", folder)
 
 
 def _write(path: Path, text: str, mode: int = PRIVATE) -> None:

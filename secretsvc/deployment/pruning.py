@@ -20,7 +20,7 @@ from secretsvc.kernel.notes import read_checkpoint
 from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
 from secretsvc.sealedlog.rules.keeping import keep_state
 from secretsvc.sealedlog.rules.pruning import (
-    MOST,
+    BATCH_ROWS,
     PRUNE,
     Pruning,
     Told,
@@ -37,7 +37,7 @@ from secretsvc.web.request import ServiceRegistry
 
 #: A batch takes about so long, and the next begins after as long again: a write waits for one at most.
 BATCH_SECONDS = 0.03
-FEWEST = 10
+LEAST_ROWS = 10
 #: How often, and for how long, a record of a pruning is waited for until it is sealed.
 SEALING_SECONDS, SEALING_TIMES = 0.5, 120
 DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"])
@@ -153,15 +153,15 @@ def _keep(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
 
 def _remove(engine: Engine, pruning: Pruning) -> None:
     """In batches, as large as the time for one allows; whoever waits to write comes in between."""
-    most, end = MOST // 4, 0
+    rows, end = BATCH_ROWS // 4, 0
     while end < pruning.size:
         with write_transaction(engine) as connection:
             # From here on: how long it waited for others says nothing of the batch.
             began = time.perf_counter()
             _leave_the_journal(connection)
-            end = prune_some(connection, pruning, most)
+            end = prune_some(connection, pruning, rows)
         spent = time.perf_counter() - began
-        most = max(FEWEST, min(MOST, 2 * most, int(most * BATCH_SECONDS / spent)))
+        rows = max(LEAST_ROWS, min(BATCH_ROWS, 2 * rows, int(rows * BATCH_SECONDS / spent)))
         _tidy_the_journal(engine)
         time.sleep(spent)
 

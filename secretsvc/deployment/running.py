@@ -20,7 +20,7 @@ from secretsvc.kernel.authorization import SYSTEM_GRANTS
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import SecretsvcError
-from secretsvc.web.failures import cause_of, place_of
+from secretsvc.web.failures import cause_of, location_of
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
 
@@ -67,4 +67,4 @@ def failing_plainly() -> Iterator[None]:
         raise click.ClickException(told) from None
     except SQLAlchemyError as error:
         # The text of a database's error may hold the values of its statement.
-        raise click.ClickException(f"{cause_of(error)}, at {place_of(error)}") from None
+        raise click.ClickException(f"{cause_of(error)}, at {location_of(error)}") from None

@@ -4,6 +4,5 @@ from pyramid.config import Configurator
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.add_api_views(".api")
     config.include(".ui")

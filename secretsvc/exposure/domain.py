@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.exposure.rules.environments import MetEnvironment, environments_met_in, keys_of
 from secretsvc.exposure.rules.meetings import (
     OlderStates,
     Version,
@@ -18,7 +19,6 @@ from secretsvc.exposure.rules.meetings import (
     relatives_of,
     versions_in,
 )
-from secretsvc.exposure.rules.places import Key, Place, keys_of, places_met_in
 from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Ordinal, SecretKey, Slug, Time, text
@@ -28,7 +28,7 @@ from secretsvc.sealedlog.models import audit_pruned
 from secretsvc.tables.identities import identity
 
 #: A page looks at no more than this, whatever it finds: it may end before its limit.
-PLACES, KEYS, VERSIONS = 20, 500, 1000
+ENVIRONMENTS, KEYS, VERSIONS = 20, 500, 1000
 #: Instead of a key: after all of an environment.
 END = "~"
 #: Two slugs, a key and a number up to 2^53.
@@ -72,7 +72,7 @@ class Position(NamedTuple):
 class Chosen(NamedTuple):
     """What a page looks at, in order, and where the next one begins, if there is one."""
 
-    windows: dict[int, tuple[Place, Window]]
+    windows: dict[int, tuple[MetEnvironment, Window]]
     end: Position | None
 
 
@@ -107,36 +107,39 @@ def _found(call: Call, identity_id: UUID) -> tuple[Identity, int | None]:
 
 
 def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
-    places = places_met_in(call, identity_id, start[:2], PLACES + 1, inside=start.key != END)
-    if not places:
+    environments = environments_met_in(
+        call, identity_id, start[:2], ENVIRONMENTS + 1, inside=start.key != END
+    )
+    if not environments:
         return Chosen({}, None)
-    at_start = (places[0].project, places[0].environment) == start[:2]
-    keys = keys_of(call, identity_id, places[:PLACES], start.key if at_start else "", KEYS + 2)
-    end = Position(*_slugs(places[PLACES - 1]), END, 0) if len(places) > PLACES else None
-    windows: dict[int, tuple[Place, Window]] = {}
+    at_start = (environments[0].project, environments[0].environment) == start[:2]
+    keys = keys_of(call, identity_id, environments[:ENVIRONMENTS], start.key if at_start else "", KEYS + 2)
+    end = (
+        Position(*_slugs(environments[ENVIRONMENTS - 1]), END, 0)
+        if len(environments) > ENVIRONMENTS
+        else None
+    )
+    windows: dict[int, tuple[MetEnvironment, Window]] = {}
     budget = VERSIONS
     for number, one in enumerate(keys):
-        place = places[one.at]
+        within = environments[one.at]
         after = start.version if at_start and one.at == 0 and one.key == start.key else 0
         if after >= one.version:
             continue
         until = min(one.version, after + budget)
         if len(windows) == KEYS or (until < one.version and windows):
-            # One was done with; of a place keys beyond the next were not asked for.
-            return Chosen(windows, _before(places, keys[number - 1]))
-        windows[one.id] = place, Window(one.id, after, until)
+            # One was done with; of an environment keys beyond the next were not asked for.
+            last = keys[number - 1]
+            return Chosen(windows, Position(*_slugs(environments[last.at]), last.key, last.version))
+        windows[one.id] = within, Window(one.id, after, until)
         budget -= until - after
         if until < one.version:
-            return Chosen(windows, Position(*_slugs(place), one.key, until))
+            return Chosen(windows, Position(*_slugs(within), one.key, until))
     return Chosen(windows, end)
 
 
-def _before(places: Sequence[Place], last: Key) -> Position:
-    return Position(*_slugs(places[last.at]), last.key, last.version)
-
-
-def _slugs(place: Place) -> tuple[str, str]:
-    return place.project, place.environment
+def _slugs(within: MetEnvironment) -> tuple[str, str]:
+    return within.project, within.environment
 
 
 def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> list[Exposed]:
@@ -152,8 +155,8 @@ def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> list[Exposed]:
         here = _seen_at(older, [other for other in each if other.of_key == one.of_key])
         seen_at = _seen_at(older, each)
         if seen_at is not None and (here is not None or one.is_current):
-            place, _ = chosen.windows[one.secret_id]
-            items.append(Exposed(*_slugs(place), one.key, one.version, seen_at, one.is_current))
+            within, _ = chosen.windows[one.secret_id]
+            items.append(Exposed(*_slugs(within), one.key, one.version, seen_at, one.is_current))
     return sorted(items, key=lambda item: (item.project, item.environment, item.key, item.version))
 
 

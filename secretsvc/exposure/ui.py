@@ -19,7 +19,7 @@ LIMIT = "500"
 
 
 def exposure_page(context: Identity, request: ServiceRequest) -> object:
-    """The values that an identity was given or wrote, by their places, and which of them are in force."""
+    """The values that an identity was given or wrote, by environment, and which of them are in force."""
     asked = parse_query(request.environ)
     given = {"limit": LIMIT, **{name: asked[name] for name in ("cursor",) if name in asked}}
     query = validate(schemas.ExposureQuery(), given)
@@ -32,16 +32,15 @@ def exposure_page(context: Identity, request: ServiceRequest) -> object:
         "path": context.path(PAGES),
         "everything": everything,
         "in_force": len(in_force),
-        "places": [(*place, [*items]) for place, items in groupby(shown, key=_place)],
+        "environments": [(*slugs, [*items]) for slugs, items in groupby(shown, key=_slugs)],
     }
 
 
-def _place(one: Exposed) -> tuple[str, str]:
+def _slugs(one: Exposed) -> tuple[str, str]:
     return one.project, one.environment
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
     config.add_page(
         exposure_page,
         context=Identity,

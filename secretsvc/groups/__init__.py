@@ -9,14 +9,13 @@ SENTENCES = (
     ("group.delete", "deleted the group {group}", "trash-2"),
     ("group.member.add", "added {member} to the group {group}", "user-plus"),
     ("group.member.remove", "took {member} out of the group {group}", "user"),
-    ("group.grant.create", "gave {holder} the {role} role on {place}", "user-plus"),
-    ("group.grant.update", "changed the grant of {holder} on {place}", "shield-check"),
-    ("group.grant.delete", "took the {role} role on {place} from {holder}", "shield"),
+    ("group.grant.create", "gave {holder} the {role} role on {scope}", "user-plus"),
+    ("group.grant.update", "changed the grant of {holder} on {scope}", "shield-check"),
+    ("group.grant.delete", "took the {role} role on {scope} from {holder}", "shield"),
 )
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".resources")
     config.add_api_views(".api")
     config.include(".ui")

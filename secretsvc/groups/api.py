@@ -113,7 +113,7 @@ def add_member(context: Members, request: ServiceRequest) -> Identity:
 )
 def remove_member(context: Member, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/members/{identityId}`."""
-    domain.remove_member(request.call, context.group_id, context.id)
+    domain.remove_member(request.call, context.group_id, identity_id=context.id)
 
 
 @api_view(
@@ -152,7 +152,8 @@ def create_group_grant(context: GroupGrants, request: ServiceRequest) -> Grant:
 )
 def update_group_grant(context: GroupGrant, request: ServiceRequest) -> Grant:
     """`PATCH /groups/{id}/grants/{grantId}`."""
-    return domain.update_group_grant(request.call, context.group_id, context.id, request.body_values)
+    changes = request.body_values
+    return domain.update_group_grant(request.call, context.group_id, grant_id=context.id, changes=changes)
 
 
 @api_view(
@@ -164,4 +165,4 @@ def update_group_grant(context: GroupGrant, request: ServiceRequest) -> Grant:
 )
 def delete_group_grant(context: GroupGrant, request: ServiceRequest) -> None:
     """`DELETE /groups/{id}/grants/{grantId}`."""
-    domain.delete_group_grant(request.call, context.group_id, context.id)
+    domain.delete_group_grant(request.call, context.group_id, grant_id=context.id)

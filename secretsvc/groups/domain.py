@@ -80,7 +80,7 @@ def count_groups(call: Call, window: Window, containing: str = "") -> Page[Count
     return page_of(call.connection, statement, group.c.id, window, CountedGroup)
 
 
-def create_group(call: Call, slug: str, name: str, description: str | None = None) -> Group:
+def create_group(call: Call, *, slug: str, name: str, description: str | None = None) -> Group:
     """A new group without members. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.ADMIN, GLOBAL)
     created = Group(new_id(), slug, name, description, call.now, call.now)
@@ -135,7 +135,7 @@ def list_members(call: Call, group_id: UUID) -> list[Identity]:
     return [Identity(**row) for row in rows.mappings()]
 
 
-def add_member(call: Call, group_id: UUID, identity_id: UUID) -> Identity:
+def add_member(call: Call, group_id: UUID, *, identity_id: UUID) -> Identity:
     """Adds an identity to a group. Raises `NotFound` for either, `Conflict` for a member."""
     assert_can(call, Role.ADMIN, GLOBAL)
     _find_group(call, group_id)
@@ -147,7 +147,7 @@ def add_member(call: Call, group_id: UUID, identity_id: UUID) -> Identity:
     return member
 
 
-def remove_member(call: Call, group_id: UUID, identity_id: UUID) -> None:
+def remove_member(call: Call, group_id: UUID, *, identity_id: UUID) -> None:
     """Removes an identity from a group. Raises `NotFound`, `LastAdmin`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     with last_admin_guard(call):
@@ -176,7 +176,7 @@ def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> Grant:
     return create_grant(call, terms, group_id=group_id)
 
 
-def update_group_grant(call: Call, group_id: UUID, grant_id: UUID, changes: Mapping[str, object]) -> Grant:
+def update_group_grant(call: Call, group_id: UUID, *, grant_id: UUID, changes: Mapping[str, object]) -> Grant:
     """Changes a grant of this group (contract 5.10). Raises `NotFound` for a pair that does not match.
 
     Also `Forbidden`, `Conflict`, `LastAdmin`.
@@ -185,7 +185,7 @@ def update_group_grant(call: Call, group_id: UUID, grant_id: UUID, changes: Mapp
     return change_grant(call, changes, grant_id, group_id)
 
 
-def delete_group_grant(call: Call, group_id: UUID, grant_id: UUID) -> None:
+def delete_group_grant(call: Call, group_id: UUID, *, grant_id: UUID) -> None:
     """Removes a grant of this group. Raises `NotFound` for a pair that does not match, `LastAdmin`."""
     assert_admin_somewhere(call)
     remove_grant(call, find_grant(call, grant_id, group_id))

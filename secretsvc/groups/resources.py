@@ -54,7 +54,6 @@ class GroupGrants(InGroup):
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "groups", Groups)
     config.add_tree_child(Group, "members", Members)
     config.add_tree_child(Group, "grants", GroupGrants)

@@ -80,13 +80,13 @@ def add_member(context: Group, request: ServiceRequest) -> object:
     """Adds whoever is named, who may not have signed in yet."""
     request.form.label("holder", "Who")
     member = giving.read_holder(request, announce=request.form["announce"] == "yes", groups=False)
-    domain.add_member(request.call, context.id, member.id)
+    domain.add_member(request.call, context.id, identity_id=member.id)
     return see_other(context.path(PAGES), "added")
 
 
 def remove_member(context: Group, request: ServiceRequest) -> object:
     """Removes the chosen member."""
-    domain.remove_member(request.call, context.id, chosen(request.form))
+    domain.remove_member(request.call, context.id, identity_id=chosen(request.form))
     return see_other(context.path(PAGES), "removed")
 
 
@@ -107,7 +107,6 @@ def _panel(request: ServiceRequest) -> str | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages."""
     groups: Drawn[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
     config.add_page(groups_page, role=ADMIN_SOMEWHERE, **groups)
     config.add_form(create_group, role=Role.ADMIN, redraw=groups_page, **groups)

@@ -43,7 +43,7 @@ def who_am_i(call: Call) -> WhoAmI:
     return WhoAmI(find_identity(call, call.actor.identity_id), call.snapshot.global_role)
 
 
-def list_identities(call: Call, window: Window, containing: str = "", show: str = "") -> Page[Identity]:
+def list_identities(call: Call, window: Window, *, containing: str = "", show: str = "") -> Page[Identity]:
     """Everyone who ever came with a valid assertion or was announced, the first first.
 
     With a text, those whose subject or display name contains it, in capitals or not; `show` is one of
@@ -69,7 +69,7 @@ def count_identities(call: Call) -> dict[str, int]:
     return dict(zip(["", *SEGMENTS], row, strict=True))
 
 
-def announce_identity(call: Call, kind: str, subject: str, display_name: str | None = None) -> Identity:
+def announce_identity(call: Call, *, kind: str, subject: str, display_name: str | None = None) -> Identity:
     """An identity before its first visit, so that it can be granted something (contract 5.12).
 
     The subject is in the normal form of its kind, as in `kernel.subjects`. Raises `Conflict` for one that is

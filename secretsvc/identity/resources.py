@@ -19,5 +19,4 @@ class Identities(Node):
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "identities", Identities)

@@ -31,7 +31,7 @@ def identities_page(_context: Identities, request: ServiceRequest) -> object:
     given = {"q": asked.get("q", ""), "show": asked.get("show", "")}
     query = validate(schemas.IdentityFilter(), given)
     window = Window(LIMIT, cursor_of(request))
-    page = domain.list_identities(call, window, query["q"], query["show"])
+    page = domain.list_identities(call, window, containing=query["q"], show=query["show"])
     new = request.form["kind"] or asked.get("new")
     return {
         "identities": page.items,
@@ -55,7 +55,6 @@ def add_identity(context: Identities, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its form."""
     page: Drawn[Identities] = {
         "context": Identities,
         "template": "secretsvc.identity:templates/identities.pt",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 #: A claim, and the claims of the objects in it, from the outside in: `a/b`.
 Path = tuple[str, ...]
 _ABSENT = object()
-_PLACE = re.compile(r"\{([^{}]*)\}")
+_REFERENCE = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def subject_template(raw: str) -> SubjectTemplate:
 
     Two of them need text between them, or nobody could tell where the first one ends.
     """
-    lead, *rest = _PLACE.split(raw.strip())
+    lead, *rest = _REFERENCE.split(raw.strip())
     paths, after = rest[0::2], rest[1::2]
     if not paths or any("{" in text or "}" in text for text in (lead, *after)) or not all(after[:-1]):
         raise ValueError

@@ -203,7 +203,7 @@ def aad_prefix(head: bytes, purpose: str, environment_id: UUID) -> bytes:
 def aad_suffix(key: str, version: int) -> bytes:
     """The rest of the AAD of one value: its key and its version, which is from 0 to 2^64-1."""
     name = key.encode()
-    return b"%b%b%b" % (_LENGTH.pack(len(name)), name, _VERSION.pack(VERSION_BYTES, version))
+    return _LENGTH.pack(len(name)) + name + _VERSION.pack(VERSION_BYTES, version)
 
 
 def generate_master_key() -> str:

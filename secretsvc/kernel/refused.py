@@ -19,14 +19,14 @@ class Admin:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A refusal at a place that its caller sees.
+    """A refusal at a scope that its caller sees.
 
-    `place` is the whole of it ("Web shop / Production"), `name` its own name, `path` that of its page.
+    `whole` is the whole of it ("Web shop / Production"), `name` its own name, `path` that of its page.
     `held` is the caller's role there by a grant at `scope`, through `group` if it is one of a group's; None
     without a role.
     """
 
-    place: str
+    whole: str
     name: str
     path: str
     needed: Role

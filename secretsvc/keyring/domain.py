@@ -242,13 +242,13 @@ def adopt(call: Call) -> Adopted:
     assert_can(call, Role.ADMIN, GLOBAL)
     kid, known = call.ring.active_kid, known_keys(call.connection)
     newest = next(reversed(known), None)
-    own, place = known.get(kid), known[newest].place + 1 if newest is not None else 1
+    own, number = known.get(kid), known[newest].place + 1 if newest is not None else 1
     done = Adopted(kid, newest, kid != newest, own is not None and own.retired_at is not None)
     if not done.changed:
         return done
     if own is not None:
         forget(call, kid)
-    if not enter(call, kid, place, COMMAND):
+    if not enter(call, kid, number, COMMAND):
         raise Conflict("Another master key was adopted at the same moment.")
     return done
 

@@ -51,7 +51,6 @@ def rekey(context: Admin, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its form."""
     config.add_assets("secretsvc.keyring")
     page: Drawn[Admin] = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt"}
     config.add_page(operations, name="keyring", role=Role.ADMIN, **page)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from secretsvc.db.engine import read_transaction
+from sqlalchemy import Connection
+
 from secretsvc.secrets.rules.sealing import may_seal
 from secretsvc.web.config import ServiceConfigurator
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Puts the question on the registry, for readiness (contract 8.3); it waits for the database."""
+    """Puts the question on the registry, for readiness (contract 8.3)."""
     registry = config.registry
 
-    def key_verdict() -> bool:
-        with read_transaction(registry.database.engine) as connection:
-            return may_seal(connection, registry.load_ring())
+    def key_verdict(connection: Connection) -> bool:
+        return may_seal(connection, registry.load_ring())
 
     registry.key_verdict = key_verdict

@@ -38,7 +38,7 @@ GLOSSARY = {
     "description": "What it is for.",
     "BatchBody.descriptions": "Descriptions of keys of `set`; null clears one.",
     "AuditRecord.detail": "What else there is to say of it.",
-    "AuditRecord.index": "Its place in the sealed log, for global administrators, once it is known.",
+    "AuditRecord.index": "Its position in the sealed log, for global administrators, once it is known.",
     "disabled": "Whether all its grants are void.",
     "Identity.display_name": "What people call it.",
     "dry_run": "Whether to write nothing.",

@@ -4,13 +4,12 @@ from pyramid.config import Configurator
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".resources")
     config.add_api_views(".api")
     config.include(".ui")
     for thing in ("project", "environment"):
-        config.add_audit_action(f"{thing}.create", sentence="created {place}", icon="plus")
+        config.add_audit_action(f"{thing}.create", sentence="created {scope}", icon="plus")
         config.add_audit_action(
-            f"{thing}.update", sentence="changed the settings of {place}", icon="settings"
+            f"{thing}.update", sentence="changed the settings of {scope}", icon="settings"
         )
-        config.add_audit_action(f"{thing}.delete", sentence="deleted {place}", icon="trash-2")
+        config.add_audit_action(f"{thing}.delete", sentence="deleted {scope}", icon="trash-2")

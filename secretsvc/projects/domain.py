@@ -51,7 +51,7 @@ def list_projects(call: Call, window: Window, containing: str = "") -> Page[Proj
     return page_of(call.connection, statement, project.c.id, window, Project)
 
 
-def create_project(call: Call, slug: str, name: str, description: str | None = None) -> Project:
+def create_project(call: Call, *, slug: str, name: str, description: str | None = None) -> Project:
     """A new project. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.WRITER, GLOBAL)
     created = Project(new_id(), slug, name, description, call.now, call.now)
@@ -120,7 +120,7 @@ def environments_of(call: Call, projects: Iterable[Project]) -> dict[UUID, list[
 
 
 def create_environment(
-    call: Call, at: Address, slug: str, name: str, description: str | None = None
+    call: Call, at: Address, *, slug: str, name: str, description: str | None = None
 ) -> Environment:
     """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
     assert_can(call, Role.WRITER, at)

@@ -74,7 +74,6 @@ class ShortProjects(Node):
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Adds the nodes to the tree."""
     config.add_tree_child(Root, "projects", Projects)
     config.add_tree_child(Project, "environments", Environments)
     config.add_tree_child(Root, "p", ShortProjects)

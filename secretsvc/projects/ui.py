@@ -104,9 +104,13 @@ def _opens(request: ServiceRequest, word: str) -> bool:
 
 def project_settings(context: Project, request: ServiceRequest) -> object:
     """What can be changed of a project, and its environments."""
-    found = domain.get_project(request.call, context.address)
     request.form.label("confirm", "Address")
-    return {"project": found, "environments": domain.list_environments(request.call, context.address)}
+    return {
+        "thing": "project",
+        "role": Role.WRITER,
+        "scope": domain.get_project(request.call, context.address),
+        "environments": domain.list_environments(request.call, context.address),
+    }
 
 
 def update_project(context: Project, request: ServiceRequest) -> object:
@@ -146,7 +150,8 @@ def create_environment(context: Environments, request: ServiceRequest) -> object
 def environment_settings(context: Environment, request: ServiceRequest) -> object:
     """What can be changed of an environment, and its deletion."""
     request.form.label("confirm", "Address")
-    return {"environment": domain.get_environment(request.call, context.address)}
+    found = domain.get_environment(request.call, context.address)
+    return {"thing": "environment", "role": Role.ADMIN, "scope": found}
 
 
 def update_environment(context: Environment, request: ServiceRequest) -> object:
@@ -166,7 +171,6 @@ def delete_environment(context: Environment, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages."""
     _declare_projects(config)
     _declare_environments(config)
 
@@ -176,7 +180,7 @@ def _declare_projects(config: ServiceConfigurator) -> None:
     page: Drawn[Projects] = {"context": Projects, "template": f"{templates}/projects.pt"}
     config.add_page(projects_page, role=ANY_IDENTITY, **page)
     config.add_form(create_project, role=Role.WRITER, redraw=projects_page, **page)
-    settings: Drawn[Project] = {"context": Project, "template": f"{templates}/project-settings.pt"}
+    settings: Drawn[Project] = {"context": Project, "template": f"{templates}/settings.pt"}
     config.add_page(project_settings, name="settings", role=VISIBLE, **settings)
     config.add_form(update_project, name="settings", role=Role.WRITER, redraw=project_settings, **settings)
     config.add_form(delete_project, name="delete", role=Role.ADMIN, redraw=project_settings, **settings)
@@ -189,10 +193,7 @@ def _declare_environments(config: ServiceConfigurator) -> None:
     several: Drawn[Environments] = {"context": Environments, "template": f"{templates}/environments.pt"}
     config.add_page(environments_page, role=VISIBLE, **several)
     config.add_form(create_environment, role=Role.WRITER, redraw=environments_page, **several)
-    page: Drawn[Environment] = {
-        "context": Environment,
-        "template": f"{templates}/environment-settings.pt",
-    }
+    page: Drawn[Environment] = {"context": Environment, "template": f"{templates}/settings.pt"}
     config.add_page(environment_settings, name="settings", role=Role.READER, **page)
     config.add_form(update_environment, name="settings", role=Role.ADMIN, redraw=environment_settings, **page)
     config.add_form(delete_environment, name="delete", role=Role.ADMIN, redraw=environment_settings, **page)

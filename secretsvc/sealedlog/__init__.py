@@ -4,7 +4,6 @@ from pyramid.config import Configurator
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.add_models(".models")
     config.add_audit_action(
         "audit.adopt", sentence="adopted what the tables hold as the beginning of a replay", icon="shield"

@@ -29,7 +29,6 @@ def _plain(request: ServiceRequest, text: str) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
     config.include(".resources")
     config.add_api_view(
         checkpoint,

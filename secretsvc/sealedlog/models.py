@@ -17,7 +17,7 @@ ONLY = 1
 
 
 class AuditSeal(Base):
-    """The place of a record in the log, its `index` to clients, and the hash of its leaf."""
+    """The position of a record in the log, its `index` to clients, and the hash of its leaf."""
 
     __tablename__ = "audit_seal"
     __table_args__ = (UniqueConstraint("record_id"), {"sqlite_with_rowid": False})

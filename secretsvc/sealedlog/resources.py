@@ -11,5 +11,4 @@ class Audit(Node):
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Adds the node to the tree."""
     config.add_tree_child(Root, "audit", Audit)

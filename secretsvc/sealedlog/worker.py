@@ -25,7 +25,7 @@ WORK_SECONDS, STEP_SECONDS = 0.02, 0.2
 AIM = 0.5
 #: Of a step's work so much is to read and hash; the rest is to write, which takes about as long.
 READING = 0.4
-FEWEST, MOST = 8, 1000
+LEAST_RECORDS, BATCH_RECORDS = 8, 1000
 #: Of the first step; from one to the next a process dares so many times as many.
 FIRST, BOLDER = 32, 1.5
 #: Until a setting that is malformed, for which nothing is sealed, is complained of again.
@@ -87,7 +87,7 @@ class Sealer:
         room = AIM * WORK_SECONDS / max(spent, 1e-6)
         self._more = sealed >= self._records or spent >= WORK_SECONDS * READING
         if room < 1 or sealed >= self._records:
-            self._records = max(FEWEST, min(MOST, int(sealed * min(room, BOLDER))))
+            self._records = max(LEAST_RECORDS, min(BATCH_RECORDS, int(sealed * min(room, BOLDER))))
 
 
 def _cause(error: Exception) -> str:

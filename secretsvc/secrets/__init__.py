@@ -4,20 +4,19 @@ from pyramid.config import Configurator
 
 #: The actions of this package, how their records are told, and their symbols.
 SENTENCES = (
-    ("secret.batch", "{did} {keys} in {place}", "pencil"),
-    ("secret.import", "imported {keys} into {place}", "clipboard-paste"),
-    ("secret.rename", "renamed {keys} in {place}", "pencil"),
-    ("secret.rollback", "rolled back {keys} in {place}", "rotate-ccw"),
-    ("secret.reveal", "{read} {key} in {place}", "eye"),
-    ("secret.export", "{read} {place}", "download"),
-    ("secret.copy", "copied {keys} into {place}", "copy"),
-    ("secret.restore", "restored {place} to revision {to_rev}", "undo-2"),
+    ("secret.batch", "{did} {keys} in {scope}", "pencil"),
+    ("secret.import", "imported {keys} into {scope}", "clipboard-paste"),
+    ("secret.rename", "renamed {keys} in {scope}", "pencil"),
+    ("secret.rollback", "rolled back {keys} in {scope}", "rotate-ccw"),
+    ("secret.reveal", "{read} {key} in {scope}", "eye"),
+    ("secret.export", "{read} {scope}", "download"),
+    ("secret.copy", "copied {keys} into {scope}", "copy"),
+    ("secret.restore", "restored {scope} to revision {to_rev}", "undo-2"),
     ("keyring.adopt", "took the master key {kid} into use", "key-round"),
 )
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".directives")
     config.add_models(".models")
     config.include(".worker")

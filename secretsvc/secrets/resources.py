@@ -26,6 +26,5 @@ class Secrets(Node):
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Adds the nodes to the tree."""
     config.add_tree_child(Environment, "secrets", Secrets)
     config.add_tree_child(Environment, "revisions", Revisions)

@@ -9,7 +9,7 @@ from secretsvc.secrets.rules.idempotency import is_any_old, sweep
 from secretsvc.web.config import ServiceConfigurator
 
 #: So many rows go at once, and where that was not all, the next after a moment.
-MOST = 1000
+BATCH_ROWS = 1000
 MOMENT_SECONDS, HOUR_SECONDS = 1.0, 3600.0
 
 
@@ -27,7 +27,7 @@ class Sweeper:
             if not is_any_old(connection, now):
                 return 0
         with write_transaction(engine) as connection:
-            return sweep(connection, now, MOST)
+            return sweep(connection, now, BATCH_ROWS)
 
     def pause_after(self, swept: int) -> float:
         """Seconds until the next step."""

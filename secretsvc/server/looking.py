@@ -19,7 +19,7 @@ class Look(Generic[T]):
     """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
 
     A `pause` may depend on what was seen.
-    A look that takes longer than `patience` seconds counts as failed while it lasts. So does all before the
+    A look that takes longer than `limit` seconds counts as failed while it lasts. So does all before the
     first.
     """
 
@@ -30,12 +30,15 @@ class Look(Generic[T]):
         failed: T,
         *,
         pause: float | Callable[[T], float] = 2.0,
-        patience: float = 5.0,
+        limit: float = 5.0,
     ) -> None:
         self._name, self._look, self._failed = name, look, failed
-        self._pause, self._patience = pause, patience
+        self._pause, self._limit = pause, limit
         self._seen, self._began = failed, 0.0
-        self._over = threading.Event()
+        # When the look began that saw this, when one was last asked for, and when one last came to its end.
+        self._seen_of, self._asked, self._succeeded = 0.0, 0.0, time.monotonic()
+        self._is_over = False
+        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=f"look-{name}", daemon=True)
 
     def start(self) -> None:
@@ -44,25 +47,51 @@ class Look(Generic[T]):
 
     def stop(self) -> None:
         """Has it end after the look that it is at, for which it waits a moment: it may hold a connection."""
-        self._over.set()
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
 
     @property
     def seen(self) -> T:
         """What was seen last. Never waits."""
+        return self._failed if self._hangs else self._seen
+
+    def look_now(self) -> T:
+        """What a look sees that begins after the question; waits for it for `limit` seconds at most.
+
+        While an earlier one hangs, that is known already, and nobody waits.
+        """
+        with self._changed:
+            self._asked = asked = time.monotonic()
+            self._changed.notify_all()
+            if not self._hangs:
+                self._changed.wait_for(lambda: self._seen_of >= asked, self._limit)
+            return self._seen if self._seen_of >= asked else self._failed
+
+    @property
+    def seconds_since_success(self) -> float:
+        """Since a look last ended without raising; at first, since this was made."""
+        return time.monotonic() - self._succeeded
+
+    @property
+    def _hangs(self) -> bool:
         began = self._began
-        hangs = began and time.monotonic() - began > self._patience
-        return self._failed if hangs else self._seen
+        return bool(began) and time.monotonic() - began > self._limit
 
     def _run(self) -> None:
-        while not self._over.is_set():
-            self._began = time.monotonic()
+        while not self._is_over:
+            self._began = began = time.monotonic()
             try:
-                self._seen = self._look()
+                seen = self._look()
+                self._succeeded = time.monotonic()
             except Exception as error:
                 # The text of a database's error may hold what nobody should read here.
                 log.debug("%s: %s", self._name, type(error).__qualname__)
-                self._seen = self._failed
-            self._began = 0.0
-            self._over.wait(self._pause(self._seen) if callable(self._pause) else self._pause)
+                seen = self._failed
+            pause = self._pause(seen) if callable(self._pause) else self._pause
+            with self._changed:
+                self._seen, self._seen_of, self._began = seen, began, 0.0
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._is_over or self._asked > self._seen_of, pause)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import read_once
@@ -27,6 +29,8 @@ STALE_ACCESS_KEYS = "access_keys_stale"
 
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
+#: A database that does not answer a look within that time is not there.
+DATABASE_LIMIT = 1.0
 ENVELOPES_PAUSE = 60.0
 WAITING_PAUSE = 10.0
 
@@ -43,14 +47,14 @@ class Readiness:
 
     def __init__(self, registry: ServiceRegistry, stopping: Callable[[], bool]) -> None:
         self._registry, self._stopping = registry, stopping
-        self._database = Look("database", lambda: database_state(registry), State((NO_DATABASE,)))
+        self._database = Look("database", self._look_at_database, State((NO_DATABASE,)), limit=DATABASE_LIMIT)
         self._counting = Look("rate limit", registry.authenticator.is_counting, False)
         self._envelopes: Look[int | None] = Look(
             "envelopes",
             lambda: envelopes_under_old_keys(registry),
             None,
             pause=ENVELOPES_PAUSE,
-            patience=30.0,
+            limit=30.0,
         )
         self._waiting: Look[float | None] = Look(
             "audit log", lambda: audit_waiting(registry), None, pause=WAITING_PAUSE
@@ -69,12 +73,35 @@ class Readiness:
         """Ends it."""
         for look in self._looks:
             look.stop()
+        with suppress(ServerMisconfigured):
+            self._engine.dispose()
 
     @property
     def state(self) -> State:
         """As of the last looks. Never waits."""
+        return self._state_with(self._database.seen)
+
+    def state_now(self) -> State:
+        """With a look at the database that begins now, for which it waits `DATABASE_LIMIT` at most."""
+        return self._state_with(self._database.look_now())
+
+    @property
+    def seconds_without_database(self) -> float:
+        """Since the database was last seen."""
+        return self._database.seconds_since_success
+
+    @cached_property
+    def _engine(self) -> Engine:
+        engine: Engine = self._registry.database.engine_to_watch_by(DATABASE_LIMIT)
+        return engine
+
+    def _look_at_database(self) -> State:
+        with read_once(self._engine) as connection:
+            return database_state(self._registry, connection)
+
+    def _state_with(self, database: State) -> State:
         states = [State((DRAINING,))] if self._stopping() else []
-        states += [self._database.seen, access_keys_state(access_keys_age(self._registry))]
+        states += [database, access_keys_state(access_keys_age(self._registry))]
         if not self._counting.seen:
             states.append(State((), (NO_RATE_LIMIT,)))
         return State(
@@ -93,31 +120,30 @@ class Readiness:
         return self._waiting.seen
 
 
-def key_may_seal(registry: ServiceRegistry) -> bool:
-    """Whether the active master key is in use, or would be by its first envelope. Waits for the database."""
+def key_may_seal(registry: ServiceRegistry, connection: Connection) -> bool:
+    """Whether the active master key is in use, or would be by its first envelope."""
     try:
         registry.load_ring()
     except ServerMisconfigured:
         return False
-    found: bool = registry.key_verdict()
+    found: bool = registry.key_verdict(connection)
     return found
 
 
-def database_state(registry: ServiceRegistry) -> State:
+def database_state(registry: ServiceRegistry, connection: Connection) -> State:
     """Asks the database. Raises what the driver raises where there is none."""
-    with read_once(registry.database.engine) as connection:
-        connection.execute(text("SELECT 1"))
-        found_release = recorded(connection)
-        degraded = (READ_ONLY,) if _is_read_only(connection) else ()
-        try:
-            found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-        except DBAPIError as error:
-            if error.connection_invalidated:
-                raise
-            found = []
+    connection.execute(text("SELECT 1"))
+    found_release = recorded(connection)
+    degraded = (READ_ONLY,) if _is_read_only(connection) else ()
+    try:
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
+        found = []
     if not registry.models.is_served(found, found_release):
         return State((SCHEMA,), degraded)
-    return State(() if key_may_seal(registry) else (KEY,), degraded)
+    return State(() if key_may_seal(registry, connection) else (KEY,), degraded)
 
 
 def _is_read_only(connection: Connection) -> bool:

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
 from secretsvc.server.operations import Answer, OperationsListener, document
-from secretsvc.server.readiness import Readiness, access_keys_age
+from secretsvc.server.readiness import NO_DATABASE, Readiness, access_keys_age
 from secretsvc.web.request import ServiceRegistry
 
 #: The loop turns once a second; one that has not for so long hangs.
@@ -69,8 +69,11 @@ class Watch:
         return document(200 if alive else 503, {"live": alive})
 
     def _ready(self) -> Answer:
-        reasons, degraded = self.readiness.state
-        members = {"ready": not reasons, "reasons": reasons, "degraded": degraded}
+        reasons, degraded = self.readiness.state_now()
+        members: dict[str, object] = {"ready": not reasons, "reasons": reasons, "degraded": degraded}
+        if NO_DATABASE in reasons:
+            seconds = self.readiness.seconds_without_database
+            members["hint"] = f"The database has not answered for {seconds:.1f} s."
         return document(503 if reasons else 200, members)
 
     def _metrics(self) -> Answer:

@@ -4,6 +4,5 @@ from typing import Any
 
 
 def includeme(config: Any) -> None:
-    """Registers the tables."""
     for module in (".identities", ".service_tokens", ".grants", ".projects"):
         config.add_models(module)

@@ -4,7 +4,6 @@ from pyramid.config import Configurator
 
 
 def includeme(config: Configurator) -> None:
-    """Includes the modules of this package that configure the application."""
     config.include(".api")
     config.include(".ui")
     config.add_audit_action("token.create", sentence="created the token {name} of {holder}", icon="key-round")

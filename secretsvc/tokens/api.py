@@ -51,7 +51,7 @@ def list_tokens(context: Tokens, request: ServiceRequest) -> Items[domain.Token]
 def delete_token(context: Token, request: ServiceRequest) -> None:
     """`DELETE /identities/{id}/tokens/{tokenId}`."""
     _ = request.call.settings.service_tokens
-    domain.delete_token(request.call, context.identity_id, context.id)
+    domain.delete_token(request.call, context.identity_id, token_id=context.id)
 
 
 def includeme(config: ServiceConfigurator) -> None:

@@ -156,7 +156,7 @@ def list_tokens(call: Call, identity_id: UUID) -> list[Token]:
     return [_token(row) for row in call.connection.execute(statement)]
 
 
-def delete_token(call: Call, identity_id: UUID, token_id: UUID) -> None:
+def delete_token(call: Call, identity_id: UUID, *, token_id: UUID) -> None:
     """Removes a token, which is refused from the next request on. Raises `NotFound`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     holder = find_identity(call, identity_id)
@@ -167,7 +167,7 @@ def delete_token(call: Call, identity_id: UUID, token_id: UUID) -> None:
     record(call, DELETED, detail=_detail(holder.id, _token(row)))
 
 
-def ending_tokens(call: Call, within: int, limit: int) -> list[EndingToken]:
+def ending_tokens(call: Call, *, within: int, limit: int) -> list[EndingToken]:
     """The tokens in force that end in the next `within` milliseconds, the first to end first."""
     assert_can(call, Role.ADMIN, GLOBAL)
     row = service_token.c

@@ -31,5 +31,4 @@ class Tokens(_OfIdentity):
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Adds the nodes to the tree."""
     config.add_tree_child(Identity, "tokens", Tokens)

@@ -65,7 +65,7 @@ def create_token(context: Tokens, request: ServiceRequest) -> object:
 def remove_token(context: Token, request: ServiceRequest) -> object:
     """Removes a token and leads back to the others."""
     _ = request.call.settings.service_tokens
-    domain.delete_token(request.call, context.identity_id, context.id)
+    domain.delete_token(request.call, context.identity_id, token_id=context.id)
     return see_other(f"/identities/{context.identity_id}/tokens", "token-removed")
 
 

@@ -1,4 +1,4 @@
-"""The access log: one line for each request, and its observers (`registry.request_observers`).
+"""The access log: one line for each request, and its observers.
 
 A line is made of names and numbers of ours alone. What a client makes up, such as the path, is not in it,
 but for a request id, which has a grammar.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 
 from pyramid.config import Configurator
 from pyramid.response import Response
@@ -16,6 +17,7 @@ from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.errors import Internal
 from secretsvc.kernel.stopwatch import Stopwatch, measured
+from secretsvc.web.declaring import declare
 from secretsvc.web.failures import unexpected
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of, operation_of
 from secretsvc.web.tree import MOUNTS
@@ -29,9 +31,18 @@ OTHER_METHOD = "OTHER"
 Observer = Callable[[str | None, str, int, float], None]
 
 
+def add_request_observer(config: Configurator, name: str, observe: Observer) -> None:
+    """Directive: what is told of each request after its answer. Two of one name conflict.
+
+    Where it raises, that is logged, and the request does not fail.
+    """
+    fill = partial(config.registry.request_observers.__setitem__, name, observe)
+    declare(config, "request observer", name, fill)
+
+
 def access_log_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
     """Outermost, so that it sees what leaves and how long it took."""
-    observers: list[Observer] = registry.request_observers
+    observers: dict[str, Observer] = registry.request_observers
 
     def tween(request: ServiceRequest) -> Response:
         response = None
@@ -44,7 +55,7 @@ def access_log_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
                 seconds = time.perf_counter() - began
                 _write(request, response, seconds, watch)
                 route, method, status = route_of(request), method_of(request), _status(response)
-                for observe in observers:
+                for observe in observers.values():
                     _tell(observe, request, (route, method, status, seconds))
 
     return tween
@@ -116,6 +127,6 @@ def _tell(observe: Observer, request: ServiceRequest, seen: tuple[str | None, st
 
 
 def includeme(config: Configurator) -> None:
-    """Installs the tween outermost."""
-    config.registry.request_observers = []
+    config.registry.request_observers = {}
+    config.add_directive("add_request_observer", add_request_observer)
     config.add_tween(f"{__name__}.access_log_tween", under=INGRESS, over="secretsvc.web.tweens.ingress_tween")

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from pyramid.config import Configurator
 
-from secretsvc.web import assets, error_codes, navigation, pages, place, refusals, shell, tree, views
+from secretsvc.web import (
+    access_log,
+    assets,
+    error_codes,
+    navigation,
+    pages,
+    refusals,
+    shell,
+    shell_project,
+    tree,
+    views,
+)
 
 
 class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no types of its own
@@ -22,7 +33,8 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_form = pages.add_form
         add_navigation = navigation.add_navigation
         add_page = pages.add_page
+        add_request_observer = access_log.add_request_observer
         add_tab = navigation.add_tab
         add_tree_child = tree.add_tree_child
-        set_place = place.set_place
+        set_shell_project = shell_project.set_shell_project
         set_refusals = refusals.set_refusals

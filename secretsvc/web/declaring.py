@@ -39,8 +39,8 @@ def commit(config: Configurator) -> None:
     try:
         config.commit()
     except ConfigurationConflictError as error:
-        discriminator, places = min(error._conflicts.items(), key=str)
-        told = " and ".join(sorted(f"{place.file}:{place.line}" for place in places))
+        discriminator, sources = min(error._conflicts.items(), key=str)
+        told = " and ".join(sorted(f"{source.file}:{source.line}" for source in sources))
         raise ConfigurationError(
             f"there are two of {_name(discriminator)}: take one out or rename it ({told})"
         ) from None

@@ -75,7 +75,7 @@ class Failure(NamedTuple):
 
     code: str
     cause: str | None = None
-    place: str | None = None
+    location: str | None = None
 
 
 def expected(error: SecretsvcError, origin: BaseException | None = None) -> Failure:
@@ -90,12 +90,12 @@ def expected(error: SecretsvcError, origin: BaseException | None = None) -> Fail
 
 
 def unexpected(error: BaseException, request: Request) -> Failure:
-    """Anything else, whose traceback is logged at most once a minute for each place that it comes from."""
+    """Anything else, whose traceback is logged at most once a minute for each location that it comes from."""
     cause = error.__cause__ if isinstance(error, Internal) and error.__cause__ else error
-    failure = Failure(Internal.code, cause_of(cause), place_of(error))
-    before = request.registry.tracebacks.passes(f"{failure.place} {type(error).__qualname__}")
+    failure = Failure(Internal.code, cause_of(cause), location_of(error))
+    before = request.registry.tracebacks.passes(f"{failure.location} {type(error).__qualname__}")
     if before is not None:
-        told = f"unexpected {failure.cause} at {failure.place}"
+        told = f"unexpected {failure.cause} at {failure.location}"
         stack = "".join(traceback.format_tb(error.__traceback__))
         fields = {"message": told, "request_id": request.request_id, "held_back": before, "traceback": stack}
         values = (told, request.request_id, before, stack)
@@ -110,7 +110,7 @@ def cause_of(error: BaseException) -> str:
     return f"{name}: {detail}" if detail else name
 
 
-def place_of(error: BaseException) -> str:
+def location_of(error: BaseException) -> str:
     """File and line of the innermost frame of this package, or of any where it has none."""
     frames = [
         (Path(frame.f_code.co_filename), line) for frame, line in traceback.walk_tb(error.__traceback__)

@@ -45,4 +45,4 @@ class Metrics:
 def includeme(config: Configurator) -> None:
     """Puts them on the registry, and has them told of every request."""
     metrics = config.registry.metrics = Metrics()
-    config.registry.request_observers.append(metrics.observe)
+    config.add_request_observer("metrics", metrics.observe)

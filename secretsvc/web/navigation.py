@@ -1,4 +1,4 @@
-"""The ways to pages: entries of the sidebar, the tabs of a place, breadcrumbs, and links on errors."""
+"""The ways to pages: entries of the sidebar, the tabs of a node, breadcrumbs, and links on errors."""
 
 from __future__ import annotations
 
@@ -120,7 +120,6 @@ def add_error_link(
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directives."""
     config.registry.navigation = []
     config.registry.tabs = defaultdict(list)
     config.registry.error_links = []

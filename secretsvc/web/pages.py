@@ -34,12 +34,12 @@ from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
-from secretsvc.web.place import place_view
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
 from secretsvc.web.shell import Shell, macros
+from secretsvc.web.shell_project import shell_project_view
 from secretsvc.web.tree import PAGES, N, Node
 from secretsvc.web.views import SAFE_METHODS
 
@@ -215,17 +215,16 @@ def add_shell(event: BeforeRender) -> None:
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directives, the derivers and the shell."""
     config.registry.pages = set()
     config.include("pyramid_chameleon")
     config.include(".shell")
     config.include(".navigation")
-    config.include(".place")
+    config.include(".shell_project")
     config.add_directive("add_page", add_page)
     config.add_directive("add_form", add_form)
     config.add_view_deriver(page_view, under="INGRESS", over="secured_view")
     # Inside the renderer, to which it leaves nothing; what a redrawn page returns is drawn too.
     config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)
-    config.add_view_deriver(place_view, under="drawing_view", over=VIEW)
-    config.add_view_deriver(form_view, under="place_view", over=VIEW)
+    config.add_view_deriver(shell_project_view, under="drawing_view", over=VIEW)
+    config.add_view_deriver(form_view, under="shell_project_view", over=VIEW)
     config.add_subscriber(add_shell, BeforeRender)

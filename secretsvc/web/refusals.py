@@ -47,6 +47,5 @@ def refused(error: SecretsvcError, request: ServiceRequest) -> Refused | None:
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directive."""
     config.registry.explain_refusal = None
     config.add_directive("set_refusals", set_refusals)

@@ -16,9 +16,9 @@ from secretsvc.kernel.budget import PlaintextBudget
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError
-from secretsvc.kernel.place import Place
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.shell_project import ShellProject
 from secretsvc.web.failures import Failure
 from secretsvc.web.forms import Form
 from secretsvc.web.schema import Values
@@ -88,7 +88,7 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     #: What a page's form holds.
     form: Form = cast(Form, None)
     #: The project that a page lies in.
-    place: Place | None = None
+    shell_project: ShellProject | None = None
 
 
 def call_of(request: ServiceRequest) -> Call | None:

@@ -196,13 +196,9 @@ def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
 def _issues(error: colander.Invalid, path: str) -> Iterator[Issue]:
     if error.children:
         for child in error.children:
-            yield from _issues(child, _join(path, child.node.name))
+            yield from _issues(child, f"{path}.{child.node.name}" if path else child.node.name)
     else:
         yield Issue(path, str(error.msg))
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 NOTHING = Body()

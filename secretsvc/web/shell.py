@@ -11,7 +11,7 @@ from pyramid.config import Configurator
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
-from secretsvc.kernel.place import Place
+from secretsvc.kernel.shell_project import ShellProject
 from secretsvc.web import moments, parts
 from secretsvc.web.declaring import declare
 from secretsvc.web.forms import CSRF_FIELD, Form, form_token, shown
@@ -78,9 +78,9 @@ class Shell:
         return form_token(self.call.ring, self.call.actor, self.call.now)
 
     @property
-    def place(self) -> Place | None:
+    def shell_project(self) -> ShellProject | None:
         """The project that the page lies in; the page of an error tells of none."""
-        return self.request.place if self.context is not None else None
+        return self.request.shell_project if self.context is not None else None
 
     @property
     def environment_slug(self) -> str | None:
@@ -97,7 +97,7 @@ class Shell:
 
     def is_current(self, link: Link) -> bool:
         """Whether the page shown lies under an entry; what lies in a project is marked there."""
-        if self.context is None or self.place is not None:
+        if self.context is None or self.shell_project is not None:
             return False
         here = self.path(*filter(None, [self.view_name]))
         return here == link.path or (link.path != "/" and here.startswith(f"{link.path}/"))
@@ -225,13 +225,13 @@ class Shell:
         """None for what has no page, or only leads into a project."""
         if node.__parent__ is None or type(node) not in self.request.registry.pages:
             return None
-        if node.scope is not None and self.place is not None:
-            environment = self.place.environment(node.address.environment)
-            return Crumb(environment.name if environment else self.place.name, node.path(PAGES))
+        if node.scope is not None and self.shell_project is not None:
+            environment = self.shell_project.environment(node.address.environment)
+            return Crumb(environment.name if environment else self.shell_project.name, node.path(PAGES))
         label = next(
             (link.label for link in self.request.registry.navigation if link.path == node.path(PAGES)), None
         )
-        return Crumb(label, node.path(PAGES)) if label and self.place is None else None
+        return Crumb(label, node.path(PAGES)) if label and self.shell_project is None else None
 
 
 def add_done(config: Configurator, word: str, text: Told) -> None:

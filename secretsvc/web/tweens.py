@@ -92,5 +92,4 @@ def _plaintext_headers(registry: ServiceRegistry) -> dict[str, str]:
 
 
 def includeme(config: Configurator) -> None:
-    """Installs the tween outermost."""
     config.add_tween(f"{__name__}.ingress_tween", under=INGRESS)

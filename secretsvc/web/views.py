@@ -179,8 +179,8 @@ def add_api_views(config: Configurator, module: str) -> None:
         if isinstance(view, FunctionType) and view in DECLARED and view.__module__ == found.__name__:
             name, declared = DECLARED[view]
             node, code = next(iter(hints_of(view).values())), view.__code__
-            place = code.co_filename, code.co_firstlineno, code.co_name, ""
-            config.add_api_view(view, context=node, name=name, _info=place, **declared)
+            source = code.co_filename, code.co_firstlineno, code.co_name, ""
+            config.add_api_view(view, context=node, name=name, _info=source, **declared)
 
 
 def _check_described(operation: Operation) -> None:
@@ -271,7 +271,6 @@ class JsonRenderer:
 
 
 def includeme(config: Configurator) -> None:
-    """Registers the directive, the derivers and the renderer."""
     config.registry.public_paths = set()
     config.registry.revealing = set()
     config.add_renderer("json", JsonRenderer)

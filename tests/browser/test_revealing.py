@@ -20,7 +20,7 @@ HIDE_TAB = """() => {
     Object.defineProperty(document, "hidden", {value: true});
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
-PLACES = pytest.mark.parametrize("path", [PROD, f"{PROD}/secrets/API_KEY"], ids=["editor", "secret"])
+PAGES = pytest.mark.parametrize("path", [PROD, f"{PROD}/secrets/API_KEY"], ids=["editor", "secret"])
 
 
 def cell_of(page: Page, key: str = "API_KEY") -> Locator:
@@ -62,7 +62,7 @@ def reasons(service: Service) -> list[Any]:
     return [(row["reason"], detail(row)["key"]) for row in service.audit("secret.reveal")]
 
 
-@PLACES
+@PAGES
 def test_one_reveal_is_one_request_and_one_record(
     page: Page, visitor: Visitor, service: Service, path: str
 ) -> None:
@@ -71,7 +71,7 @@ def test_one_reveal_is_one_request_and_one_record(
     assert reasons(service) == [("reveal", "API_KEY")]
 
 
-@PLACES
+@PAGES
 def test_a_value_is_masked_again_by_its_button_without_another_request(
     page: Page, visitor: Visitor, path: str
 ) -> None:
@@ -81,7 +81,7 @@ def test_a_value_is_masked_again_by_its_button_without_another_request(
     assert visitor.paths().count(REVEALED) == 1
 
 
-@PLACES
+@PAGES
 def test_a_value_is_masked_again_after_thirty_seconds(page: Page, path: str) -> None:
     page.clock.install(time=0)
     page.goto(path)
@@ -219,7 +219,7 @@ def answering(answer: dict[str, Any]) -> Callable[[Route], None]:
     return lambda route: route.fulfill(**answer)
 
 
-@PLACES
+@PAGES
 @pytest.mark.parametrize("name", ["Reveal", "Copy"])
 def test_every_failure_to_read_is_seen(visitor: Visitor, path: str, name: str) -> None:
     page = visitor.page(path, permissions=["clipboard-read", "clipboard-write"])
@@ -236,7 +236,7 @@ def test_every_failure_to_read_is_seen(visitor: Visitor, path: str, name: str) -
     visitor.problems.clear()
 
 
-@PLACES
+@PAGES
 def test_where_nothing_can_be_copied_nothing_is_asked_for(
     visitor: Visitor, service: Service, path: str
 ) -> None:

@@ -16,6 +16,8 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 
 
@@ -54,7 +56,7 @@ def counted(service, now, subject="root@example.com", **asked):
         return browse_audit(call, AuditFilter(action="test.made", **asked)).activity
 
 
-def test_the_last_seven_days_are_counted_in_stretches_of_six_hours(service, now):
+def test_the_last_seven_days_are_counted_in_buckets_of_six_hours(service, now):
     happened(service, now - 8 * DAY)
     happened(service, now - 7 * DAY + 1, 2)
     happened(service, now - DAY, 3, outcome="denied", request_id="other")
@@ -80,7 +82,7 @@ def test_the_last_seven_days_are_counted_in_stretches_of_six_hours(service, now)
         (365 * DAY, 14 * DAY),
     ],
 )
-def test_a_stretch_is_as_long_as_the_window_needs(service, now, span, length):
+def test_a_bucket_is_as_long_as_the_window_needs(service, now, span, length):
     since = now - span
     happened(service, since)
     happened(service, now, request_id="outside")
@@ -97,7 +99,7 @@ def test_times_that_leave_no_room_have_no_buckets(service, now, since, until):
 
 
 @pytest.mark.parametrize("since", [0, 1])
-def test_the_longest_window_has_few_stretches_too(service, now, since):
+def test_the_longest_window_has_few_buckets_too(service, now, since):
     happened(service, now - 1)
     found = counted(service, now, since=since, until=2**53 - 1)
     assert len(found.buckets) <= 30

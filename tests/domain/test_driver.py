@@ -27,6 +27,8 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
 
+pytestmark = pytest.mark.postgresql("every")
+
 INSERT = Prepared(insert(project))
 FIND = Prepared(select(project).where(project.c.slug == bindparam("slug")))
 RENAME = Prepared(
@@ -250,10 +252,10 @@ def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine:
 
 def secrets_of(engine: Engine, count: int) -> list[dict[str, Any]]:
     """Rows of secrets of one environment, without the ids that the database will give them."""
-    place, inside = a_project(), a_project("prod")
+    outer, inside = a_project(), a_project("prod")
     with write_transaction(engine) as connection:
-        INSERT.run(connection, place)
-        connection.execute(insert(environment), {**inside, "project_id": place["id"], "rev": 0})
+        INSERT.run(connection, outer)
+        connection.execute(insert(environment), {**inside, "project_id": outer["id"], "rev": 0})
     common = {"environment_id": inside["id"], "version": 1, "created_at": 1, "updated_at": 2**53 - 1}
     return [
         {"key": f"K{number}", "description": "ü\t\n\\N" if number else None, "deleted": not number, **common}

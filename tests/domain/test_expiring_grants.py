@@ -17,7 +17,7 @@ DAY = 86_400_000
 
 @pytest.fixture
 def now(service, admin) -> int:
-    """Grants that end at several times and places, as of this moment."""
+    """Grants that end at several times and scopes, as of this moment."""
     arrange(service, "depot", "prod")
     now = now_ms()
     crew = service.group("crew", BOB)
@@ -33,7 +33,7 @@ def now(service, admin) -> int:
 
 def expiring(service, subject, now, limit=20):
     with call_of(service, subject, now) as call:
-        found = expiring_grants(call, 7 * DAY, limit)
+        found = expiring_grants(call, within=7 * DAY, limit=limit)
     return [(one.holder, one.is_group, one.role, one.project, one.environment) for one in found]
 
 
@@ -59,13 +59,13 @@ def test_an_admin_is_told_of_the_scopes_that_it_administers(service, now, scope,
 def test_who_administers_nothing_is_refused(service, now):
     service.grant(ADA, "writer")
     with call_of(service, ADA, now) as call, pytest.raises(Forbidden):
-        expiring_grants(call, DAY, 1)
+        expiring_grants(call, within=DAY, limit=1)
     assert [denial.action for denial in call.denials] == ["authz.global.admin"]
 
 
 def test_it_takes_one_statement(service, now):
     with call_of(service, now=now) as call, recorded(service.engine) as statements:
-        expiring_grants(call, 7 * DAY, 20)
+        expiring_grants(call, within=7 * DAY, limit=20)
     assert len(statements) == 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from examples import share
-from exposed_model import FIRST_ROLES, PEOPLE, PLACES, READER, ROBOT, ROOT, WRITER, Model, stories
+from exposed_model import ENVIRONMENTS, FIRST_ROLES, PEOPLE, READER, ROBOT, ROOT, WRITER, Model, stories
 from hypothesis import HealthCheck, given, settings
 from service import Client, Service
 from stopped_clock import StoppedClock
@@ -24,7 +24,7 @@ class Theatre:
         self.service, self.clock, self.slug = service, clock, f"p{next(_numbers)}"
         self.root = service.user()
         self.root.post("/projects", {"slug": self.slug, "name": "P"}, 201)
-        for at in PLACES:
+        for at in ENVIRONMENTS:
             path = f"/projects/{self.slug}/environments"
             self.root.post(path, {"slug": f"e{at}", "name": "E"}, 201)
         self.people = [self._person(who) for who in PEOPLE]
@@ -51,8 +51,8 @@ class Theatre:
         if old is not None:
             self.root.delete(f"/grants/{old}")
         if role:
-            place = {"scope_type": "environment", "project": self.slug, "environment": f"e{at}"}
-            body = {**place, "role": ROLES[role], "identity_id": self.ids[who]}
+            scope = {"scope_type": "environment", "project": self.slug, "environment": f"e{at}"}
+            body = {**scope, "role": ROLES[role], "identity_id": self.ids[who]}
             self.grants[who, at] = self.root.post("/grants", body, 201).json["id"]
         return True
 
@@ -84,8 +84,8 @@ class Theatre:
         return vault.post("restore", {"to_rev": rev}, "*")
 
     def _copy(self, vault: Vault, source: int, named: list[str] | None, rev: int | None, mode: str) -> Any:
-        place = {"project": self.slug, "environment": f"e{source}"}
-        asked = {"from": place, "keys": named, "from_rev": rev, "mode": mode}
+        scope = {"project": self.slug, "environment": f"e{source}"}
+        asked = {"from": scope, "keys": named, "from_rev": rev, "mode": mode}
         return vault.post("copy", {name: one for name, one in asked.items() if one is not None}, "*")
 
     def exposure(self, who: int, limit: int) -> list[tuple[Any, ...]]:
@@ -115,7 +115,7 @@ def test_exposure_is_what_the_model_remembers(service, story):
     filled, steps = story
     with pytest.MonkeyPatch.context() as patch:
         theatre, model = Theatre(service, StoppedClock(patch)), Model()
-        opening = [(who, at, ("grant", (role,))) for who, role in FIRST_ROLES.items() for at in PLACES]
+        opening = [(who, at, ("grant", (role,))) for who, role in FIRST_ROLES.items() for at in ENVIRONMENTS]
         opening += [(ROOT, at, ("batch", (values, []))) for at, values in enumerate(filled)]
         for who, at, (verb, asked) in [*opening, *steps]:
             if verb == "grant" and who == ROOT:

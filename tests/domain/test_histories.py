@@ -14,6 +14,8 @@ from plain_model import Model, histories
 from service import Client
 from vault import Vault
 
+pytestmark = pytest.mark.postgresql("every")
+
 _numbers = itertools.count()
 
 

@@ -19,6 +19,8 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import Project, project
 
+pytestmark = pytest.mark.postgresql("every")
+
 
 class Requests:
     """Requests of one mode, as the authentication tween gives them their connection."""

@@ -104,7 +104,7 @@ def shop(service: Service) -> Service:
 
 
 def held(service: Service, role: Role, path: str) -> HeldGrant:
-    """A grant of the caller's at a place that exists."""
+    """A grant of the caller's at a scope that exists."""
     columns = service.scope(path)
     project, _, environment = path.partition("/")
     return HeldGrant(

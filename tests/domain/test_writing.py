@@ -10,6 +10,8 @@ import pytest
 from sqlalchemy import event, text
 from vault import Vault, detail, records, state
 
+pytestmark = pytest.mark.postgresql("every")
+
 # Where the apply begins, and where it inserts what must be unique.
 ADVANCE = re.compile(r"UPDATE environment SET .*rev=")
 INSERT_SECRET = re.compile("(INSERT INTO|COPY) secret ")

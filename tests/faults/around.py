@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.clock import FILE
-from faults.fault import CUT, USUAL, Fault, Scene
+from faults.fault import CUT, EXPECTED, Fault, Scene
 from jwks_server import KeyServer
 from load.workload import ENVIRONMENT, KEYS
 from processes import Answer, HttpClient, free_port
@@ -117,7 +117,7 @@ def _path(scene: Scene) -> Path:
 
 
 def _disk_full(scene: Scene) -> None:
-    filler = scene.place / "filler"
+    filler = scene.folder / "filler"
     with scene.cause():
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while file.write(b"\0" * 4096):
@@ -232,7 +232,7 @@ AROUND = (
         f"`kill -9` of one of two, {KILLS} times",
         _killed,
         prepare=_two,
-        statuses=USUAL | CUT,
+        statuses=EXPECTED | CUT,
         met=CUT,
     ),
     Fault(
@@ -241,7 +241,7 @@ AROUND = (
         _killed,
         engine="sqlite",
         prepare=_two,
-        statuses=USUAL | CUT,
+        statuses=EXPECTED | CUT,
         met=CUT,
     ),
     Fault(
@@ -249,7 +249,7 @@ AROUND = (
         f"the same, one answer in {LOST_ONE_IN} is lost, and the write sent again with its `Idempotency-Key`",
         _killed_and_retried,
         prepare=_retrying,
-        statuses=USUAL | CUT,
+        statuses=EXPECTED | CUT,
         met=frozenset({200}),
         slowest=60,
         all_answered=True,
@@ -259,7 +259,7 @@ AROUND = (
         f"one answer in {LOST_ONE_IN} is lost, and the write sent again",
         _killed,
         prepare=partial(_retrying, keyed=False),
-        statuses=USUAL | CUT,
+        statuses=EXPECTED | CUT,
         met=frozenset({200}),
         slowest=60,
         breaks="I1",
@@ -296,7 +296,7 @@ AROUND = (
         "SIGSTOP to it, then SIGCONT",
         _redis_frozen,
         prepare=_with_redis,
-        statuses=USUAL,
+        statuses=EXPECTED,
         met=frozenset({200}),
         # 0.25 s more than without a fault, where nothing else runs.
         slowest=0.5,
@@ -307,7 +307,7 @@ AROUND = (
         "it ends",
         _redis_stopped,
         prepare=_with_redis,
-        statuses=USUAL,
+        statuses=EXPECTED,
         met=frozenset({200}),
         # 0.25 s more than without a fault, where nothing else runs.
         slowest=0.5,
@@ -318,7 +318,7 @@ AROUND = (
         "it takes requests and answers none, and the process is restarted meanwhile",
         _source_hangs,
         prepare=_by_http,
-        statuses=USUAL | CUT,
+        statuses=EXPECTED | CUT,
         met=frozenset({200}),
     ),
     Fault(
@@ -326,7 +326,7 @@ AROUND = (
         "by 20 s and by 2 h, ahead and back, in the running process",
         _clock_jumps,
         prepare=_with_clock,
-        statuses=USUAL | {401},
+        statuses=EXPECTED | {401},
         met=frozenset({401}),
         ini="pyramid.includes = faults.clock",
     ),

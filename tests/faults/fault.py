@@ -27,8 +27,8 @@ PAUSE = 0.02
 #: How long the load goes on before and after.
 BEFORE, AFTER = 1.0, 3.0
 #: What is always right; 500 is right where an answer to COMMIT was lost.
-USUAL = frozenset({200, 409, 412})
-AWAY = USUAL | {500, 503}
+EXPECTED = frozenset({200, 409, 412})
+AWAY = EXPECTED | {500, 503}
 #: A process was ended.
 CUT = frozenset({0})
 
@@ -47,7 +47,7 @@ class Scene:
     relay: Relay | None = None
     standby: PostgresqlServer | None = None
     #: The small file system of a fault that fills one.
-    place: Path = Path()
+    folder: Path = Path()
     #: What `prepare` has started.
     pids: list[int] = field(default_factory=list)
     began: float = 0.0
@@ -88,9 +88,8 @@ class Scene:
     def wait(self) -> None:
         time.sleep(self.seconds)
 
-    def watch_ready(self, reason: str, after: float) -> None:
-        """While the cause lasts, from `after` seconds on, `/ready` must be 503 and name that reason."""
-        time.sleep(after)
+    def watch_ready(self, reason: str) -> None:
+        """While the cause lasts, `/ready` must be 503 and name that reason."""
         ends = self.began + self.seconds
         asked = 0
         while time.monotonic() < ends:
@@ -187,12 +186,12 @@ def run(
 
 def _scene(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float, stack: ExitStack) -> Scene:
     server, relay = None, None
-    place = stack.enter_context(file_system(directory / "small", fault.bytes)) if fault.bytes else None
+    folder = stack.enter_context(file_system(directory / "small", fault.bytes)) if fault.bytes else None
     if fault.engine == "postgresql":
-        server = stack.enter_context(own_server(place))
+        server = stack.enter_context(own_server(folder))
         url = server.create_database()
     else:
-        url = SqliteDatabases(place or directory).create()
+        url = SqliteDatabases(folder or directory).create()
     reached = url
     if fault.is_relayed:
         relay = stack.enter_context(relayed(url))
@@ -201,7 +200,7 @@ def _scene(fault: Fault, issuer: TestIssuer, directory: Path, seconds: float, st
     deployment = Deployment(directory, reached, issuer, **{**watched, **fault.settings})
     stack.enter_context(deployment)
     load = Workload(deployment, PAUSE, WRITERS, READERS)
-    scene = Scene(deployment, load, seconds, stack, server, relay, place=place or directory)
+    scene = Scene(deployment, load, seconds, stack, server, relay, folder=folder or directory)
     if fault.prepare is not None:
         fault.prepare(scene)
     deployment.start(1, ini=fault.ini)
@@ -213,7 +212,7 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
     wrong = violations(history)
     answers = scene.load.answers
     statuses = Counter(status for status, _, _ in answers)
-    late = [ended for status, _, ended in answers if status not in USUAL and ended > scene.ended]
+    late = [ended for status, _, ended in answers if status not in EXPECTED and ended > scene.ended]
     recovery = max(late, default=scene.ended) - scene.ended
     slowest = max((ended - began for _, began, ended in answers), default=0.0)
     lost = [one for one in wrong if one.startswith("I1")]
@@ -235,15 +234,15 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
 
 
 @contextmanager
-def file_system(place: Path, size: int) -> Iterator[Path]:
+def file_system(folder: Path, size: int) -> Iterator[Path]:
     """A small one in memory, which takes root."""
-    place.mkdir()
+    folder.mkdir()
     options = f"size={size},mode=755"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "secretsvc-faults", place], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "secretsvc-faults", folder], check=True)
     try:
-        yield place
+        yield folder
     finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def _landed(history: History) -> int:

@@ -18,6 +18,8 @@ from secretsvc.db.engine import WriteLock, write_transaction
 from secretsvc.web.logs import JsonFormatter
 from secretsvc.web.shell import Shell
 
+pytestmark = pytest.mark.postgresql("none")
+
 SECRETS = "/projects/{project}/environments/{env}/secrets"
 CANARY = "canary-of-the-log"
 
@@ -169,6 +171,7 @@ def test_a_value_that_cannot_be_opened_is_a_warning_with_the_id_of_its_key(
     assert others(caplog) == []
 
 
+@pytest.mark.postgresql("first")
 def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_traceback_once(
     vault, service, lines, caplog
 ):
@@ -188,14 +191,15 @@ def test_an_error_that_nobody_foresaw_tells_its_cause_each_time_and_its_tracebac
         "InternalError: P0001",
         "ProgrammingError: P0001",
     )
-    (place,) = {line["place"] for line in made}
-    assert place.startswith("secretsvc/")
+    (location,) = {line["location"] for line in made}
+    assert location.startswith("secretsvc/")
     (traceback,) = others(caplog)
     assert (traceback.fields["request_id"], traceback.fields["held_back"]) == ("r-0", 0)
-    assert place.rpartition(":")[0] in traceback.fields["traceback"]
+    assert location.rpartition(":")[0] in traceback.fields["traceback"]
     assert CANARY not in caplog.text
 
 
+@pytest.mark.postgresql("first")
 def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(service, admin, lines, caplog):
     service.grant("rita@example.com", "reader", "shop")
     reader = service.user("rita@example.com")
@@ -215,7 +219,10 @@ def test_denials_that_cannot_be_recorded_are_told_by_request_and_once_aloud(serv
 def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, admin, lines, caplog):
     seen = []
     observed = service.restarted()
-    observed.app.registry.request_observers += [lambda *one: 1 / 0, lambda *one: seen.append(one)]
+    observed.app.registry.request_observers |= {
+        "fails": lambda *one: 1 / 0,
+        "sees": lambda *one: seen.append(one),
+    }
     admin = observed.user()
     caplog.clear()
     for path in (f"/projects?limit=1&cursor={CANARY}", "/projects/absent", "/nothing"):
@@ -240,6 +247,7 @@ def test_the_readable_line_tells_the_same(service, admin, caplog):
     assert "code=NOT_FOUND" in text
 
 
+@pytest.mark.postgresql("first")
 def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, lines, caplog, monkeypatch):
     if service.engine.name != "sqlite":
         service.execute(
@@ -266,6 +274,7 @@ def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, 
     assert line["milliseconds"] >= line["database_milliseconds"] >= 150
 
 
+@pytest.mark.postgresql("first")
 def test_a_page_that_fails_while_it_is_drawn_is_an_error_page_with_a_line(
     service, admin, lines, caplog, monkeypatch
 ):

@@ -1,4 +1,4 @@
-"""The access of a place, the list of grants, and who was turned away, without JavaScript."""
+"""The access of a scope, the list of grants, and who was turned away, without JavaScript."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
+pytestmark = pytest.mark.postgresql("none")
+
 ADA, EVE = "ada@example.com", "eve@example.com"
 DAY = 86_400_000
 EVIL = "<b>&\"'${1+1}</b><script>x</script>"
-PROJECT, PROD = PLACES = ("/projects/shop/access", "/projects/shop/environments/prod/access")
+PROJECT, PROD = SCOPES = ("/projects/shop/access", "/projects/shop/environments/prod/access")
 PAGES = ("/grants", "/access/unknown-identities", "/identities", "/groups")
 TURNED_AWAY = "section[aria-labelledby=ta]"
 
@@ -40,6 +42,7 @@ def segments(page):
     return {link.text.split()[0]: link.b.text for link in page.html.select("nav.seg a")}
 
 
+@pytest.mark.postgresql("first")
 def test_the_table_has_a_role_for_each_environment_and_what_it_comes_through(browser, service, monkeypatch):
     clock = StoppedClock(monkeypatch)
     service.grant(ADA, "writer", "shop/prod", expires_at=clock.now + 6 * DAY)
@@ -62,6 +65,7 @@ def test_the_table_has_a_role_for_each_environment_and_what_it_comes_through(bro
     assert "robot" not in found
 
 
+@pytest.mark.postgresql("first")
 def test_people_have_their_names_and_groups_their_size(browser, service):
     service.user().patch(f"/identities/{service.identity_id(ADA)}", {"display_name": "Ada L."})
     service.grant(ADA, "reader", "shop")
@@ -72,20 +76,21 @@ def test_people_have_their_names_and_groups_their_size(browser, service):
     assert "team group of 2" in shown
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_what_holds_nothing_is_left_out_or_says_so(browser, service, place):
+@pytest.mark.parametrize("page_path", SCOPES)
+def test_what_holds_nothing_is_left_out_or_says_so(browser, service, page_path):
     service.grant("gone@example.com", "admin", "shop")
     service.grant(service.group("team", "gone@example.com", "off@example.com"), "reader", "shop", group=True)
     service.disable("gone@example.com")
     service.disable("off@example.com")
     service.grant("late@example.com", "reader", "shop", expires_at=1)
-    found = table(browser.open(place))
+    found = table(browser.open(page_path))
     assert "off@example.com" not in found
     assert "late@example.com" not in found
     assert {*found["gone@example.com"][:-2]} == {"no role"}
-    assert "gone@example.com person, disabled" in words(browser.open(place), "table.access")
+    assert "gone@example.com person, disabled" in words(browser.open(page_path), "table.access")
 
 
+@pytest.mark.postgresql("first")
 def test_somebody_listed_is_shown_before_any_row_says_so(make_service):
     service = make_service()
     arrange(service, "shop", "prod")
@@ -124,23 +129,23 @@ def test_filters_pick_out_kinds_ends_names_and_environments(browser, service, mo
     assert "Nobody matches." in words(browser.open(f"{PROJECT}?q=nobody"))
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_why_somebody_has_a_role_stands_below_the_row_the_deciding_source_first(browser, service, place):
+@pytest.mark.parametrize("page_path", SCOPES)
+def test_why_somebody_has_a_role_stands_below_the_row_the_deciding_source_first(browser, service, page_path):
     service.grant(ADA, "writer", "shop/prod", expires_at=2**50)
     team = service.group("team", ADA)
     service.grant(team, "reader", "shop", group=True)
-    page = browser.open(place)
+    page = browser.open(page_path)
     assert not page.html.find(id="why")
     page = page.click("Why these roles", index=1)
     lines = [" ".join(line.get_text(" ").split()) for line in page.html.select("#why li")]
     assert lines[0].startswith("Writer in Prod , given directly by the system,")
-    assert lines[0].endswith("decides" if place == PROD else "decides in Prod")
+    assert lines[0].endswith("decides" if page_path == PROD else "decides in Prod")
     through = "through the group team ." + (
-        " This is what is left when the other ends. weaker" * (place == PROD)
+        " This is what is left when the other ends. weaker" * (page_path == PROD)
     )
     assert through in lines[1]
     assert page.html.select_one(f'#why a[href="/groups/{team}"]')
-    if place == PROJECT:
+    if page_path == PROJECT:
         assert lines[2] == f"No grant lets {ADA} write in Dev."
 
 
@@ -154,15 +159,15 @@ def test_why_somebody_cannot_is_one_click_away(browser, service):
     assert f"No grant lets {ADA} write in Prod, Dev." in words(page, "#why")
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_grant_is_extended_by_a_week_from_its_row(browser, service, place, monkeypatch):
+@pytest.mark.parametrize("page_path", SCOPES)
+def test_a_grant_is_extended_by_a_week_from_its_row(browser, service, page_path, monkeypatch):
     clock = StoppedClock(monkeypatch)
     made = service.grant(ADA, "writer", "shop/prod", expires_at=clock.now + 3 * DAY)
-    page = browser.open(place)
+    page = browser.open(page_path)
     button = menu(page, ADA).button
     assert " ".join(button.text.split()) == "Extend by a week writer in Prod"
     page = press(page, "/extend-grant", "chosen", button["value"])
-    assert page.request.path == place
+    assert page.request.path == page_path
     assert "ends later now" in words(page, "[role=status]")
     [row] = service.rows(grant, grant.c.id == made)
     assert row["expires_at"] == clock.now + 10 * DAY
@@ -196,20 +201,21 @@ def test_a_grant_that_has_ended_is_renewed_for_a_week_from_now(browser, service,
     assert service.rows(grant, grant.c.id == made)[0]["expires_at"] == clock.now + 7 * DAY
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_grant_is_removed_where_it_holds_after_a_look_at_it(browser, service, place):
+@pytest.mark.parametrize("page_path", SCOPES)
+def test_a_grant_is_removed_where_it_holds_after_a_look_at_it(browser, service, page_path):
     made = service.grant(ADA, "reader", "shop/prod")
-    (link,) = [one for one in menu(browser.open(place), ADA).find_all("a") if "Remove" in one.text]
+    (link,) = [one for one in menu(browser.open(page_path), ADA).find_all("a") if "Remove" in one.text]
     page = browser.open(link["href"])
     assert f"{ADA} holds reader in Prod" in words(page, "[role=dialog]")
     assert page.html.select_one(".app").has_attr("inert")
     assert service.rows(grant, grant.c.id == made)
     page = submit(page, "/remove-grant")
-    assert page.request.path == place
+    assert page.request.path == page_path
     assert "The grant was removed." in words(page, "[role=status]")
     assert not service.rows(grant, grant.c.id == made)
 
 
+@pytest.mark.postgresql("first")
 def test_only_what_the_caller_may_change_is_offered(admin, service):
     service.grant(ADA, "admin", "shop/prod")
     service.grant(EVE, "writer", "shop")
@@ -262,7 +268,7 @@ def test_the_last_admin_stays_and_the_page_says_why(make_service):
     assert [one["id"] for one in service.rows(grant)] == [row["id"]]
 
 
-def test_who_was_turned_away_leads_to_a_panel_filled_in_for_them_and_their_place(browser, service):
+def test_who_was_turned_away_leads_to_a_panel_filled_in_for_them_and_their_scope(browser, service):
     Browser(service, EVE).open("/projects/shop/settings", 404)
     for _ in range(3):
         service.robot("a&b=c #<i>").get("/projects/shop/environments/prod/secrets", 404)
@@ -291,18 +297,18 @@ def dialog(page):
     )
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_access_is_for_the_admins_of_a_place_and_so_is_its_tab(admin, service, place):
+@pytest.mark.parametrize("page_path", SCOPES)
+def test_access_is_for_the_admins_of_a_scope_and_so_is_its_tab(admin, service, page_path):
     service.grant(ADA, "writer", "shop")
     browser = Browser(service, ADA)
-    page = browser.open(f"{place.removesuffix('access')}settings")
-    assert place not in {link["href"] for link in page.html.select("nav a")}
-    browser.open(place, 403)
-    Browser(service, EVE).open(place, 404)
-    Browser(service, ADMIN).open(place.replace("shop", "absent"), 404)
-    page = Browser(service).open(place)
+    page = browser.open(f"{page_path.removesuffix('access')}settings")
+    assert page_path not in {link["href"] for link in page.html.select("nav a")}
+    browser.open(page_path, 403)
+    Browser(service, EVE).open(page_path, 404)
+    Browser(service, ADMIN).open(page_path.replace("shop", "absent"), 404)
+    page = Browser(service).open(page_path)
     current = [link["href"] for link in page.html.select("nav [aria-current=page]")]
-    assert place in current
+    assert page_path in current
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -318,13 +324,14 @@ def test_pages_of_access_are_for_whoever_administers_something(admin, service, p
     assert {"People and tokens", "Groups", "Grants"} <= {*shown}
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize(
     ("path", "most"),
     [
         # Authentication, holders, members, who was turned away, and the shell.
-        *((place, 5) for place in PLACES),
+        *((page_path, 5) for page_path in SCOPES),
         # Names for the panel.
-        *((f"{place}?grant", 6) for place in PLACES),
+        *((f"{page_path}?grant", 6) for page_path in SCOPES),
         ("/grants", 2),
         # Names and scopes.
         ("/grants?grant", 4),
@@ -364,7 +371,8 @@ def test_grants_are_listed_with_holder_scope_end_and_maker(browser, service, mon
     assert [link["href"] for link in page.html.select("td[data-h=Where] a")] == [PROJECT, PROJECT, PROD]
 
 
-def test_grants_are_found_by_the_names_of_holders_and_places(browser, service):
+@pytest.mark.postgresql("first")
+def test_grants_are_found_by_the_names_of_holders_and_scopes(browser, service):
     service.grant(ADA, "reader", "shop/dev")
     service.grant(service.group("team"), "writer", "shop", group=True)
     for text, found in (("ADA@", 1), ("team", 1), ("dev", 1), ("SHOP", 2), ("%", 0), ("", 3)):
@@ -385,12 +393,13 @@ def test_a_grant_is_removed_and_extended_in_the_list(browser, service, monkeypat
     assert not service.rows(grant, grant.c.id == made)
 
 
+@pytest.mark.postgresql("first")
 def test_grants_come_in_pages_of_a_hundred(browser, service):
-    places = service.scope("shop/prod")
+    scope = service.scope("shop/prod")
     people = [new_id() for _ in range(120)]
     seen = {"kind": "user", "disabled": False, "created_at": 1, "last_seen_at": 1}
     service.execute(identity.insert(), [{"id": one, "subject": f"{one}@x", **seen} for one in people])
-    terms = {"role": "reader", "created_at": 1, **places}
+    terms = {"role": "reader", "created_at": 1, **scope}
     service.execute(grant.insert(), [{"id": new_id(), "identity_id": one, **terms} for one in people])
     page = browser.open("/grants")
     assert len(page.html.select("tbody tr")) == 100
@@ -420,7 +429,7 @@ def test_hostile_names_are_shown_as_text(browser, service):
         f"/groups/{made}",
         "/identities?q=%3Cb%3E",
     )
-    for path in (*PAGES, *PLACES, *asked, *own):
+    for path in (*PAGES, *SCOPES, *asked, *own):
         page = browser.open(path)
         assert EVIL in page.html.text or page.html.find(attrs={"value": EVIL})
         assert not page.html.find("script", src=None)

@@ -6,12 +6,14 @@ import pytest
 from pages import Browser, form_of, rows, words
 from vault import Vault
 
+pytestmark = pytest.mark.postgresql("none")
+
 ENVIRONMENTS = "/projects/shop/environments"
 PROD = f"{ENVIRONMENTS}/prod"
 
 
 @pytest.fixture
-def places(vault, admin) -> dict[str, Vault]:
+def vaults(vault, admin) -> dict[str, Vault]:
     """The project's other environments, of which one has a key that is new in the first."""
     for slug in ("staging", "preview"):
         admin.post(ENVIRONMENTS, {"slug": slug, "name": slug.title()}, status=201)
@@ -21,7 +23,7 @@ def places(vault, admin) -> dict[str, Vault]:
 
 
 @pytest.fixture
-def browser(places, service) -> Browser:
+def browser(vaults, service) -> Browser:
     return Browser(service)
 
 
@@ -66,6 +68,7 @@ def test_a_review_offers_to_add_new_keys_to_the_three_environments_that_lack_mos
     assert boxes(form.submit()) == []
 
 
+@pytest.mark.postgresql("first")
 def test_it_offers_only_what_the_caller_may_write_to(browser, service):
     service.grant("wendy@example.com", "reader", "shop")
     for slug in ("prod", "staging"):
@@ -73,30 +76,30 @@ def test_it_offers_only_what_the_caller_may_write_to(browser, service):
     assert boxes(review(Browser(service, "wendy@example.com"))) == ["Also add 1 new key to Staging"]
 
 
-def test_each_place_is_reviewed_by_itself_and_what_is_there_stays(browser, places, vault):
+def test_each_environment_is_reviewed_by_itself_and_what_is_there_stays(browser, vaults, vault):
     page = apply(browser, review(browser), also=("staging", "dev"), reason="because")
     assert vault.value("NEW") == "value of NEW"
     assert "Prod is saved." in words(page)
     assert page.html.h1.text.strip() == "Copy 2 keys to Dev"
     assert rows(page) == ["+ NEW new v1", "+ OTHER new v1"]
     assert form_of(page, "/copy-apply")["reason"].value == "because"
-    assert "NEW" not in places["dev"].values()
+    assert "NEW" not in vaults["dev"].values()
     page = apply(browser, page, "/copy-apply")
-    assert places["dev"].values() == {"NEW": "value of NEW", "OTHER": "value of OTHER"}
+    assert vaults["dev"].values() == {"NEW": "value of NEW", "OTHER": "value of OTHER"}
     assert page.html.h1.text.strip() == "Copy 1 key to Staging"
     page = apply(browser, page, "/copy-apply", status=303)
     assert "Copied 1 key from Prod to Staging (revision 2)." in words(page)
-    assert places["staging"].values() == {"NEW": "of staging", "OTHER": "value of OTHER"}
-    assert not places["preview"].values()
+    assert vaults["staging"].values() == {"NEW": "of staging", "OTHER": "value of OTHER"}
+    assert not vaults["preview"].values()
 
 
-def test_a_protected_place_asks_for_a_reason_in_its_review(browser, admin, places):
+def test_a_protected_environment_asks_for_a_reason_in_its_review(browser, admin, vaults):
     admin.patch(f"{ENVIRONMENTS}/dev", {"protected": True}, status=200)
     page = apply(browser, review(browser), also=("dev", "preview"))
     page = form_of(page, "/copy-apply").submit("existing", status=422)
     assert "reason" in words(page).lower()
     page = apply(browser, page, "/copy-apply", reason="wanted")
-    assert places["dev"].values().keys() == {"NEW", "OTHER"}
+    assert vaults["dev"].values().keys() == {"NEW", "OTHER"}
     assert page.html.h1.text.strip() == "Copy 2 keys to Preview"
 
 
@@ -107,18 +110,18 @@ def test_the_choice_outlasts_a_reveal_and_a_conflict(browser, vault):
     assert form_of(page, "/edit-apply")["also.dev"].checked
     vault.set(API_KEY="theirs")
     page = form_of(page, "/edit-apply").submit(status=412)
-    page = browser.post(f"{PROD}/edit-review", dict(form_of(page, "/edit-again").submit_fields()))
+    page = browser.post(f"{PROD}/edit-review", dict(form_of(page, "/edit-back").submit_fields()))
     assert form_of(page, "/edit-apply")["also.dev"].checked
     assert not form_of(page, "/edit-apply")["also.preview"].checked
 
 
-def test_nothing_is_added_where_the_write_was_refused(browser, vault, places):
+def test_nothing_is_added_where_the_write_was_refused(browser, vault, vaults):
     page = review(browser)
     form = form_of(page, "/edit-apply")
     form["also.dev"].checked = True
     vault.set(API_KEY="theirs")
     form.submit(status=412)
-    assert not places["dev"].values()
+    assert not vaults["dev"].values()
 
 
 def sent_again(browser, page, action, **also):
@@ -132,17 +135,18 @@ def sent_again(browser, page, action, **also):
     return answer
 
 
-def test_a_place_that_has_the_keys_meanwhile_is_passed_over_for_the_next(browser, places):
-    page = apply_but(browser, places, also=("dev", "preview"))
+@pytest.mark.postgresql("first")
+def test_an_environment_that_has_the_keys_meanwhile_is_passed_over_for_the_next(browser, vaults):
+    page = apply_but(browser, vaults, also=("dev", "preview"))
     assert page.html.h1.text.strip() == "Copy 2 keys to Preview"
     page = apply(browser, page, "/copy-apply", status=303)
     assert "Copied 2 keys from Prod to Preview (revision 1)." in words(page)
 
 
-def apply_but(browser, places, also):
-    """The review that follows where somebody else adds the keys to the first place meanwhile."""
+def apply_but(browser, vaults, also):
+    """The review that follows where somebody else adds the keys to the first environment meanwhile."""
     page = review(browser)
-    places["dev"].batch(set={"NEW": "theirs", "OTHER": "theirs"})
+    vaults["dev"].batch(set={"NEW": "theirs", "OTHER": "theirs"})
     form = form_of(page, "/edit-apply")
     for slug in also:
         form[f"also.{slug}"].checked = True
@@ -152,8 +156,9 @@ def apply_but(browser, places, also):
     return answer
 
 
-def test_where_the_last_place_has_the_keys_meanwhile_its_review_says_so(browser, places):
-    page = apply_but(browser, places, also=("dev",))
+@pytest.mark.postgresql("first")
+def test_where_the_last_environment_has_the_keys_meanwhile_its_review_says_so(browser, vaults):
+    page = apply_but(browser, vaults, also=("dev",))
     assert page.html.h1.text.strip() == "Nothing to copy"
     assert "Prod is saved. Dev has its new keys already." in words(page)
 
@@ -165,7 +170,7 @@ def test_a_double_click_on_apply_leads_on_to_the_places_that_were_ticked(browser
     assert vault.listed()["NEW"]["version"] == 1
 
 
-def test_a_double_click_on_copy_leads_on_and_ends_where_it_was_the_last(browser, places):
+def test_a_double_click_on_copy_leads_on_and_ends_where_it_was_the_last(browser, vaults):
     page = apply(browser, review(browser), also=("dev", "preview"))
     answer = sent_again(browser, page, "/copy-apply")
     assert answer.location.endswith("/preview/copy-review")
@@ -173,10 +178,10 @@ def test_a_double_click_on_copy_leads_on_and_ends_where_it_was_the_last(browser,
     answer = sent_again(browser, page, "/copy-apply")
     assert answer.status_int == 303
     assert "Nothing had to be changed." in words(answer.follow())
-    assert places["preview"].values() == {"NEW": "value of NEW", "OTHER": "value of OTHER"}
+    assert vaults["preview"].values() == {"NEW": "value of NEW", "OTHER": "value of OTHER"}
 
 
-def test_what_is_there_is_never_replaced_in_a_review_that_leads_on(browser, places):
+def test_what_is_there_is_never_replaced_in_a_review_that_leads_on(browser, vaults):
     page = apply(browser, review(browser), also=("staging", "preview"))
     page = apply(browser, page, "/copy-apply")
     assert page.html.h1.text.strip() == "Copy 1 key to Staging"
@@ -190,7 +195,7 @@ def reviewed_import(browser, content):
     return form_of(form.submit(), "/import-apply")
 
 
-def test_however_many_keys_are_new_one_field_has_them(browser, places):
+def test_however_many_keys_are_new_one_field_has_them(browser, vaults):
     form = reviewed_import(browser, "".join(f"KEY_{number}=x\n" for number in range(300)))
     assert len(form.fields) < 20
     form["also.dev"].checked = True
@@ -198,10 +203,10 @@ def test_however_many_keys_are_new_one_field_has_them(browser, places):
     fields = answer.request.POST.mixed()
     page = browser.post(answer.location, fields, content_type="multipart/form-data")
     apply(browser, page, "/copy-apply", status=303)
-    assert len(places["dev"].values()) == 300
+    assert len(vaults["dev"].values()) == 300
 
 
-def test_what_fits_as_a_file_fits_in_its_review_which_offers_no_more_than_does(places, make_service):
+def test_what_fits_as_a_file_fits_in_its_review_which_offers_no_more_than_does(vaults, make_service):
     browser = Browser(make_service(BODY_MAX_BYTES="20000"))
     # Urlencoded it would be three times as long.
     form = reviewed_import(browser, "".join(f"KEY_{number}='{'ä' * 20}'\n" for number in range(250)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.postgresql("none")
+
 UNDER = "/projects/shop/environments/prod"
 ALIAS = "/p/shop/e/prod"
 WRITE = {"mode": "merge", "set": {"KEY": "x"}}

@@ -15,6 +15,8 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
+pytestmark = pytest.mark.postgresql("none")
+
 ADA = "ada@example.com"
 PERSON = {"kind": "user", "subject": ADA}
 ROBOT = {"kind": "service", "subject": "deploy access"}
@@ -29,7 +31,7 @@ def record_of(row):
     return row["actor_subject"], row["outcome"], json.loads(row["detail"])
 
 
-def test_it_is_made_with_201_its_fields_and_its_place(service, admin, monkeypatch):
+def test_it_is_made_with_201_its_fields_and_its_path(service, admin, monkeypatch):
     clock = StoppedClock(monkeypatch)
     answer = announce(admin, PERSON | {"display_name": "  Ada L. "})
     made = answer.json
@@ -46,6 +48,7 @@ def test_it_is_made_with_201_its_fields_and_its_place(service, admin, monkeypatc
     assert made in admin.get("/identities").json["items"]
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("scope", ["global", "shop", "shop/dev"])
 @pytest.mark.parametrize("shared", [False, True], ids=["direct", "group"])
 def test_an_admin_at_any_scope_may_announce(service, admin, scope, shared):
@@ -79,6 +82,7 @@ def test_one_that_is_there_is_a_409(service, admin, body):
     assert len(service.audit("identity.create")) == 2
 
 
+@pytest.mark.postgresql("first")
 def test_of_twenty_announcements_at_once_one_is_made(service, admin):
     token = service.issuer.sign(ADMIN)
     statuses = at_once(
@@ -227,6 +231,7 @@ def test_a_listed_address_that_was_disabled_before_its_first_visit_gets_nothing(
     assert len(service.audit("grant.bootstrap")) == 1
 
 
+@pytest.mark.postgresql("first")
 def test_twenty_first_visits_at_once_beside_the_announcement_make_one_that_was_seen(service, admin):
     admin.get("/whoami")
     tokens = {True: service.issuer.sign(ADMIN), False: service.issuer.sign(ADA)}
@@ -244,8 +249,9 @@ def test_twenty_first_visits_at_once_beside_the_announcement_make_one_that_was_s
     assert len(service.audit("identity.create")) == 2
 
 
+@pytest.mark.postgresql("first")
 def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, monkeypatch):
-    settle, overtaken = Admission._create_or_touch, []
+    create_or_touch, overtaken = Admission._create_or_touch, []
 
     def overtake(self, connection, principal, known, *rest):
         # Between the look for the identity and its making.
@@ -253,7 +259,7 @@ def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, mo
             overtaken.append(known)
             row = {"id": new_id(), "kind": "user", "subject": ADA, "disabled": False, "created_at": 1}
             connection.execute(identity.insert(), row)
-        settle(self, connection, principal, known, *rest)
+        create_or_touch(self, connection, principal, known, *rest)
 
     monkeypatch.setattr(Admission, "_create_or_touch", overtake)
     answered = service.user(ADA).get("/whoami").json["identity"]

@@ -17,12 +17,14 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.columns import wrong_columns
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 QUERY = "/audit?project=shop&environment=prod&key=A"
 
 
 @pytest.fixture
-def places(service, admin):
+def vaults(service, admin):
     """The vaults of prod and of dev, in which things happened to A and to others."""
     prod, dev = Vault(admin), Vault(admin, "/projects/shop/environments/dev")
     prod.batch(set={"A": "1", "B": "1"}, descriptions={"A": "ay"})
@@ -70,11 +72,11 @@ def concerns(record, environment_id, key):
 
 
 def due(admin, service, key="A", slug="prod"):
-    place = str(service.scope(f"shop/{slug}")["environment_id"])
-    return [row for row in admin.get("/audit?limit=500").json["items"] if concerns(row, place, key)]
+    inside = str(service.scope(f"shop/{slug}")["environment_id"])
+    return [row for row in admin.get("/audit?limit=500").json["items"] if concerns(row, inside, key)]
 
 
-def test_the_columns_that_they_are_found_by_are_what_their_details_say(service, places):
+def test_the_columns_that_they_are_found_by_are_what_their_details_say(service, vaults):
     while service.app.registry.audit_sealer.step():
         pass
     with snapshot(service.engine) as connection:
@@ -82,7 +84,7 @@ def test_the_columns_that_they_are_found_by_are_what_their_details_say(service, 
         assert [*wrong_columns(connection, 0, len(service.rows(audit_seal)))] == []
 
 
-def test_writes_reads_exports_and_copies_of_a_key_are_found_and_nothing_else(service, places):
+def test_writes_reads_exports_and_copies_of_a_key_are_found_and_nothing_else(service, vaults):
     admin = service.user()
     for slug in ("prod", "dev"):
         for key in ("A", "B", "C", "D", "E", "NEVER"):
@@ -97,8 +99,8 @@ def test_writes_reads_exports_and_copies_of_a_key_are_found_and_nothing_else(ser
     assert any(detail.get("described") == ["A"] for detail in kept)
 
 
-def test_a_copy_of_all_keys_is_one_entry_and_found_for_those_that_it_took(service, places):
-    prod, _ = places
+def test_a_copy_of_all_keys_is_one_entry_and_found_for_those_that_it_took(service, vaults):
+    prod, _ = vaults
     prod.batch(delete=["C"])
     before = len(service.rows(audit_key))
     prod.set(NEW="1")
@@ -118,7 +120,7 @@ def test_a_copy_of_all_keys_is_one_entry_and_found_for_those_that_it_took(servic
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-def test_its_pages_together_are_the_whole(service, places, limit):
+def test_its_pages_together_are_the_whole(service, vaults, limit):
     admin = service.user()
     found, cursor = [], ""
     while cursor is not None:
@@ -129,7 +131,7 @@ def test_its_pages_together_are_the_whole(service, places, limit):
     assert found == due(admin, service)
 
 
-def test_every_other_filter_narrows_it(service, places):
+def test_every_other_filter_narrows_it(service, vaults):
     admin = service.user()
     rows = due(admin, service)
     middle = rows[len(rows) // 2]["created_at"]
@@ -168,7 +170,7 @@ def test_below_admin_a_key_without_its_environment_is_a_403(service, admin):
     service.user(ADA).get("/audit?key=A", 403)
 
 
-def test_what_may_not_be_audited_is_answered_like_what_is_absent(service, places):
+def test_what_may_not_be_audited_is_answered_like_what_is_absent(service, vaults):
     service.grant(ADA, "admin", "shop/dev")
     service.grant(ADA, "writer", "shop/prod")
     ada = service.user(ADA)
@@ -185,7 +187,7 @@ def test_what_may_not_be_audited_is_answered_like_what_is_absent(service, places
     ]
 
 
-def test_the_records_of_a_deleted_environment_stay_and_are_not_those_of_its_namesake(service, places):
+def test_the_records_of_a_deleted_environment_stay_and_are_not_those_of_its_namesake(service, vaults):
     admin = service.user()
     before = len(service.audit())
     admin.delete(PROD)
@@ -198,7 +200,7 @@ def test_the_records_of_a_deleted_environment_stay_and_are_not_those_of_its_name
     assert row["detail"]["rev"] == 1
 
 
-def test_the_page_of_the_log_takes_the_key_too(service, places):
+def test_the_page_of_the_log_takes_the_key_too(service, vaults):
     page = Browser(service).open(QUERY)
     assert form_of(page, "/audit")["key"].value == "A"
     assert [chip.b.text for chip in page.html.select(".chip.set")] == ["shop", "prod", "A"]
@@ -231,8 +233,8 @@ def crowded(databases, issuer, crowds):
 def fill(service):
     admin = arrange(service, "shop", "prod", "dev")
     Vault(admin).batch(set={"HOT": "1", "RARE": "1"})
-    place = {name: value for name, value in service.scope("shop/prod").items() if name != "scope_type"}
-    common = {"action": "secret.reveal", "identity_id": new_id(), "given": 1, "detail": "{}", **place}
+    scope = {name: value for name, value in service.scope("shop/prod").items() if name != "scope_type"}
+    common = {"action": "secret.reveal", "identity_id": new_id(), "given": 1, "detail": "{}", **scope}
     log(service, RARE, **common, key="RARE")
     log(service, HOT, **common, key="HOT")
     log(service, OTHERS, **common, key="OTHER")

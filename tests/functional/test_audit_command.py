@@ -13,6 +13,8 @@ from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.merkle import leaf_hash
 from secretsvc.kernel.tiles import unbundled
 
+pytestmark = pytest.mark.postgresql("every")
+
 INI = "production.ini"
 OFF = {
     "sqlite": ("DROP TRIGGER {0}_no_update", "DROP TRIGGER {0}_no_delete"),

@@ -18,7 +18,9 @@ from secretsvc.audit.models import audit_record
 from secretsvc.auditlog import domain
 from secretsvc.auditlog.rules import activity
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.ids import earliest_id
+from secretsvc.kernel.ids import earliest_id, new_id
+
+pytestmark = pytest.mark.postgresql("none")
 
 ADA = "ada@example.com"
 EVIL = "<script>alert(1)</script>\"'${1+1}"
@@ -34,10 +36,10 @@ def _record(item):
     where = item.find("dt", string="Where")
     link = where.find_next_sibling("dd").a if where else None
     slugs = re.findall(r"/(?:projects|environments)/([^/]+)", link["href"]) if link else []
-    place = "/".join(slugs) or found.get("Where", "everywhere")
+    scope = "/".join(slugs) or found.get("Where", "everywhere")
     action, outcome = found["Action"].split(" · ")
     time, reason, line = found["Exact time"], found.get("Reason", ""), read(item.select_one(".what"))
-    return [time, action, outcome, found["Who"], place, reason, line, found["Request"]]
+    return [time, action, outcome, found["Who"], scope, reason, line, found["Request"]]
 
 
 def facts(item):
@@ -87,9 +89,9 @@ def with_ids_of_their_time(service, *moments):
 def test_a_record_says_who_did_what_where_and_why(browser, service, admin):
     Vault(admin).batch(set={"TOKEN": "very-secret", "OTHER": "x"}, reason="Rotation")
     page = browser.open("/audit")
-    time, action, outcome, who, place, reason, line, _ = records(page)[0]
+    time, action, outcome, who, scope, reason, line, _ = records(page)[0]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC", time)
-    assert (action, outcome, who, place, reason) == (
+    assert (action, outcome, who, scope, reason) == (
         "secret.batch",
         "done",
         "root@example.com · person",
@@ -109,12 +111,45 @@ def test_a_record_says_who_did_what_where_and_why(browser, service, admin):
     assert links["Everything by root@example.com"] == "/audit?actor=root%40example.com"
 
 
-def test_what_is_gone_is_named_by_its_id(browser, service, admin):
-    places = service.scope("shop/prod")
+def test_what_is_gone_is_named_by_its_slug_as_the_log_knows_it(browser, service, admin):
+    scope = service.scope("shop/prod")
+    Vault(admin).set(TOKEN="x")
     admin.delete("/projects/shop/environments/prod")
-    assert records(browser.open("/audit"))[0][4] == f"environment {places['environment_id']}, gone"
+    removal, write = records(browser.open("/audit"))[:2]
+    assert removal[4:7:2] == [
+        "Shop / the environment prod",
+        "root@example.com deleted Shop / the environment prod",
+    ]
+    assert write[4] == "Shop / the environment prod (deleted)"
+    assert write[6].endswith("added TOKEN in Shop / the environment prod (deleted)")
     admin.delete("/projects/shop")
-    assert records(browser.open("/audit"))[0][4] == f"project {places['project_id']}, gone"
+    removal, _, write = records(browser.open("/audit"))[:3]
+    assert removal[4] == "the project shop"
+    assert write[4] == "the project shop (deleted) / the environment prod (deleted)"
+    assert str(scope["environment_id"]) not in " ".join(write)
+    arrange(service, "shop", "prod")
+    assert records(browser.open("/audit"))[4][4] == write[4] or "a slug that is used again is another's"
+
+
+def test_what_went_with_its_project_and_a_deleted_group_are_named_too(browser, service, admin):
+    Vault(admin).set(TOKEN="x")
+    crew = service.group("crew")
+    wendy = service.identity_id("wendy@example.com")
+    admin.post(f"/groups/{crew}/members", {"identity_id": str(wendy)}, 201)
+    admin.delete(f"/groups/{crew}")
+    admin.delete("/projects/shop")
+    told = [record[6] for record in records(browser.open("/audit"))]
+    assert any(
+        "added TOKEN in the project shop (deleted) / the environment prod (deleted)" in one for one in told
+    )
+    assert "root@example.com added wendy@example.com to the group crew (deleted)" in told
+
+
+def test_what_no_record_names_any_more_is_named_by_its_id(browser, service):
+    project_id, environment_id = new_id(), new_id()
+    log(service, project_id=project_id, environment_id=environment_id)
+    where = f"the project {project_id} (deleted) / the environment {environment_id} (deleted)"
+    assert records(browser.open("/audit"))[0][4] == where
 
 
 def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service, admin):
@@ -130,6 +165,7 @@ def test_a_long_detail_is_folded_and_a_damaged_one_is_left_out(browser, service,
     assert long["Keys"].endswith("and 50 more")
 
 
+@pytest.mark.postgresql("first")
 def test_filters_stand_in_the_form_and_as_chips_that_take_them_away(browser, service, admin):
     log(service, action="test.one", actor_subject="bob@example.com")
     log(service, action="test.one", outcome="denied")
@@ -149,6 +185,7 @@ def test_filters_stand_in_the_form_and_as_chips_that_take_them_away(browser, ser
     assert actions(browser.open("/audit?actor=BOB@example.com")) == ["test.one"]
 
 
+@pytest.mark.postgresql("first")
 def test_a_place_is_a_filter(browser, service, admin):
     arrange(service, "depot", "prod")
     assert {row[4] for row in records(browser.open("/audit?project=depot"))} == {"depot", "depot/prod"}
@@ -158,6 +195,7 @@ def test_a_place_is_a_filter(browser, service, admin):
     assert {row[4] for row in records(browser.open("/audit?environment=prod"))} == {"depot/prod", "shop/prod"}
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize(
     "since", ["1000000005000", "1970-01-01T00:00", "2001-09-09T01:46:45", "2001-09-09T01:46:45.000"]
 )
@@ -262,6 +300,7 @@ def test_older_and_newer_pages_lead_through_everything_and_back(browser, service
     assert page.html.find("a", rel="next")
 
 
+@pytest.mark.postgresql("first")
 def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
     log(service, 10, action="test.page", request_id="old")
     page = browser.open("/audit?action=test.page&limit=5").click("^Older")
@@ -274,10 +313,11 @@ def test_what_arrives_meanwhile_is_found_on_the_way_back(browser, service):
     assert [row[7] for row in records(page.click("^Newest$"))] == ["new"] * 3 + ["old"] * 2
 
 
+@pytest.mark.postgresql("first")
 def test_a_project_admins_pages_lead_both_ways_too(service, admin):
-    places = [service.scope(path) for path in ("shop", "shop/prod", "shop/dev")]
+    scopes = [service.scope(path) for path in ("shop", "shop/prod", "shop/dev")]
     for number in range(12):
-        columns = {name: value for name, value in places[number % 3].items() if name != "scope_type"}
+        columns = {name: value for name, value in scopes[number % 3].items() if name != "scope_type"}
         log(service, action="test.page", request_id=str(number), **columns)
     service.grant(ADA, "admin", "shop")
     first = Browser(service, ADA).open("/audit?action=test.page&limit=4")
@@ -286,6 +326,7 @@ def test_a_project_admins_pages_lead_both_ways_too(service, admin):
     assert records(last.click("^Newer$").click("^Newer$")) == records(first)
 
 
+@pytest.mark.postgresql("first")
 def test_a_request_id_leads_to_all_that_its_request_left(browser, service, admin):
     log(service, request_id="mine", created_at=now_ms())
     log(service, request_id="mine", action="test.other", created_at=now_ms())
@@ -297,6 +338,7 @@ def test_a_request_id_leads_to_all_that_its_request_left(browser, service, admin
     assert actions(browser.open("/audit?request_id=mine")) == ["test.old", "test.other", "test.made"]
 
 
+@pytest.mark.postgresql("first")
 def test_an_error_page_leads_to_its_denial(service, admin):
     service.grant(ADA, "admin", "shop/dev")
     service.grant(ADA, "reader", "shop/prod")
@@ -308,6 +350,7 @@ def test_an_error_page_leads_to_its_denial(service, admin):
     assert actions(page) == ["authz.project.admin"]
 
 
+@pytest.mark.postgresql("first")
 def test_the_chart_is_a_drawing_and_a_table_of_the_same_numbers(browser, service):
     log(service, 7, action="test.now", created_at=now_ms())
     log(service, 2, action="test.now", created_at=now_ms(), outcome="denied")
@@ -322,15 +365,15 @@ def test_the_chart_is_a_drawing_and_a_table_of_the_same_numbers(browser, service
     assert len(records(browser.open(bucket["href"]))) == 9
 
 
-@pytest.mark.parametrize("place", ["/projects/shop", "/projects/shop/environments/prod"])
-def test_a_place_leads_to_its_own_part_of_the_log(service, admin, place):
-    scope = "shop/prod" if "environments" in place else "shop"
+@pytest.mark.parametrize("path", ["/projects/shop", "/projects/shop/environments/prod"])
+def test_a_scope_leads_to_its_own_part_of_the_log(service, admin, path):
+    scope = "shop/prod" if "environments" in path else "shop"
     service.grant(ADA, "admin", scope)
     service.grant("writer@example.com", "writer", scope)
-    page = Browser(service, ADA).open(f"{place}/settings").click("Activity$", index=0)
+    page = Browser(service, ADA).open(f"{path}/settings").click("Activity$", index=0)
     assert {row[4] for row in records(page)} <= {"shop", "shop/prod", "shop/dev"}
     assert ("shop/dev" in {row[4] for row in records(page)}) is (scope == "shop")
-    page = Browser(service, "writer@example.com").open(f"{place}/settings")
+    page = Browser(service, "writer@example.com").open(f"{path}/settings")
     assert page.html.find("a", string="Activity") is None
 
 
@@ -339,6 +382,7 @@ def test_the_entry_of_the_navigation_is_marked(browser):
     assert [link.text for link in links if link.get("aria-current")] == ["Audit log"]
 
 
+@pytest.mark.postgresql("first")
 def test_everything_in_the_log_is_shown_as_text(browser, service):
     log(
         service,
@@ -357,6 +401,7 @@ def test_everything_in_the_log_is_shown_as_text(browser, service):
     assert page.html.find(id="actor")["value"] == EVIL
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("count", [1, 120])
 def test_the_page_takes_as_many_statements_however_much_there_is(make_service, count):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -385,6 +430,7 @@ def test_the_known_actions_are_those_that_are_recorded(here, service):
     assert said - columns - {"group.grant"} <= set(service.app.registry.audit_actions)
 
 
+@pytest.mark.postgresql("first")
 def test_questions_are_filters_of_the_address_that_stand_for_several_actions(browser, service, admin):
     Vault(admin).set(A="1")
     Vault(admin).get("secrets/A")
@@ -408,6 +454,7 @@ def test_questions_are_filters_of_the_address_that_stand_for_several_actions(bro
     assert "show" not in urlsplit(chips(page)["Project shop"]).query.replace("show=changes", "")
 
 
+@pytest.mark.postgresql("first")
 def test_each_question_says_how_many_answer_it_whichever_is_chosen(browser, service, admin, monkeypatch):
     Vault(admin).set(A="1")
     for _ in range(3):
@@ -428,6 +475,7 @@ def test_each_question_says_how_many_answer_it_whichever_is_chosen(browser, serv
     assert not any(asked_numbers(browser.open("/audit")).values())
 
 
+@pytest.mark.postgresql("first")
 def test_questions_count_no_more_than_the_caller_may_audit(service, admin):
     arrange(service, "depot", "prod")
     Vault(admin, "/projects/depot/environments/prod").set(A="1")
@@ -443,6 +491,7 @@ def asked_numbers(page):
     return {link.find(string=True).strip(): link.b.text if link.b else "" for link in links}
 
 
+@pytest.mark.postgresql("first")
 def test_several_actions_are_paged_and_narrowed_as_one(service, admin):
     for number in range(7):
         Vault(admin).set(A=str(number))
@@ -514,7 +563,7 @@ def test_a_package_outside_says_how_its_records_are_told(make_service, tmp_path,
     (tmp_path / "painting.py").write_text(
         """
 def includeme(config):
-    config.add_audit_action("acme.paint", sentence="painted {key} {colour} in {place}", icon="wand-sparkles")
+    config.add_audit_action("acme.paint", sentence="painted {key} {colour} in {scope}", icon="wand-sparkles")
     config.add_audit_action("acme_note.create")
 """
     )

@@ -8,6 +8,8 @@ from shapes import ACTOR, RECORD, log, paths
 
 from secretsvc.kernel.clock import now_ms
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 EVE = "eve@example.com"
 SECRETS = "/projects/shop/environments/prod/secrets"
@@ -23,25 +25,25 @@ def texts(*found):
 
 
 @pytest.fixture
-def places(service, admin):
+def rows(service, admin):
     """One row for each kind of scope, by its name; `depot` too has a `prod`."""
     admin.post("/projects", {"slug": "depot", "name": "Depot"}, 201)
     admin.post("/projects/depot/environments", {"slug": "prod", "name": "Prod"}, 201)
     found = {}
     for path in ("shop", "shop/prod", "shop/dev", "depot", "depot/prod"):
         columns = {name: value for name, value in service.scope(path).items() if name != "scope_type"}
-        [found[path]] = log(service, action="test.place", **columns)
+        [found[path]] = log(service, action="test.scope", **columns)
         if columns["environment_id"]:
             # As a denial at environment scope is: without its project.
             bare = columns | {"project_id": None}
-            [found[f"{path} alone"]] = log(service, action="test.place", outcome="denied", **bare)
-    [found["global"]] = log(service, action="test.place")
+            [found[f"{path} alone"]] = log(service, action="test.scope", outcome="denied", **bare)
+    [found["global"]] = log(service, action="test.scope")
     return {name: str(row) for name, row in found.items()}
 
 
-def seen(client, places, query=""):
-    query = f"?action=test.place{query}"
-    return {name for name, row in places.items() if row in set(ids(client, query))}
+def seen(client, rows, query=""):
+    query = f"?action=test.scope{query}"
+    return {name for name, row in rows.items() if row in set(ids(client, query))}
 
 
 SHOP = {"shop", "shop/prod", "shop/prod alone", "shop/dev", "shop/dev alone"}
@@ -84,19 +86,19 @@ VISIBLE = {
 
 @pytest.mark.parametrize("shared", [False, True], ids=["direct", "group"])
 @pytest.mark.parametrize("mine", VISIBLE)
-def test_an_admin_sees_the_rows_of_its_scope_and_below(service, places, mine, shared):
+def test_an_admin_sees_the_rows_of_its_scope_and_below(service, rows, mine, shared):
     service.grant(service.group("team", ADA) if shared else ADA, "admin", mine, group=shared)
-    assert seen(service.user(ADA), places) == VISIBLE[mine]
+    assert seen(service.user(ADA), rows) == VISIBLE[mine]
 
 
-def test_several_scopes_add_up_and_lower_roles_add_nothing(service, places):
+def test_several_scopes_add_up_and_lower_roles_add_nothing(service, rows):
     service.grant(ADA, "admin", "shop/prod")
     service.grant(ADA, "admin", "depot")
     service.grant(ADA, "admin", "depot/prod")
     service.grant(ADA, "writer", "shop")
     service.grant(ADA, "reader")
     ada = service.user(ADA)
-    assert seen(ada, places) == PROD | {"depot"} | DEPOT_PROD
+    assert seen(ada, rows) == PROD | {"depot"} | DEPOT_PROD
     found = ids(ada)
     assert len(found) == len(set(found))
 
@@ -117,9 +119,9 @@ def test_several_scopes_add_up_and_lower_roles_add_nothing(service, places):
         ("shop/prod", "&project=shop&environment=prod", PROD),
     ],
 )
-def test_project_and_environment_narrow_as_a_pair(service, places, mine, query, expected):
+def test_project_and_environment_narrow_as_a_pair(service, rows, mine, query, expected):
     service.grant(ADA, "admin", mine)
-    assert seen(service.user(ADA), places, query) == expected
+    assert seen(service.user(ADA), rows, query) == expected
 
 
 HIDDEN = [
@@ -136,24 +138,24 @@ HIDDEN = [
 
 
 @pytest.mark.parametrize(("mine", "there", "absent", "scope"), HIDDEN)
-def test_what_may_not_be_audited_is_answered_like_what_is_absent(service, places, mine, there, absent, scope):
+def test_what_may_not_be_audited_is_answered_like_what_is_absent(service, rows, mine, there, absent, scope):
     service.grant(ADA, "admin", mine)
     service.grant(ADA, "writer", "shop")
     ada = service.user(ADA)
     hidden, missing = ada.get(f"/audit{there}", 404), ada.get(f"/audit{absent}", 404)
     assert {**hidden.json, "request_id": ""} == {**missing.json, "request_id": ""}
     assert hidden.json["code"] == "NOT_FOUND"
-    [denial] = [row for row in service.denials() if row["action"] != "test.place"]
+    [denial] = [row for row in service.denials() if row["action"] != "test.scope"]
     assert denial["action"] == "access.denied"
     columns = service.scope(scope)
     project_id = None if columns["environment_id"] else columns["project_id"]
     assert (denial["project_id"], denial["environment_id"]) == (project_id, columns["environment_id"])
 
 
-def test_a_denial_by_a_slug_of_several_environments_is_one_row(service, places):
+def test_a_denial_by_a_slug_of_several_environments_is_one_row(service, rows):
     service.grant(ADA, "admin", "shop/dev")
     service.user(ADA).get("/audit?environment=prod", 404)
-    [denial] = service.denials()[len([name for name in places if "alone" in name]) :]
+    [denial] = service.denials()[len([name for name in rows if "alone" in name]) :]
     assert denial["action"] == "access.denied"
 
 
@@ -240,9 +242,9 @@ def test_a_time_is_found_where_the_id_was_made_minutes_before_or_after(service, 
 
 
 def test_every_filter_at_once_means_all_of_them(service, admin):
-    place = {name: value for name, value in service.scope("shop/prod").items() if name != "scope_type"}
+    scope = {name: value for name, value in service.scope("shop/prod").items() if name != "scope_type"}
     at = now_ms()
-    wanted = {"action": "test.all", "outcome": "denied", "actor_subject": ADA, "created_at": at, **place}
+    wanted = {"action": "test.all", "outcome": "denied", "actor_subject": ADA, "created_at": at, **scope}
     [row] = log(service, **wanted)
     for other in (
         {"action": "test.other"},

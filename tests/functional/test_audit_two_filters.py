@@ -15,6 +15,8 @@ from sqlalchemy import text
 
 from alembic import command
 
+pytestmark = pytest.mark.postgresql("every")
+
 MANY, LIMIT = 400, 5
 FILTERS = {
     "project": "project=shop",

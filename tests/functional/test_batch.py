@@ -129,6 +129,7 @@ def test_an_environments_secrets_are_its_own(vault, admin):
     assert vault.values() == {"A": "prod"}
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("block", [block_audit, block_commit], ids=["insert", "commit"])
 def test_a_batch_that_cannot_be_recorded_changes_nothing(vault, service, block):
     vault.set(A="one", B="two")

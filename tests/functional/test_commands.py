@@ -14,6 +14,8 @@ from secretsvc.commands import main
 from secretsvc.kernel.parsers import master_key
 from secretsvc.secrets.models import secret_version
 
+pytestmark = pytest.mark.postgresql("none")
+
 
 @pytest.mark.engine_neutral
 def test_keygen_prints_a_key_that_the_service_takes(secretsvc, operator):
@@ -54,6 +56,7 @@ def test_verify_opens_everything(operator, service, admin):
     assert (done.returncode, done.stdout) == (0, "9 envelopes, 0 unreadable.\n")
 
 
+@pytest.mark.postgresql("first")
 def test_verify_names_each_bad_row_and_no_value(secretsvc, service, admin):
     fill(admin)
     bad = secret_version.c.version == 2, secret_version.c.kid.is_not(None)
@@ -84,6 +87,7 @@ def test_verify_retires_a_key_that_no_envelope_names_but_not_the_newest(secretsv
     assert adopted(service) == [(kids[0], False), (kids[1], True)]
 
 
+@pytest.mark.postgresql("first")
 def test_adopt_takes_a_key_into_use_at_once_and_says_both_kids(secretsvc, service, admin):
     fill(admin)
     other = service.restarted(MASTER_KEY=NEXT_KEY)

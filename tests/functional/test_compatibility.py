@@ -97,7 +97,7 @@ def test_an_issue_more_breaks_nobody_and_one_less_does():
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("at", "value"),
     [
         (("status",), 201),
         (("headers", "ETag"), '"2"'),
@@ -111,10 +111,10 @@ def test_an_issue_more_breaks_nobody_and_one_less_does():
         (("body",), {}),
     ],
 )
-def test_any_other_difference_breaks_somebody(place, value):
+def test_any_other_difference_breaks_somebody(at, value):
     other = copy.deepcopy(NOW)
     inner = other
-    for name in place[:-1]:
+    for name in at[:-1]:
         inner = inner[name]
-    inner[place[-1]] = value
+    inner[at[-1]] = value
     assert exchanges.breaks(ANSWER, other)

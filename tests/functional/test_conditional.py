@@ -20,6 +20,8 @@ from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.web.headers import SECURITY_HEADERS
 
+pytestmark = pytest.mark.postgresql("none")
+
 PATHS = ("secrets", "secrets:export", "secrets:export?format=env")
 VARYING = {"X-Request-Id", "Content-Security-Policy"}
 both_reads = pytest.mark.parametrize("path", PATHS[:2])
@@ -158,6 +160,7 @@ def test_a_304_opens_no_value_and_leaves_no_record(vault, service, opened, path)
     ask(vault, path, "*")
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("path", PATHS)
 def test_a_304_takes_the_snapshot_and_one_statement_and_no_transaction(vault, service, path):
     with recorded(service.engine) as statements, transactions(service.engine) as sent:
@@ -167,6 +170,7 @@ def test_a_304_takes_the_snapshot_and_one_statement_and_no_transaction(vault, se
     assert sent == []
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("path", PATHS)
 def test_a_304_waits_for_no_writer(vault, service, path):
     with write_transaction(service.engine) as connection:
@@ -174,6 +178,7 @@ def test_a_304_waits_for_no_writer(vault, service, path):
         ask(vault, path, '"3"')
 
 
+@pytest.mark.postgresql("first")
 @both_reads
 def test_what_the_client_does_not_know_takes_one_statement_more(vault, service, path):
     counts = []
@@ -220,6 +225,18 @@ def test_the_tag_does_not_speak_of_kid_and_readable(vault, service, path):
     tamper(service, "A", version=3)
     assert not vault.listed()["A"]["readable"]
     ask(vault, path, tag)
+
+
+@both_reads
+def test_an_environment_that_was_made_anew_is_told_by_its_id_and_not_by_the_tag(vault, path):
+    """The tag is the revision as before, and a new environment counts from 0 again."""
+    tag, known = vault.get(path).headers["ETag"], vault.client.get(vault.base).json["id"]
+    vault.client.delete(vault.base)
+    vault.client.post(vault.base.rpartition("/")[0], {"slug": "prod", "name": "Prod"}, 201)
+    for value in "one", "two", "other":
+        vault.set(A=value)
+    assert ask(vault, path, tag).headers["ETag"] == tag == '"3"'
+    assert vault.client.get(vault.base).json["id"] != known
 
 
 @BOTH_SPELLINGS

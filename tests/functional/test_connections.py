@@ -352,7 +352,7 @@ def test_a_connection_stays_open_as_its_version_and_header_say(server, version, 
             assert connection.recv(1) == b""
 
 
-# Places
+# Slots
 
 
 @pytest.mark.parametrize("server", [{"connections": 20}], indirect=True)

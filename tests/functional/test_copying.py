@@ -65,7 +65,7 @@ def test_only_the_keys_that_are_named_are_copied(vault, dev):
     assert changes(copy(vault, keys=["C", "A"])) == [("A", "added", 1), ("C", "added", 1)]
 
 
-def test_a_key_that_the_source_lacks_is_422_at_its_place(vault, dev):
+def test_a_key_that_the_source_lacks_is_422_at_its_path(vault, dev):
     dev.set(A="1", GONE="2")
     dev.batch(delete=["GONE"])
     vault.set(MINE="x")

@@ -201,6 +201,7 @@ def test_names_are_read_while_nothing_can_be_written_and_values_are_not(make_ser
     prod.set(A="2")
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("what", ["project", "batch", "grant"])
 def test_a_file_that_another_program_writes_to_for_too_long_is_a_503(make_service, monkeypatch, what):
     pragmas = [one for one in engines.SQLITE_PRAGMAS if "busy" not in one]

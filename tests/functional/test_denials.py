@@ -50,6 +50,7 @@ def test_a_denial_is_there_when_its_answer_is(admin, service):
         assert len(service.denials()) == count
 
 
+@pytest.mark.postgresql("every")
 def test_a_denied_write_leaves_nothing_but_its_denial(admin, service, base):
     service.grant("eve@example.com", "reader", "shop/prod")
     service.user("eve@example.com").get("/whoami")

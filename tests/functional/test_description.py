@@ -165,19 +165,19 @@ def test_every_word_of_the_glossary_is_used(document, make_service):
 def test_a_word_of_the_glossary_without_a_schema_stands_in_several(document, make_service):
     """Or it would be said of a field of a package outside, which means something else by it."""
     service = make_service(SERVICE_TOKENS="on")
-    places = defaultdict(set)
+    owners = defaultdict(set)
     with_tokens = service.nobody().get("/openapi.json").json
     for name, schema in with_tokens["components"]["schemas"].items():
         for field in schema.get("properties", {}):
-            places[field].add(name)
+            owners[field].add(name)
     for endpoint in endpoints(service.app.registry):
         for node in endpoint.operation.query.children:
-            places[node.name].add(type(endpoint.operation.query).__name__)
+            owners[node.name].add(type(endpoint.operation.query).__name__)
         for node in endpoint.parameters:
-            places[node.parameter] |= {"path", endpoint.path}
+            owners[node.parameter] |= {"path", endpoint.path}
     words = [word for word in GLOSSARY if word[0].islower()]
     assert len(words) > 30
-    assert [word for word in words if len(places[word]) < 2] == []
+    assert [word for word in words if len(owners[word]) < 2] == []
 
 
 def test_a_choice_of_schemas_tells_by_which_field_to_choose(document, schemas):

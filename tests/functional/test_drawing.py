@@ -56,7 +56,7 @@ FORMS = {
         "review.pt",
     ),
     "a review of a text": ("text-review", 200, {"content": "C=\n"}, "review.pt"),
-    "a draft again": ("edit-again", 200, {"value.A": "x"}, "editor.pt"),
+    "a draft again": ("edit-back", 200, {"value.A": "x"}, "editor.pt"),
     "a refused edit": ("edit-review", 422, {"new.0.key": "-"}, "editor.pt"),
     "a refused import": (
         "import-apply",
@@ -68,10 +68,11 @@ FORMS = {
     "a refused write": ("secrets/A/write-apply", 413, {"value.A": "x" * 65_537}, "secret.pt"),
     "an absent secret": ("secrets/NONE/reveal", 404, {"reason": "reveal"}, "error.pt"),
     "a form of somebody else": ("edit-apply", 403, {"csrf": "x"}, "error.pt"),
-    "a refused deletion": ("delete", 422, {"confirm": "x"}, "environment-settings.pt"),
+    "a refused deletion": ("delete", 422, {"confirm": "x"}, "settings.pt"),
 }
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_that_answers_with_a_page_has_let_go_of_the_lock_before(browser, drawings, form):
     action, status, fields, template = FORMS[form]

@@ -7,6 +7,8 @@ import json
 import pytest
 from pages import Browser, form_of, submit, words
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 GONE = "deleted, can be rolled back"
 
@@ -40,6 +42,7 @@ def sides(page):
     }
 
 
+@pytest.mark.postgresql("first")
 def test_many_rows_are_edited_at_once_after_a_review(browser, vault, service):
     form = edits(browser.open(PROD), value__A="one\r\ntwo", delete__C=True)
     form["new.1.key"], form["new.1.value"], form["new.1.description"] = "D", "4", "dee"
@@ -108,7 +111,7 @@ def test_a_stale_revision_shows_mine_and_theirs_and_loses_nothing(browser, vault
 
 def again(browser, page, name, **choices):
     """What the page of a conflict leads to by one of its buttons."""
-    fields = dict(form_of(page, "/edit-again").submit_fields())
+    fields = dict(form_of(page, "/edit-back").submit_fields())
     fields |= {f"keep.{key}": choice for key, choice in choices.items()}
     return browser.post(f"{PROD}/{name}", fields)
 
@@ -129,11 +132,12 @@ def test_what_is_sent_twice_is_no_conflict(browser, vault):
     assert vault.rev == 2
 
 
+@pytest.mark.postgresql("first")
 def test_a_stale_review_is_told_at_once_and_goes_back_to_the_editor_with_what_was_typed(browser, vault):
     form = edits(browser.open(PROD), value__A="\r\nmine ", empty__B=True, delete__C=True)
     form["new.1.key"] = "E"
     vault.set(A="theirs")
-    page = again(browser, form.submit(status=412), "edit-again")
+    page = again(browser, form.submit(status=412), "edit-back")
     retyped = page.forms["edits"]
     assert retyped["value.A"].value.splitlines() == ["", "mine "]
     assert retyped["empty.B"].checked
@@ -214,6 +218,7 @@ def test_a_page_names_a_hundred_problems_and_how_many_more_there_are(browser):
     assert told[-1].text.strip() == "30 more are not shown."
 
 
+@pytest.mark.postgresql("first")
 def test_an_environment_that_was_deleted_meanwhile_is_not_found(browser, admin):
     form = edits(browser.open(PROD), value__A="x")
     admin.delete(PROD)
@@ -280,7 +285,7 @@ def test_text_that_cannot_be_read_or_is_stale_stays(browser, vault):
     vault.set(A="theirs")
     page = submit(page, "/text-review", 412, content="A=mine\nB=2\nC=3\n")
     assert "while you were typing" in page.text
-    fields = dict(form_of(page, "/text-again").submit_fields())
+    fields = dict(form_of(page, "/text-back").submit_fields())
     submit(browser.post(f"{PROD}/text-review", fields), "/text-apply")
     assert vault.values() == {"A": "mine", "B": "2", "C": "3"}
 

@@ -12,6 +12,8 @@ from vault import Vault, detail, tamper
 
 from secretsvc.secrets.ui.doubts import doubts
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 #: The snapshot, the lock, the environment, values, their versions, the records, two of the editor, the shell.
 REVEALING_ALL = 9
@@ -93,6 +95,7 @@ def test_a_copy_is_a_reveal_with_its_own_reason_and_the_focus(browser, service):
     assert [row["reason"] for row in service.audit("secret.reveal")] == ["copy"]
 
 
+@pytest.mark.postgresql("first")
 def test_all_values_are_revealed_with_a_record_for_each_but_what_cannot_be_read(browser, service):
     tamper(service, "C")
     page = push(browser.open(PROD), "reveal-all", "1")
@@ -100,6 +103,7 @@ def test_all_values_are_revealed_with_a_record_for_each_but_what_cannot_be_read(
     assert [one["name"] for one in page.html.select("textarea.open")] == ["value.A", "value.B"]
 
 
+@pytest.mark.postgresql("first")
 def test_all_values_are_recorded_by_as_many_statements_as_one(browser, vault, service):
     form = browser.open(PROD)
     with recorded(service.engine) as few:
@@ -298,6 +302,7 @@ def test_a_review_names_three_of_many_environments_without_a_new_key(browser, ad
     assert "Also missing in Dev, A, B and 2 more" in row_text(page, "NEW")
 
 
+@pytest.mark.postgresql("first")
 def test_a_review_names_the_other_environments_without_a_new_key(browser, admin, service, reader):
     for slug in ("preview", "empty"):
         admin.post("/projects/shop/environments", {"slug": slug, "name": slug.title()}, status=201)
@@ -343,6 +348,7 @@ def test_a_doubt_is_told_in_words(value, told):
     assert doubts(value) == told
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("count", [1, 300])
 def test_the_editor_takes_two_statements_beside_those_of_each_page(service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")

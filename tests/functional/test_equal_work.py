@@ -24,10 +24,10 @@ NOBODY, WARDEN = "eve@example.com", "ada@example.com"
 @pytest.fixture(params=["1000/day", ""], ids=["limit", "no limit"])
 def town(make_service: Maker, request: pytest.FixtureRequest) -> Service:
     """Two projects; a caller who holds nothing, and an admin of one environment of the other project."""
-    return settle(make_service(LAST_SEEN_RESOLUTION="100000000", DENIAL_LIMIT=request.param))
+    return warmed(make_service(LAST_SEEN_RESOLUTION="100000000", DENIAL_LIMIT=request.param))
 
 
-def settle(service: Service) -> Service:
+def warmed(service: Service) -> Service:
     arrange(service, "shop")
     arrange(service, "vault", "prod", "test")
     service.grant(WARDEN, "admin", "shop/prod")
@@ -104,7 +104,7 @@ CASES = [
 
 
 #: How a denial ends that is kept, and one that is not.
-KEPT, UNDONE = "RELEASE denial", "ROLLBACK TO denial"
+RELEASED, UNDONE = "RELEASE denial", "ROLLBACK TO denial"
 
 
 def compare(town: Service, subject: str, method: str, invisible: str, absent: str, body: Any = None) -> None:
@@ -117,8 +117,8 @@ def compare(town: Service, subject: str, method: str, invisible: str, absent: st
         assert marks[0] != marks[1], f"nothing was written for {path}"
         efforts.append(done)
         denials.append(len(town.denials()) - before)
-    assert [step.replace(KEPT, UNDONE) for step in efforts[0]] == efforts[1]
-    assert (efforts[0].count(KEPT), efforts[1].count(UNDONE)) == (1, 1)
+    assert [step.replace(RELEASED, UNDONE) for step in efforts[0]] == efforts[1]
+    assert (efforts[0].count(RELEASED), efforts[1].count(UNDONE)) == (1, 1)
     assert denials == [1, 0]
 
 
@@ -170,17 +170,18 @@ def test_a_source_that_is_not_there_costs_the_work_of_an_invisible_one(
             body = {"from": source, "dry_run": dry_run}
             town.user(WARDEN).post("/p/shop/e/prod/secrets:copy", body, 404)
         assert marks[0] != marks[1], f"nothing was written for {name}"
-        efforts.append([step.replace(KEPT, UNDONE) for step in done])
+        efforts.append([step.replace(RELEASED, UNDONE) for step in done])
         denials.append(len(town.denials()) - before)
     assert efforts[0] == efforts[1]
     assert denials == [1, 0]
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize(("subject", "method", "path", "invisible", "absent"), CASES)
 def test_beyond_the_limit_neither_is_written(
     make_service: Maker, subject: str, method: str, path: str, invisible: str, absent: str
 ) -> None:
-    town = settle(make_service(LAST_SEEN_RESOLUTION="100000000", DENIAL_LIMIT="1/day"))
+    town = warmed(make_service(LAST_SEEN_RESOLUTION="100000000", DENIAL_LIMIT="1/day"))
     town.user(subject).post("/projects", {"slug": "new", "name": "New"}, 403)
     efforts = []
     for name in (invisible, absent):

@@ -10,6 +10,8 @@ from vault import Vault
 from secretsvc.secrets.rules import writing
 from secretsvc.secrets.rules.applying import LostRace, apply
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROJECT = "/projects/shop"
 WANDA = "wanda@example.com"
 BOTH = ("rename", "delete")
@@ -40,7 +42,7 @@ def carried_out(browser, did, status=303, **fields):
 def test_a_key_is_renamed_wherever_it_is(browser, vault, dev, service):
     page = opened(browser, "rename")
     assert words(page, "h1") == "Rename DB_URL everywhere"
-    assert words(page, "#places") == "Will be renamed in 2 environments"
+    assert words(page, "#environments") == "Will be renamed in 2 environments"
     page = carried_out(browser, "rename", to="DATABASE_URL", reason="One name")
     assert page.request.path == PROJECT
     assert "Renamed the key in 2 environments." in page.html.text
@@ -59,6 +61,7 @@ def test_a_key_is_deleted_wherever_it_is_and_can_be_brought_back(browser, vault,
     assert vault.get("secrets/DB_URL").json["value"] == "one"
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("did", BOTH)
 def test_what_was_changed_meanwhile_is_left_as_it_is_everywhere(browser, vault, dev, service, did):
     page = opened(browser, did)
@@ -74,6 +77,7 @@ def test_what_was_changed_meanwhile_is_left_as_it_is_everywhere(browser, vault, 
     assert "DB_URL" not in {*vault.listed(), *dev.listed()}
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("did", BOTH)
 def test_another_environment_that_got_the_key_meanwhile_is_not_passed_over(browser, admin, dev, did):
     page = opened(browser, did)
@@ -107,6 +111,7 @@ def test_a_protected_environment_needs_a_reason(browser, admin, vault, did):
     assert "DB_URL" not in vault.listed()
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("did", BOTH)
 def test_it_goes_as_far_as_the_caller_may_write_and_says_where_it_does_not(browser, service, vault, dev, did):
     service.grant(WANDA, "writer", "shop/dev")
@@ -139,6 +144,7 @@ def test_who_may_write_nowhere_is_denied_and_that_is_recorded(browser, service, 
     assert "DB_URL" in dev.listed()
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("did", BOTH)
 def test_a_form_that_is_sent_twice_ends_where_the_key_was(browser, service, did):
     service.grant(WANDA, "writer", "shop/dev")
@@ -154,6 +160,7 @@ def test_a_form_that_is_sent_twice_ends_where_the_key_was(browser, service, did)
         assert "Nothing had to be changed." in words(page)
 
 
+@pytest.mark.postgresql("first")
 def test_a_rename_of_what_somebody_else_deleted_meanwhile_is_not_said_to_be_done(browser, vault, dev):
     form = form_of(opened(browser, "rename"), "/rename-everywhere")
     form["to"] = "NEW"
@@ -183,6 +190,7 @@ def test_a_key_or_a_revision_that_nobody_can_have_is_refused(browser, did):
         browser.post(f"{PROJECT}/{did}-everywhere", fields, status=422)
 
 
+@pytest.mark.postgresql("first")
 def test_the_page_takes_three_statements_however_much_there_is(make_service, vault):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     vault.batch(set={f"KEY_{number}": "x" for number in range(60)})

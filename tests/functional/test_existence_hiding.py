@@ -10,6 +10,8 @@ from sqlalchemy import event
 
 from secretsvc.tables.projects import environment, project
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROJECT = "/projects/{p}"
 BATCH = {"mode": "merge", "set": {"KEY": "x"}}
 ON_PROJECT = [

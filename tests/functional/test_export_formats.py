@@ -8,6 +8,8 @@ import pytest
 import yaml
 from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS
 
+pytestmark = pytest.mark.postgresql("none")
+
 HARD = {"A": "it's $HOME `x`", "B": "two\nlines\n", "C": ""}
 TEXT = "text/plain; charset=utf-8"
 

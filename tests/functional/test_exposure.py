@@ -18,7 +18,7 @@ ITEM = {"project", "environment", "key", "version", "seen_at", "current"}
 
 
 @pytest.fixture
-def places(service, admin):
+def vaults(service, admin):
     """Root's vaults of prod and dev; Ada writes both."""
     service.grant(ADA, "writer", "shop")
     service.user(ADA).get("/whoami")
@@ -45,8 +45,8 @@ def last_record(service):
     return service.audit()[-1]["created_at"]
 
 
-def test_an_answer_has_the_fields_of_the_contract(service, places):
-    prod, _ = places
+def test_an_answer_has_the_fields_of_the_contract(service, vaults):
+    prod, _ = vaults
     prod.set(A="x")
     mine(service, prod).get("secrets/A")
     answer = page(service)
@@ -67,8 +67,8 @@ def test_an_answer_has_the_fields_of_the_contract(service, places):
     }
 
 
-def test_a_reveal_gives_one_version(service, places):
-    prod, _ = places
+def test_a_reveal_gives_one_version(service, vaults):
+    prod, _ = vaults
     prod.set(A="x", B="x")
     prod.set(A="y")
     prod.set(A="z")
@@ -78,16 +78,16 @@ def test_a_reveal_gives_one_version(service, places):
     assert exposed(service) == [("prod", "A", 2, False), ("prod", "A", 3, True)]
 
 
-def test_an_export_gives_what_was_in_force_and_a_later_write_is_not_given(service, places):
-    prod, _ = places
+def test_an_export_gives_what_was_in_force_and_a_later_write_is_not_given(service, vaults):
+    prod, _ = vaults
     prod.set(A="x", B="x")
     mine(service, prod).values()
     prod.set(A="y", C="x")
     assert exposed(service) == [("prod", "A", 1, False), ("prod", "B", 1, True)]
 
 
-def test_an_export_of_an_older_state_gives_what_was_in_force_then(service, places):
-    prod, _ = places
+def test_an_export_of_an_older_state_gives_what_was_in_force_then(service, vaults):
+    prod, _ = vaults
     prod.set(A="1")
     prod.set(A="2", B="1")
     prod.batch(set={"A": "3"}, delete=["B"])
@@ -99,8 +99,8 @@ def test_an_export_of_an_older_state_gives_what_was_in_force_then(service, place
     assert len(exposed(service)) == 3
 
 
-def test_the_last_time_is_told_over_all_ways(service, places):
-    prod, _ = places
+def test_the_last_time_is_told_over_all_ways(service, vaults):
+    prod, _ = vaults
     ada = mine(service, prod)
     prod.set(A="1")
     prod.set(A="2")
@@ -123,8 +123,8 @@ def test_the_last_time_is_told_over_all_ways(service, places):
 
 
 @pytest.mark.parametrize("format", ["json", "env", "shell", "kubernetes"])
-def test_of_two_older_states_the_one_that_was_read_last_tells_the_time(service, places, format):
-    prod, _ = places
+def test_of_two_older_states_the_one_that_was_read_last_tells_the_time(service, vaults, format):
+    prod, _ = vaults
     prod.set(A="1")
     prod.set(B="1")
     prod.set(B="2")
@@ -134,8 +134,8 @@ def test_of_two_older_states_the_one_that_was_read_last_tells_the_time(service, 
     assert (of_a["key"], of_a["seen_at"]) == ("A", last_record(service))
 
 
-def test_what_an_identity_wrote_it_met(service, places):
-    prod, _ = places
+def test_what_an_identity_wrote_it_met(service, vaults):
+    prod, _ = vaults
     prod.set(A="theirs")
     mine(service, prod).set(A="mine", B="mine")
     prod.set(B="theirs")
@@ -148,8 +148,8 @@ def test_what_an_identity_wrote_it_met(service, places):
     ][:1] * 2
 
 
-def test_a_copy_gives_what_it_took_at_its_source_too(service, places):
-    prod, dev = places
+def test_a_copy_gives_what_it_took_at_its_source_too(service, vaults):
+    prod, dev = vaults
     prod.set(A="1", B="1", C="1")
     prod.set(A="2")
     dev.set(B="1")
@@ -164,8 +164,8 @@ def test_a_copy_gives_what_it_took_at_its_source_too(service, places):
     assert exposed(service) == [("prod", "A", 2, False)]
 
 
-def test_a_value_that_was_copied_is_listed_where_it_is_in_force(service, places):
-    prod, dev = places
+def test_a_value_that_was_copied_is_listed_where_it_is_in_force(service, vaults):
+    prod, dev = vaults
     prod.set(A="1")
     mine(service, prod).get("secrets/A")
     dev.post("copy", {"from": {"project": "shop", "environment": "prod"}})
@@ -180,8 +180,8 @@ def test_a_value_that_was_copied_is_listed_where_it_is_in_force(service, places)
     assert exposed(service) == [("dev", "MOVED", 1, True), ("prod", "A", 1, False)]
 
 
-def test_what_was_met_at_the_copy_is_listed_at_the_source(service, places):
-    prod, dev = places
+def test_what_was_met_at_the_copy_is_listed_at_the_source(service, vaults):
+    prod, dev = vaults
     prod.set(A="1")
     dev.post("copy", {"from": {"project": "shop", "environment": "prod"}})
     mine(service, dev).values()
@@ -190,8 +190,8 @@ def test_what_was_met_at_the_copy_is_listed_at_the_source(service, places):
     assert seen == {last_record(service)}
 
 
-def test_the_same_value_again_is_listed_once_by_its_newest_version(service, places):
-    prod, _ = places
+def test_the_same_value_again_is_listed_once_by_its_newest_version(service, vaults):
+    prod, _ = vaults
     prod.set(A="1")
     mine(service, prod).get("secrets/A")
     prod.set(A="2")
@@ -205,16 +205,16 @@ def test_the_same_value_again_is_listed_once_by_its_newest_version(service, plac
     assert exposed(service) == [("prod", "A", 2, False), ("prod", "A", 5, True)]
 
 
-def test_the_same_text_written_anew_is_another_value(service, places):
-    prod, _ = places
+def test_the_same_text_written_anew_is_another_value(service, vaults):
+    prod, _ = vaults
     prod.set(A="same")
     mine(service, prod).get("secrets/A")
     prod.set(A="same")
     assert exposed(service) == [("prod", "A", 1, False)]
 
 
-def test_what_gives_no_value_exposes_none(service, places):
-    prod, dev = places
+def test_what_gives_no_value_exposes_none(service, vaults):
+    prod, dev = vaults
     prod.set(A="1")
     ada = mine(service, prod)
     ada.get("secrets")
@@ -229,8 +229,8 @@ def test_what_gives_no_value_exposes_none(service, places):
     assert exposed(service) == exposed(service, EVE) == []
 
 
-def test_each_identity_has_its_own_and_machines_too(service, places):
-    prod, _ = places
+def test_each_identity_has_its_own_and_machines_too(service, vaults):
+    prod, _ = vaults
     prod.set(A="1")
     robot = service.identity_id("robot.access", "service")
     service.grant(robot, "reader", "shop/prod")
@@ -240,8 +240,8 @@ def test_each_identity_has_its_own_and_machines_too(service, places):
     assert (item["key"], item["version"]) == ("A", 1)
 
 
-def test_a_revoked_grant_and_a_disabled_identity_change_nothing(service, places):
-    prod, _ = places
+def test_a_revoked_grant_and_a_disabled_identity_change_nothing(service, vaults):
+    prod, _ = vaults
     prod.set(A="1")
     mine(service, prod).values()
     before = page(service)["items"]
@@ -252,8 +252,8 @@ def test_a_revoked_grant_and_a_disabled_identity_change_nothing(service, places)
 @pytest.mark.parametrize(
     ("scope", "seen"), [("global", {"prod", "dev"}), ("shop", {"prod", "dev"}), ("shop/dev", {"dev"})]
 )
-def test_a_caller_sees_what_it_administers(service, places, scope, seen):
-    for vault in places:
+def test_a_caller_sees_what_it_administers(service, vaults, scope, seen):
+    for vault in vaults:
         vault.set(A="1")
         mine(service, vault).values()
     service.grant(EVE, "admin", scope)
@@ -262,8 +262,8 @@ def test_a_caller_sees_what_it_administers(service, places, scope, seen):
     assert {one[0] for one in exposed(service, client=service.user(EVE))} == seen
 
 
-def test_an_admin_of_the_target_learns_that_the_value_is_known_and_no_more(service, places):
-    prod, dev = places
+def test_an_admin_of_the_target_learns_that_the_value_is_known_and_no_more(service, vaults):
+    prod, dev = vaults
     prod.set(A="1")
     mine(service, prod).values()
     dev.post("copy", {"from": {"project": "shop", "environment": "prod"}})
@@ -272,7 +272,7 @@ def test_an_admin_of_the_target_learns_that_the_value_is_known_and_no_more(servi
 
 
 @pytest.mark.parametrize("role", [None, "reader", "writer"])
-def test_below_admin_it_is_a_403_whoever_is_named(service, places, role):
+def test_below_admin_it_is_a_403_whoever_is_named(service, vaults, role):
     if role:
         service.grant(EVE, role)
     for named in (service.identity_id(ADA), new_id()):
@@ -285,9 +285,9 @@ def test_an_identity_that_is_not_there_is_a_404(service, admin):
     assert paths(admin.get("/identities/ada/exposure", 422)) == {"id"}
 
 
-def test_a_deleted_environment_is_left_out_and_its_namesake_is_another(service, places):
-    _, dev = places
-    for vault in places:
+def test_a_deleted_environment_is_left_out_and_its_namesake_is_another(service, vaults):
+    _, dev = vaults
+    for vault in vaults:
         vault.set(A="1")
         mine(service, vault).values()
     admin = service.user()
@@ -298,8 +298,8 @@ def test_a_deleted_environment_is_left_out_and_its_namesake_is_another(service, 
 
 
 @pytest.mark.parametrize("way", ["secrets/A", "secrets:export", "secrets:export?rev=1", "written"])
-def test_what_was_met_in_a_deleted_environment_is_known_where_it_was_copied(service, places, way):
-    prod, dev = places
+def test_what_was_met_in_a_deleted_environment_is_known_where_it_was_copied(service, vaults, way):
+    prod, dev = vaults
     (mine(service, dev) if way == "written" else dev).set(A="1")
     if way != "written":
         mine(service, dev).get(way)
@@ -314,9 +314,9 @@ def test_what_was_met_in_a_deleted_environment_is_known_where_it_was_copied(serv
     assert exposed(service) == []
 
 
-def test_what_went_back_to_where_it_came_from_is_known_there(service, places):
+def test_what_went_back_to_where_it_came_from_is_known_there(service, vaults):
     """Where the first version is, nothing names the one that was met."""
-    prod, dev = places
+    prod, dev = vaults
     prod.set(A="1")
     dev.post("copy", {"from": {"project": "shop", "environment": "prod"}})
     mine(service, dev).values()
@@ -324,8 +324,8 @@ def test_what_went_back_to_where_it_came_from_is_known_there(service, places):
     assert exposed(service) == [("prod", "A", 1, True)]
 
 
-def test_nothing_is_kept_of_a_deleted_environment_whose_values_are_nowhere_else(service, places):
-    prod, dev = places
+def test_nothing_is_kept_of_a_deleted_environment_whose_values_are_nowhere_else(service, vaults):
+    prod, dev = vaults
     prod.set(B="1")
     dev.set(A="1")
     dev.set(A="2")
@@ -334,9 +334,9 @@ def test_nothing_is_kept_of_a_deleted_environment_whose_values_are_nowhere_else(
     assert service.rows(departed_version) == []
 
 
-def test_ids_that_are_used_again_mix_up_no_values(service, places):
+def test_ids_that_are_used_again_mix_up_no_values(service, vaults):
     """On SQLite the secrets of a new environment get the ids of those that went with another."""
-    prod, dev = places
+    prod, dev = vaults
     dev.set(A="1")
     prod.post("copy", {"from": {"project": "shop", "environment": "dev"}})
     admin = service.user()
@@ -349,17 +349,18 @@ def test_ids_that_are_used_again_mix_up_no_values(service, places):
     assert exposed(service) == [("dev", "OTHER", 1, True), ("prod", "A", 1, True)]
 
 
-def test_reading_it_leaves_no_record(service, places):
-    prod, _ = places
+def test_reading_it_leaves_no_record(service, vaults):
+    prod, _ = vaults
     prod.set(A="1")
     before = len(service.audit())
     page(service)
     assert len(service.audit()) == before
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_its_pages_together_are_the_whole_and_sorted(service, places, limit):
-    prod, dev = places
+def test_its_pages_together_are_the_whole_and_sorted(service, vaults, limit):
+    prod, dev = vaults
     service.user().post("/projects", {"slug": "a-depot", "name": "Depot"}, 201)
     service.user().post("/projects/a-depot/environments", {"slug": "prod", "name": "Prod"}, 201)
     service.grant(ADA, "writer", "a-depot")
@@ -405,6 +406,7 @@ def test_a_query_outside_its_grammar_is_a_422(service, admin, query, where):
     assert paths(admin.get(f"/identities/{service.identity_id(ADA)}/exposure?{query}", 422)) == {where}
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("scope", ["global", "shop", "shop/prod"])
 def test_a_page_takes_as_many_statements_for_many_as_for_few(make_service, scope):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -426,8 +428,8 @@ def test_a_page_takes_as_many_statements_for_many_as_for_few(make_service, scope
     assert taken == [7, 7]
 
 
-def test_a_page_that_looked_at_enough_ends_before_its_limit_and_leads_on(service, places, monkeypatch):
-    prod, dev = places
+def test_a_page_that_looked_at_enough_ends_before_its_limit_and_leads_on(service, vaults, monkeypatch):
+    prod, dev = vaults
     prod.batch(set={f"K{number}": "x" for number in range(6)})
     for number in range(5):
         prod.set(K2=str(number))
@@ -438,7 +440,7 @@ def test_a_page_that_looked_at_enough_ends_before_its_limit_and_leads_on(service
     whole = page(service)["items"]
     assert len(whole) == 13
     for bounds in ((1, 500, 1000), (20, 1, 1000), (20, 2, 1000), (20, 500, 1), (20, 500, 3), (1, 3, 4)):
-        for name, bound in zip(("PLACES", "KEYS", "VERSIONS"), bounds, strict=True):
+        for name, bound in zip(("ENVIRONMENTS", "KEYS", "VERSIONS"), bounds, strict=True):
             monkeypatch.setattr(domain, name, bound)
         found, cursor, pages = [], "", 0
         while cursor is not None:

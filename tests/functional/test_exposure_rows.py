@@ -29,8 +29,8 @@ def crowded(service):
     Vault(service.user(ADA)).get("secrets:export?rev=1")
     Vault(service.user(ADA)).get("secrets/K1?version=1")
     for slug in ("prod", "dev"):
-        place = {name: one for name, one in service.scope(f"shop/{slug}").items() if name != "scope_type"}
-        common = {"action": "secret.reveal", "given": 1, "detail": "{}", **place}
+        scope = {name: one for name, one in service.scope(f"shop/{slug}").items() if name != "scope_type"}
+        common = {"action": "secret.reveal", "given": 1, "detail": "{}", **scope}
         for identity_id in (new_id(), new_id()):
             log(service, CROWD, **common, identity_id=identity_id, key="K1")
             log(service, CROWD, **common, identity_id=identity_id, key="")

@@ -15,7 +15,7 @@ from observing import Operator, watched
 from relay import relayed
 from rotation import PROD, fill, rotated
 from server import exchange
-from service import ADMIN, API, HEADER, Service, arrange
+from service import ADMIN, API, HEADER, arrange
 from shapes import log
 from tokens import TestIssuer
 from waiting import eventually
@@ -38,7 +38,7 @@ def test_a_database_that_only_reads_is_amiss_and_no_reason_to_stop(make_service)
     if service.engine.name == "sqlite":
         pytest.skip(POSTGRESQL_ONLY)
     url = f"{service.url}{'&' if '?' in service.url else '?'}options=-cdefault_transaction_read_only%3Don"
-    with watched(Service(url, service.issuer, **LISTENING)) as operator:
+    with watched(service.restarted(**{"SQLALCHEMY.URL": url, **LISTENING})) as operator:
         operator.until(200, degraded=["database_read_only"])
         assert figure(operator, "secretsvc_amiss", "database_read_only") == 1
         assert figure(operator, "secretsvc_ready") == 1
@@ -150,6 +150,8 @@ def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_ar
             stack.enter_context(service.engine.connect())
         assert "UNAVAILABLE" in asked(operator, issuer)
         assert figure(operator, "secretsvc_database_connections", "in use") == 2
+        # Whoever watches has a connection of its own.
+        assert operator.ask("/ready").status == 200
     assert causes(caplog) == ["TimeoutError: no connection in time"]
 
 
@@ -158,7 +160,10 @@ def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service
     service = make_service()
     if service.engine.name == "sqlite":
         pytest.skip("SQLite has no server")
-    with relayed(service.url) as relay, watched(Service(relay.url, issuer, **LISTENING)) as operator:
+    with (
+        relayed(service.url) as relay,
+        watched(service.restarted(**{"SQLALCHEMY.URL": relay.url, **LISTENING})) as operator,
+    ):
         operator.until(200)
         asked(operator, issuer)
         relay.refuse()

@@ -12,12 +12,14 @@ from stopped_clock import StoppedClock
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 
+pytestmark = pytest.mark.postgresql("none")
+
 ADA, EVE = "ada@example.com", "eve@example.com"
 DAY = 86_400_000
 HOUR = 3_600_000
 EVIL = "<b>&\"'${1+1}</b><script>x</script>"
-PROJECT, PROD = PLACES = ("/projects/shop/access", "/projects/shop/environments/prod/access")
-EVERY_PANEL = (*PLACES, "/grants")
+PROJECT, PROD = SCOPES = ("/projects/shop/access", "/projects/shop/environments/prod/access")
+EVERY_PANEL = (*SCOPES, "/grants")
 
 
 def panel(page):
@@ -36,6 +38,7 @@ def give(browser, path, status=303, **fields):
     return answer.follow() if status == 303 else answer
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("path", EVERY_PANEL)
 def test_a_role_is_given_from_a_panel_that_leads_back(browser, service, path):
     ada = service.identity_id(ADA)
@@ -47,6 +50,7 @@ def test_a_role_is_given_from_a_panel_that_leads_back(browser, service, path):
     assert [one["action"] for one in service.audit()][-1] == "grant.create"
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize(
     ("scope", "scope_type"), [("*", "global"), ("shop", "project"), ("shop/dev", "environment")]
 )
@@ -210,6 +214,7 @@ def test_somebody_who_has_not_signed_in_yet_is_given_access_once_that_is_confirm
     assert service.user("new.hire@example.com").get("/projects/shop").json["slug"] == "shop"
 
 
+@pytest.mark.postgresql("first")
 def test_nothing_is_announced_where_the_grant_is_refused(admin, service):
     service.grant(ADA, "admin", "shop/prod")
     ada = Browser(service, ADA)
@@ -225,6 +230,7 @@ def test_nothing_is_announced_where_the_grant_is_refused(admin, service):
     assert service.rows(identity, identity.c.subject == "new@example.com") == []
 
 
+@pytest.mark.postgresql("first")
 def test_only_scopes_that_the_caller_administers_are_offered_and_given(browser, service):
     service.user().post("/projects", {"slug": "depot", "name": "Depot"}, 201)
     service.user().post("/projects/depot/environments", {"slug": "prod", "name": "Prod"}, 201)

@@ -14,6 +14,8 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
 
+pytestmark = pytest.mark.postgresql("none")
+
 ADA = "ada@example.com"
 DAY = 86_400_000
 EVIL = "<script>alert(1)</script>\"'${1+1}"
@@ -72,6 +74,7 @@ def test_what_the_caller_does_not_see_is_not_there(service, admin):
     assert page.html.find("a", href="/admin/keyring") is None
 
 
+@pytest.mark.postgresql("first")
 def test_a_newcomer_is_told_what_to_do(service, admin):
     page = Browser(service, "new@example.com").open("/")
     text = page.html.main.find(class_="note").text
@@ -81,6 +84,7 @@ def test_a_newcomer_is_told_what_to_do(service, admin):
     assert page.html.find("a", href="/projects?new") is None
 
 
+@pytest.mark.postgresql("first")
 def test_the_first_steps_stand_while_there_is_no_project_and_tick_themselves(service):
     browser = Browser(service)
     page = browser.open("/")
@@ -112,6 +116,7 @@ def test_those_who_may_not_create_have_no_first_steps(service):
     assert page.html.h1.text == "Home"
 
 
+@pytest.mark.postgresql("first")
 def test_what_happened_lately_is_told_in_sentences_to_those_who_may_audit_it(service, admin):
     arrange(service, "depot", "prod")
     Vault(admin).batch(set={"A": "very-secret"}, reason="Rotation")
@@ -149,6 +154,7 @@ def test_what_one_used_lately_is_found_again(service, admin):
     assert used(Browser(service, "new@example.com").open("/")) == {}
 
 
+@pytest.mark.postgresql("first")
 def test_what_one_may_read_no_more_is_not_shown_as_used(service, admin):
     held = service.grant(ADA, "writer", "shop/prod")
     Vault(service.user(ADA)).set(A="1")
@@ -166,7 +172,7 @@ def used(page):
     return {link.text: link["href"] for link in page.html.select("section[aria-labelledby=yours] li a")}
 
 
-def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_places_need_who_writes_there(
+def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_environments_need_who_writes_there(
     service, admin
 ):
     admin.post("/projects/shop/environments", {"slug": "live", "name": "Live"}, 201)
@@ -196,6 +202,7 @@ def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_places_need_wh
     assert attention(Browser(service, "rita@example.com").open("/")) == []
 
 
+@pytest.mark.postgresql("first")
 def test_who_may_not_extend_it_is_told_that_an_own_grant_ends(service, admin):
     service.grant(ADA, "writer", "shop/dev", expires_at=now_ms() + 6 * DAY + 1000)
     assert attention(Browser(service, ADA).open("/")) == [
@@ -204,6 +211,7 @@ def test_who_may_not_extend_it_is_told_that_an_own_grant_ends(service, admin):
     ]
 
 
+@pytest.mark.postgresql("first")
 def test_many_projects_stand_on_pages(service, admin):
     rows = [
         {"id": new_id(), "slug": f"p-{number:03}", "name": f"P {number:03}", "created_at": 1, "updated_at": 1}
@@ -245,6 +253,7 @@ def test_more_ending_grants_than_are_counted_are_said_to_be_more(service, admin)
     assert waiting(Browser(service).open("/")).startswith("More than 20 grants end this week")
 
 
+@pytest.mark.postgresql("first")
 def test_the_state_of_the_key_ring_needs_global_admins_alone(service, admin):
     fill(admin)
     service.grant(ADA, "admin", "shop")
@@ -289,6 +298,7 @@ def test_a_search_leads_to_what_it_found(service, admin):
     assert results(page) == {"Environments": ["/projects/shop/environments/dev"]}
 
 
+@pytest.mark.postgresql("first")
 def test_a_search_is_narrowed_to_one_kind_and_counts_each(service, admin):
     Vault(admin).set(SHOP_TOKEN="x")
     page = Browser(service).open("/search?q=shop&show=projects")
@@ -310,18 +320,19 @@ def test_a_search_is_narrowed_to_one_kind_and_counts_each(service, admin):
 )
 def test_a_search_is_narrowed_by_words_to_projects_and_environments(service, admin, words, expected):
     arrange(service, "depot", "prod")
-    for place in expected:
-        slug, name = place.split("/")
+    for path in expected:
+        slug, name = path.split("/")
         Vault(admin, f"/projects/{slug}/environments/{name}").set(PART_OF_IT="x")
     page = Browser(service).open("/search", params={"q": f"part_of {words} it"})
     assert not page.html.select(".lines"), "both words are sought, beside each other"
     page = Browser(service).open("/search", params={"q": f"{words} part_of_it"})
     chips = [link["href"].split("/")[2::2][:2] for link in page.html.select(".chips a")]
-    assert {place: chips.count(place.split("/")) for place in expected} == expected
+    assert {path: chips.count(path.split("/")) for path in expected} == expected
     assert page.html.find(id="hero")["value"] == f"{words} part_of_it"
     assert "People" not in page.html.main.text
 
 
+@pytest.mark.postgresql("first")
 def test_a_narrowed_search_finds_places_too_and_wants_a_word(service, admin):
     arrange(service, "depot", "prod")
     page = Browser(service).open("/search", params={"q": "in:shop o"})
@@ -333,9 +344,54 @@ def test_a_narrowed_search_finds_places_too_and_wants_a_word(service, admin):
     page = Browser(service).open("/search", params={"q": "in:shop"}, status=422)
     assert "Say what is to be found there" in page.html.find(role="alert").text
     assert page.html.find(id="hero")["value"] == "in:shop"
-    assert "Nothing that you see" in Browser(service).open("/search", params={"q": "in:Shop o"}).text
+    page = Browser(service).open("/search", params={"q": "in:absent o"})
+    said = "Nothing that you see has “o” in its name or description and is in a project “absent”."
+    assert said in read(page.html.select_one(".empty"))
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("is:missing", ["dev/ONLY_DEV", "prod/GONE_FROM_DEV"]),
+        ("in:shop is:missing only", ["dev/ONLY_DEV"]),
+        ("env:dev is:missing", ["prod/GONE_FROM_DEV"]),
+        ("in:absent is:missing", []),
+        ("by:WENDY", ["dev/BOTH", "dev/ONLY_DEV"]),
+        ("by:wendy env:prod", []),
+        ("by:wendy is:missing", ["dev/ONLY_DEV"]),
+        ("by:nobody", []),
+    ],
+)
+def test_a_search_is_narrowed_to_keys_by_what_they_are_and_by_whom(service, admin, words, expected):
+    service.grant("wendy@example.com", "writer", "shop/dev")
+    Vault(admin).set(BOTH="x", GONE_FROM_DEV="x")
+    dev = Vault(service.user("wendy@example.com"), "/projects/shop/environments/dev")
+    dev.set(BOTH="x", ONLY_DEV="x", GONE_FROM_DEV="x")
+    dev.batch(delete=["GONE_FROM_DEV"])
+    page = Browser(service).open("/search", params={"q": words})
+    chips = ["/".join(link["href"].split("/")[4::2]) for link in page.html.select(".chips a")]
+    assert sorted(chips) == expected
+    assert {*results(page)} == ({"Keys"} if expected else set())
+
+
+def test_a_key_is_missing_only_from_environments_that_the_caller_sees(service, admin):
+    service.grant(ADA, "reader", "shop/prod")
+    Vault(admin).set(ONLY_PROD="x")
+    assert "ONLY_PROD" in Browser(service).open("/search", params={"q": "is:missing"}).html.main.text
+    for asked in ("is:missing", "is:missing env:dev"):
+        page = Browser(service, ADA).open("/search", params={"q": asked})
+        assert "ONLY_PROD" not in page.html.main.text
+        assert "is missing from" in read(page.html.select_one(".empty"))
+
+
+@pytest.mark.parametrize("word", ["in:", "in:Shop", "env:", "is:", "is:lost", "by:"])
+def test_a_word_that_can_narrow_to_nothing_is_refused_with_what_it_takes(service, word):
+    page = Browser(service).open("/search", params={"q": f"{word} key"}, status=422)
+    assert f"Behind {word.partition(':')[0]}: stands" in read(page.html.find(role="alert"))
+    assert page.html.find(id="hero")["value"] == f"{word} key"
+
+
+@pytest.mark.postgresql("first")
 def test_a_search_finds_nothing_that_the_caller_does_not_see(service, admin):
     Vault(admin).set(SHOP_TOKEN="x")
     service.grant(ADA, "reader", "shop/dev")
@@ -345,6 +401,7 @@ def test_a_search_finds_nothing_that_the_caller_does_not_see(service, admin):
     assert "Nothing that you see" in Browser(service, "new@example.com").open("/search?q=s").text
 
 
+@pytest.mark.postgresql("first")
 def test_people_tokens_and_groups_are_found_by_admins_alone(service, admin):
     service.grant("zoe@example.com", "reader", "shop")
     service.identity_id("zoe-bot", "service")
@@ -379,6 +436,7 @@ def test_names_and_what_is_searched_for_are_shown_as_text(service, admin):
     assert page.html.find(id="hero")["value"] == EVIL
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("count", [1, 90])
 def test_the_page_takes_as_many_statements_however_much_there_is(make_service, count):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -389,8 +447,10 @@ def test_the_page_takes_as_many_statements_however_much_there_is(make_service, c
         for number in range(count)
     ]
     service.execute(insert(project), projects)
-    places = [{**one, "id": new_id(), "project_id": one["id"], "slug": "prod", "rev": 0} for one in projects]
-    service.execute(insert(environment), places)
+    environments = [
+        {**one, "id": new_id(), "project_id": one["id"], "slug": "prod", "rev": 0} for one in projects
+    ]
+    service.execute(insert(environment), environments)
     service.grant(ADA, "admin", "shop")
     service.grant("reader@example.com", "reader")
     for subject, path, expected in (
@@ -420,6 +480,7 @@ def with_tokens(make_service):
     return service
 
 
+@pytest.mark.postgresql("first")
 def test_service_tokens_that_end_within_14_days_need_attention_the_first_first(with_tokens):
     told = waiting(Browser(with_tokens).open("/"))
     assert "2 service tokens end within 14 days first of deploy.robot " in told
@@ -427,6 +488,7 @@ def test_service_tokens_that_end_within_14_days_need_attention_the_first_first(w
     assert "later" not in told
 
 
+@pytest.mark.postgresql("first")
 def test_service_tokens_need_global_admins_alone_and_only_while_they_are_on(with_tokens):
     with_tokens.grant(ADA, "admin", "shop")
     assert "service token" not in waiting(Browser(with_tokens, ADA).open("/"))

@@ -17,6 +17,8 @@ from secretsvc.secrets import worker
 from secretsvc.secrets.models import idempotent_write
 from secretsvc.secrets.rules import idempotency
 
+pytestmark = pytest.mark.postgresql("every")
+
 DAY = 24 * 60 * 60 * 1000
 KEY = {"Idempotency-Key": "deploy-1.2_3"}
 #: What each write does to an environment with A and B at revision 2, A at version 2; B is at version 1.
@@ -185,7 +187,7 @@ def test_what_is_older_goes_with_what_comes(service, prod, monkeypatch):
 
 
 def test_a_server_removes_what_is_older_without_a_further_write(service, prod, monkeypatch):
-    monkeypatch.setattr(worker, "MOST", 2)
+    monkeypatch.setattr(worker, "BATCH_ROWS", 2)
     monkeypatch.setattr(worker, "MOMENT_SECONDS", 0.01)
     for number in range(4):
         prod.post("batch", WRITES["batch"], headers={"Idempotency-Key": f"old-{number}"})

@@ -8,6 +8,8 @@ from shapes import IDENTITY, paths
 
 from secretsvc.kernel.ids import new_id
 
+pytestmark = pytest.mark.postgresql("none")
+
 ADA = "ada@example.com"
 
 

@@ -171,19 +171,19 @@ PROBLEMS = [
 
 @pytest.mark.engine_neutral
 @pytest.mark.parametrize("dry_run", [False, True])
-@pytest.mark.parametrize(("format", "content", "places"), PROBLEMS)
+@pytest.mark.parametrize(("format", "content", "expected"), PROBLEMS)
 def test_what_cannot_be_read_is_told_by_line_or_key_and_never_quoted(
-    vault, service, format, content, places, dry_run
+    vault, service, format, content, expected, dry_run
 ):
     before = state(service)
     answer = vault.load(content, 422, format=format, dry_run=dry_run)
     assert answer.json["code"] == "VALIDATION_FAILED"
     issues = answer.json["issues"]
-    assert {issue["path"] for issue in issues} == {path for path, _ in places}
-    for _, line in places:
+    assert {issue["path"] for issue in issues} == {path for path, _ in expected}
+    for _, line in expected:
         if line is not None:
             assert any(issue["message"].startswith(f"Line {line}:") for issue in issues)
-    assert len(issues) == len(places)
+    assert len(issues) == len(expected)
     assert "hunter2" not in answer.text.lower()
     assert "12345678" not in answer.text
     assert state(service) == before

@@ -35,20 +35,20 @@ def umask():
 
 @pytest.mark.usefixtures("umask")
 def test_it_writes_an_ini_and_a_key_for_their_owner_alone_and_tells_what_comes_next(tmp_path):
-    place = tmp_path / "deep" / "my secrets"
-    done = init(place)
+    folder = tmp_path / "deep" / "my secrets"
+    done = init(folder)
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in place.iterdir()) == [SAMPLES, *FILES]
-    assert {stat.S_IMODE((place / name).stat().st_mode) for name in FILES} == {0o600}
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert sorted(path.name for path in folder.iterdir()) == [SAMPLES, *FILES]
+    assert {stat.S_IMODE((folder / name).stat().st_mode) for name in FILES} == {0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     lines = done.output.splitlines()
-    told = f"'{place}/production.ini'"
+    told = f"'{folder}/production.ini'"
     assert lines[-3:] == [
         f"  secretsvc-server migrate {told}",
         f"  secretsvc-server check {told}",
         f"  pserve {told}",
     ]
-    assert (place / "master-key").read_text().strip() not in done.output
+    assert (folder / "master-key").read_text().strip() not in done.output
 
 
 def test_two_deployments_have_two_keys_that_the_service_takes(tmp_path):
@@ -89,10 +89,10 @@ def test_what_is_there_is_never_overwritten_and_nothing_is_put_beside_it(tmp_pat
 
 
 def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path):
-    place = tmp_path / "place"
-    place.mkdir()
-    (place / "master-key").symlink_to(tmp_path / "elsewhere")
-    assert init(place).exit_code == 1
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "master-key").symlink_to(tmp_path / "elsewhere")
+    assert init(folder).exit_code == 1
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -41,8 +41,8 @@ def roles(postgresql_databases):
 
 @pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_the_documented_roles_migrate_and_serve(roles, tmp_path, make_service, issuer, forks):
-    places = [tmp_path / name for name in ("owner", "server")]
-    owner, server = (Operator(*one) for one in zip(places, roles, strict=True))
+    folders = [tmp_path / name for name in ("owner", "server")]
+    owner, server = (Operator(*one) for one in zip(folders, roles, strict=True))
     assert forks.run(owner, "migrate", "production.ini").returncode == 0
     done = forks.run(server, "check", "production.ini", MASTER_KEY=MASTER_KEY, **issuer.environment())
     told = "ok    rights     the role has what it needs, over sequences too, and does not own the audit log"

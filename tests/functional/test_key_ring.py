@@ -9,6 +9,8 @@ from statements import recorded
 
 from secretsvc.secrets.models import secret_version
 
+pytestmark = pytest.mark.postgresql("none")
+
 
 def test_the_report_counts_current_and_historical_envelopes_but_no_tombstones(service, admin):
     fill(admin)
@@ -18,6 +20,7 @@ def test_the_report_counts_current_and_historical_envelopes_but_no_tombstones(se
     assert report["safeToRemoveOldKey"] is True
 
 
+@pytest.mark.postgresql("first")
 def test_the_old_key_is_not_safe_to_remove_while_rows_name_it(service, admin):
     fill(admin)
     before = admin.get("/admin/keyring").json["active_kid"]
@@ -102,6 +105,7 @@ def test_the_limit_is_required(service, admin):
     assert admin.post("/admin/rekey", {}, 422).json["issues"][0]["path"] == "limit"
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize(("method", "path"), [("GET", "/admin/keyring"), ("POST", "/admin/rekey")])
 def test_only_global_admins_see_and_turn_the_ring(service, admin, method, path):
     service.grant("pat@example.com", "admin", "shop")
@@ -118,6 +122,7 @@ def test_without_a_ring_its_routes_say_that_the_service_is_misconfigured(service
     assert broken.post("/admin/rekey", {"limit": 1}, 500).json["code"] == "SERVER_MISCONFIGURED"
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("count", [20, 100])
 def test_a_page_takes_as_many_statements_whatever_its_size_and_how_many_are_left(service, admin, count):
     fill(admin, count)

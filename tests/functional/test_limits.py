@@ -10,6 +10,8 @@ import pytest
 from service import arrange
 from vault import BOTH_SPELLINGS, CANONICAL, Vault, records, state
 
+pytestmark = pytest.mark.postgresql("none")
+
 MEBIBYTE = 1_048_576
 
 

@@ -7,6 +7,8 @@ from shapes import paths
 
 from secretsvc.kernel.ids import new_id
 
+pytestmark = pytest.mark.postgresql("every")
+
 LISTS = pytest.mark.parametrize("path", ["/projects", "/identities", "/groups", "/grants"])
 COUNT = 7
 

@@ -75,11 +75,11 @@ def let(service, table):
 
 def test_a_place_below_zero_is_refused_and_named_where_it_was_made(sealed):
     [hidden] = log(sealed)
-    place = {"position": -1, "record_id": hidden, "leaf_hash": bytes(32)}
+    entry = {"position": -1, "record_id": hidden, "leaf_hash": bytes(32)}
     with pytest.raises(DBAPIError):
-        sealed.execute(audit_seal.insert(), [place])
+        sealed.execute(audit_seal.insert(), [entry])
     let(sealed, "audit_seal")
-    sealed.execute(audit_seal.insert(), [place])
+    sealed.execute(audit_seal.insert(), [entry])
     sealed.execute("DELETE FROM audit_unsealed")
     size = len(sealed.rows(audit_seal)) - 1
     assert problems(sealed) == [f"index {size}: 1 records are sealed that the checkpoint does not have"]
@@ -257,11 +257,11 @@ def test_what_is_no_id_is_named_with_its_row_and_keeps_nothing_from_being_sealed
         assert one.format(odd=ODD, place=place) in found
 
 
-BEYOND = "audit_seal holds places that no head speaks of (below 0, or from {} on)"
+BEYOND = "audit_seal holds positions that no head speaks of (below 0, or from {} on)"
 
 
 @pytest.mark.parametrize("far", [0, 10**6])
-def test_a_place_beyond_the_head_stops_the_sealing_until_it_is_gone_and_is_told(sealed, caplog, far):
+def test_a_position_beyond_the_head_stops_the_sealing_until_it_is_gone_and_is_told(sealed, caplog, far):
     [waiting] = log(sealed)
     registry, size = sealed.app.registry, len(sealed.rows(audit_seal))
     sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)

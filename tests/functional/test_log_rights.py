@@ -116,17 +116,17 @@ def told(service):
         return [(found.level.value, found.text) for found in check_rights(connection, [audit_record.name])]
 
 
-def shadowing(connection, place, statements):
+def shadowing(connection, schema, statements):
     """Has tables of the role's own, temporary ones or in a schema, come before those of the log."""
-    if place == "own":
+    if schema == "own":
         connection.execute(text("CREATE SCHEMA own"))
         connection.execute(text("SET LOCAL search_path = own, public"))
     for statement in statements:
-        connection.execute(text(statement.format(place)))
+        connection.execute(text(statement.format(schema)))
 
 
 @pytest.fixture(params=["pg_temp", "own"])
-def place(request, served):
+def schema(request, served):
     """Where the role may make tables; it may write to every table of the log."""
     database = make_url(served.owner).database
     given = [f"GRANT {', '.join(RIGHTS)} ON {table} TO ROLE" for table in WRITES]
@@ -160,27 +160,27 @@ def test_a_migration_takes_what_was_granted_and_its_way_down_gives_what_older_re
 
 
 @pytest.mark.parametrize("detour", DETOURS)
-def test_no_table_of_a_roles_own_passes_for_one_of_the_log(served, place, detour):
+def test_no_table_of_a_roles_own_passes_for_one_of_the_log(served, schema, detour):
     statements, forbidden = DETOURS[detour]
     before = [served.rows(table) for table in TABLES]
     with write_transaction(served.engine) as connection:
-        shadowing(connection, place, statements)
+        shadowing(connection, schema, statements)
         with pytest.raises(DBAPIError) as refused:
             connection.execute(text(forbidden))
     assert refused.value.orig.sqlstate == "P0001"
     assert [served.rows(table) for table in TABLES] == before
 
 
-def test_what_triggers_write_goes_to_the_log_whatever_is_in_its_place(served, place):
+def test_what_triggers_write_goes_to_the_log_whatever_is_in_its_place(served, schema):
     made = new_id()
     with write_transaction(served.engine) as connection:
         tables = ("audit_unsealed", "departed_version", "secret", "secret_version")
-        shadowing(connection, place, [f"CREATE TABLE {{}}.{one} (LIKE public.{one})" for one in tables])
+        shadowing(connection, schema, [f"CREATE TABLE {{}}.{one} (LIKE public.{one})" for one in tables])
         row = connection.execute(select(audit_record).limit(1)).mappings().one()
         connection.execute(audit_record.insert(), {**row, "id": made})
         connection.execute(text("DELETE FROM public.environment WHERE slug = 'prod'"))
         for one in tables:
-            connection.execute(text(f"DROP TABLE {place}.{one}"))
+            connection.execute(text(f"DROP TABLE {schema}.{one}"))
     assert {"record_id": made} in served.rows(audit_unsealed)
     assert len(served.rows(departed_version)) == 2
 

@@ -27,6 +27,8 @@ from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
+pytestmark = pytest.mark.postgresql("every")
+
 #: The index that is tampered with, and the next.
 AT, NEXT = 4, 5
 
@@ -134,13 +136,13 @@ def swapped(scene):
     """Each of two records stands where the other was sealed."""
     here, there = scene.record_at(AT), scene.record_at(NEXT)
     for position, record_id in ((AT, new_id()), (NEXT, here), (AT, there)):
-        place = audit_seal.c.position == position
-        scene.run(update(audit_seal).where(place).values(record_id=record_id))
+        entry = audit_seal.c.position == position
+        scene.run(update(audit_seal).where(entry).values(record_id=record_id))
     return f"index {AT}: the record is not the one that was sealed"
 
 
 def reordered(scene):
-    """Two records change places, with their hashes."""
+    """Two records change positions, with their hashes."""
     for before, after in ((AT, 1000), (NEXT, AT), (1000, NEXT)):
         scene.run(update(audit_seal).where(audit_seal.c.position == before).values(position=after))
     return f"index 0 to {scene.older['size'] - 1}: something in there is not what the checkpoint has"

@@ -15,15 +15,23 @@ from secretsvc.web.tree import API
 
 CELLS = spelled(ROUTES)
 IDS = [f"{route.method} {path}" for route, path in CELLS]
-# Which place an alias means is decided by the tree, before anything is read.
-EACH_CELL = pytest.mark.parametrize(
-    ("route", "path"),
-    [
-        pytest.param(*cell, marks=pytest.mark.engine_neutral) if cell[1].startswith(SPELLINGS[1]) else cell
-        for cell in CELLS
-    ],
-    ids=IDS,
-)
+
+
+def _mark(cells: list[tuple[Route, str]]) -> Iterator[Any]:
+    """The first cell of each way to be judged is for both engines: the others ask no more of them.
+
+    Which environment an alias means is decided by the tree, before anything is read.
+    """
+    met = set()
+    for route, path in cells:
+        alias = path.startswith(SPELLINGS[1])
+        way = route.needs, route.scope, route.gate, route.covered, route.denied, route.reads, alias
+        marks = [pytest.mark.engine_neutral if alias or way in met else pytest.mark.postgresql("every")]
+        yield pytest.param(route, path, marks=[*marks, pytest.mark.broad] if alias and way in met else marks)
+        met.add(way)
+
+
+EACH_CELL = pytest.mark.parametrize(("route", "path"), list(_mark(CELLS)), ids=IDS)
 NAMES = (
     "project", "env", "dev", "identity", "member", "group", "global_grant", "shop_grant", "prod_grant",
     "group_shop_grant", "group_prod_grant",
@@ -80,7 +88,7 @@ def twins(route: Route, path: str, caller: Caller) -> list[str]:
         return []
     used = [name for name in NAMES if "{" + name + "}" in f"{path} {route.body}"]
     if route.reads is not None:
-        # Of two places the one that is refused.
+        # Of two scopes the one that is refused.
         other = due.denial is not None and due.denial[1] == route.reads
         used = ["dev"] if other else [name for name in used if name != "dev"]
     # In a project that is visible, an environment that is absent is another kind of thing.

@@ -7,6 +7,8 @@ from pages import Browser, form_of, words
 from statements import recorded
 from vault import Vault
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROJECT = "/projects/shop"
 
 
@@ -52,6 +54,7 @@ def test_compared_with_nothing_it_tells_only_what_is_set_and_what_is_missing(bro
     assert [*segments(page)] == ["All", "Missing", "Unreadable"]
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("slug", ["absent", "hidden", "%00", "no slug"])
 def test_an_environment_that_is_not_in_sight_is_not_compared_with(browser, admin, service, slug):
     admin.post(f"{PROJECT}/environments", {"slug": "hidden", "name": "Hidden"}, 201)
@@ -136,6 +139,7 @@ def test_a_cell_leads_to_the_secret_and_a_missing_one_to_where_it_is_added(brows
     assert "href" not in row.select(".cell")[1].attrs
 
 
+@pytest.mark.postgresql("first")
 def test_an_environment_that_is_not_seen_has_no_column_and_its_keys_no_row(browser, service):
     service.grant("rita@example.com", "reader", "shop/prod")
     page = Browser(service, "rita@example.com").open(PROJECT)
@@ -176,6 +180,7 @@ def test_a_project_without_environments_or_keys_says_so(service, admin):
     assert "There is no environment here yet" in words(Browser(service).open("/projects/bare"))
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("count", [1, 300])
 def test_it_takes_two_statements_beside_authentication_and_the_shell(service, vault, count):
     quiet = service.restarted(LAST_SEEN_RESOLUTION="3600000")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from functional.test_audit_by_key import places  # noqa: F401 - a fixture
+from functional.test_audit_by_key import vaults  # noqa: F401 - a fixture
 from functional.test_migrations import config  # noqa: F401 - a fixture
 
 from alembic import command
@@ -41,9 +41,9 @@ def copies_of_all(service) -> set[Any]:
 
 
 @pytest.fixture
-def busy(service, places):  # noqa: F811
+def busy(service, vaults):  # noqa: F811
     """With a rollback, which no record explains, only of a key that nothing was made from."""
-    prod, _ = places
+    prod, _ = vaults
     prod.set(LAST="1")
     prod.set(LAST="2")
     return service

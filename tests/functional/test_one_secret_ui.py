@@ -6,6 +6,8 @@ import pytest
 from pages import Browser, form_of, submit, words
 from vault import Vault, detail, digests, records, state
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
 
@@ -84,7 +86,7 @@ def test_a_stale_value_is_told_and_not_lost(browser, vault):
     vault.set(A="theirs")
     page = review(page, 412, value="mine\r\n")
     assert vault.value("A") == "theirs"
-    again = submit(page, "A/write-again", 200)
+    again = submit(page, "A/write-back", 200)
     assert typed(again).splitlines() == ["mine"]
     submit(review(again), "A/write-apply", reason="mine all the same")
     assert vault.value("A") == "mine\n"

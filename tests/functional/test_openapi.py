@@ -226,12 +226,12 @@ class Paint(Body):
     colour = required({type_})
 
 
-class Door(Node):
-    parameter, grammar_type = "door", {door}
+class Gate(Node):
+    parameter, grammar_type = "gate", {gate}
 
 
-class Doors(Node):
-    member = Door
+class Gates(Node):
+    member = Gate
 
 
 def paint(context, request):
@@ -241,10 +241,10 @@ def paint(context, request):
 def includeme(config):
     usual = {{"context": Environment, "role": Role.READER, "summary": "Paint", "response": Document()}}
     config.add_api_view(paint, name="paint", operation_id="paint", **{{**usual, {declared}}})
-    config.add_tree_child(Project, "doors", Doors)
+    config.add_tree_child(Project, "gates", Gates)
 """
 DESCRIBES = 'def json_schema(self):\n        return {"type": "string", "enum": ["red", "green"]}'
-PAINT = {"type_": "Colour()", "door": "Colour()", "declared": "'body': Paint(), 'method': 'POST'"}
+PAINT = {"type_": "Colour()", "gate": "Colour()", "declared": "'body': Paint(), 'method': 'POST'"}
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def test_a_plugin_s_own_type_is_described_by_itself(acme):
             {"declared": "'method': 'POST', 'body': Variants('colour', {'red': Paint()})"},
             "body of the operation paint: acme_paint.Colour",
         ),
-        ({"declared": ""}, "{door} in a path: acme_paint.Colour"),
+        ({"declared": ""}, "{gate} in a path: acme_paint.Colour"),
     ],
 )
 def test_a_type_that_does_not_describe_itself_fails_the_start_by_its_name(acme, parts, told):

@@ -172,7 +172,7 @@ def test_it_answers_at_once_while_every_worker_and_the_database_hang(make_servic
             return inner(environ, start_response)
 
         operator.server.listeners[0].application = hanging
-        service.app.registry.key_verdict = lambda: release.wait(SOON)
+        service.app.registry.key_verdict = lambda _connection: release.wait(SOON)
         raw = b"GET /api/v1/health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
         port = int(operator.server.effective_port)
         clients = [threading.Thread(target=exchange, args=(port, raw)) for _ in range(6)]
@@ -225,7 +225,7 @@ def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(w
 
 
 def is_answered(operator: Operator) -> bool:
-    """Who comes while all places are taken is hung up on."""
+    """Who comes while all slots are taken is hung up on."""
     with suppress(OSError):
         return operator.ask("/live").status == 200
     return False
@@ -280,8 +280,8 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
 
 @pytest.mark.engine_neutral
 def test_every_figure_that_a_page_or_an_alert_names_is_one_that_is_told(watch, here):
-    places = [here / "deploy" / "prometheus-alerts.yaml", *(here / "docs" / "operations").glob("*.md")]
-    named = {name for path in places for name in FIGURE.findall(path.read_text("utf-8"))}
+    files = [here / "deploy" / "prometheus-alerts.yaml", *(here / "docs" / "operations").glob("*.md")]
+    named = {name for path in files for name in FIGURE.findall(path.read_text("utf-8"))}
     assert len(named) > 12
     with watch() as operator:
 

@@ -17,6 +17,8 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.notes import Checkpoint
 from secretsvc.sealedlog.rules.pruning import note_export
 
+pytestmark = pytest.mark.postgresql("none")
+
 ADA = "ada@example.com"
 
 
@@ -161,6 +163,7 @@ def test_a_key_that_was_retired_and_removed_is_listed_still(service, admin):
     assert (gone[1], gone[2], gone[4]) == ("retired", "just nowretired just now", "Removed")
 
 
+@pytest.mark.postgresql("first")
 def test_the_page_takes_five_statements(make_service):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
     browser = Browser(service)

@@ -9,6 +9,8 @@ from secretsvc.projects.ui import slug_of
 from secretsvc.secrets.ui import editor, edits
 from secretsvc.web.forms import Form
 
+pytestmark = pytest.mark.postgresql("none")
+
 BOB = "bob@example.com"
 PROD = "/projects/shop/environments/prod"
 
@@ -42,6 +44,7 @@ def test_what_has_ended_is_told_to_whom_the_grants_of_its_scope_are_told(service
     assert BOB in browser.open(f"{PROD}/access?show=ended").html.find("table").text
 
 
+@pytest.mark.postgresql("first")
 def test_the_groups_count_only_grants_that_the_caller_may_list(service, narrow, browser):
     crew = service.group("crew", BOB)
     service.grant(crew, "reader", "shop/prod", group=True)

@@ -246,6 +246,7 @@ def grow_too_long(service):
     return 503
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("fail", [fail_to_open, fail_to_record, fail_to_commit, grow_too_long])
 def test_requests_that_fail_on_the_way_leave_nothing_behind(service, vault, budget, fail):
     status, headers, on_sent = fail(service), {HEADER: service.issuer.sign(ADMIN)}, []

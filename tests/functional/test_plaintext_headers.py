@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, block_audit, tamper
 
+pytestmark = pytest.mark.postgresql("none")
+
 ROUTES = (
     *("secrets/A", "secrets/A:reveal", "secrets:export", "secrets:export?format=env"),
     *("secrets/A?version=1", "secrets/A:reveal?version=1", "secrets:export?rev=1"),

@@ -14,7 +14,7 @@ from pyramid.exceptions import ConfigurationError
 import secretsvc
 from alembic import command
 
-USUAL = """
+PREAMBLE = """
 import colander
 from sqlalchemy import Column, Integer, Table
 from secretsvc.db.base import Base
@@ -141,6 +141,7 @@ TWICE = {
     "error CONFLICT": "config.add_error(Conflict, 409)",
     "audit action acme.paint": "config.add_audit_action('acme.paint')",
     "format tsv": "config.add_format('tsv', read=view)",
+    "request observer odd": "config.add_request_observer('odd', view)",
     "key provider safe": "config.add_key_provider('safe', view)",
     "tree child odd of Project": "config.add_tree_child(Project, 'odd', Lost)",
     "navigation /odd": "config.add_navigation('Odd', '/odd')",
@@ -157,7 +158,7 @@ def start(tmp_path, monkeypatch):
 
     def make(body):
         lines = "".join(f"    {line}\n" for line in body.splitlines())
-        (tmp_path / "acme_wrong.py").write_text(USUAL + lines)
+        (tmp_path / "acme_wrong.py").write_text(PREAMBLE + lines)
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "acme_wrong", raising=False)
         return secretsvc.configure({"pyramid.includes": "acme_wrong"})

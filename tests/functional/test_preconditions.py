@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from vault import BOTH_SPELLINGS, Vault, records, state
 
+pytestmark = pytest.mark.postgresql("none")
+
 WRITES = {
     "batch": {"mode": "merge", "set": {"A": "new", "B": "new"}},
     "import": {"format": "env", "mode": "merge", "content": "A=new\nB=new"},

@@ -9,6 +9,8 @@ from vault import PLAINTEXT_HEADERS
 
 from secretsvc.projects import ui
 
+pytestmark = pytest.mark.postgresql("none")
+
 
 def create(browser, status=303, **fields):
     """Sends the panel of a new project, without environments where none are named."""
@@ -49,6 +51,7 @@ def listed(page):
     return [row.th.a["href"].removeprefix("/projects/") for row in page.html.select("table tbody tr")]
 
 
+@pytest.mark.postgresql("first")
 def test_projects_are_found_by_a_part_of_their_name_or_address(browser, service, admin):
     for slug, name in (("web-shop", "Till"), ("odd", "100%_sure"), ("blog", "A web log")):
         service.user().post("/projects", {"slug": slug, "name": name}, 201)
@@ -70,6 +73,7 @@ def test_projects_are_found_by_a_part_of_their_name_or_address(browser, service,
     browser.open("/projects?q=" + "x" * 321, 422)
 
 
+@pytest.mark.postgresql("first")
 def test_the_pages_of_the_list_keep_what_was_asked_for(browser, service, monkeypatch):
     monkeypatch.setattr(ui, "LIMIT", 2)
     for number in range(3):
@@ -82,6 +86,7 @@ def test_the_pages_of_the_list_keep_what_was_asked_for(browser, service, monkeyp
     assert page.html.find("a", rel="next") is None
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("count", [1, 60])
 def test_the_list_takes_two_statements_however_much_there_is(make_service, count):
     service = make_service(LAST_SEEN_RESOLUTION="3600000")
@@ -161,13 +166,14 @@ def test_an_environment_is_renamed_and_protected_and_then_cannot_be_deleted(brow
     page = browser.open("/projects/shop/settings")
     assert "Live is protected" in page.html.main.text
     token = page.html.find("input", {"name": "csrf"})["value"]
-    for place, slug in ((path, "prod"), ("/projects/shop", "shop")):
-        refused = browser.post(f"{place}/delete", {"csrf": token, "confirm": slug}, status=409)
+    for page_path, slug in ((path, "prod"), ("/projects/shop", "shop")):
+        refused = browser.post(f"{page_path}/delete", {"csrf": token, "confirm": slug}, status=409)
         assert "protected" in refused.html.find(role="alert").text
     page = submit(browser.open(f"{path}/settings"), "/settings", protected=None)
     assert admin.get(path).json["protected"] is False
 
 
+@pytest.mark.postgresql("first")
 def test_protecting_needs_the_admin_role_of_the_environment(service, admin):
     service.grant("ada@example.com", "writer", "shop")
     browser = Browser(service, "ada@example.com")
@@ -177,12 +183,12 @@ def test_protecting_needs_the_admin_role_of_the_environment(service, admin):
     assert browser.open("/projects/shop/environments?new").html.find("input", {"name": "protect"}) is None
 
 
-@pytest.mark.parametrize("place", ["/projects/shop", "/projects/shop/environments/prod"])
-def test_nothing_is_deleted_unless_its_slug_is_typed(browser, place):
-    page = submit(browser.open(f"{place}/settings"), "/delete", 422, confirm="shops")
+@pytest.mark.parametrize("path", ["/projects/shop", "/projects/shop/environments/prod"])
+def test_nothing_is_deleted_unless_its_slug_is_typed(browser, path):
+    page = submit(browser.open(f"{path}/settings"), "/delete", 422, confirm="shops")
     assert "Type the slug" in page.html.find(role="alert").text
     assert page.html.find(id="confirm")["aria-invalid"] == "true"
-    browser.open(f"{place}/settings")
+    browser.open(f"{path}/settings")
 
 
 @pytest.mark.parametrize(("slug", "status"), [("shop", 409), ("Not A Slug", 422), ("-", 422)])
@@ -194,6 +200,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_why(browser, slug, status)
     assert page.headers["Cache-Control"] == PLAINTEXT_HEADERS["Cache-Control"]
 
 
+@pytest.mark.postgresql("first")
 def test_what_the_caller_may_not_do_is_disabled_with_the_reason(admin, service):
     service.grant("ada@example.com", "reader", "shop/prod")
     browser = Browser(service, "ada@example.com")

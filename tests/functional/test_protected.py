@@ -13,6 +13,8 @@ from vault import ALIAS, BOTH_SPELLINGS, CANONICAL, Vault, records, state
 
 from secretsvc.tables.projects import environment
 
+pytestmark = pytest.mark.postgresql("none")
+
 WRITES = {
     "batch": {"mode": "merge", "set": {"A": "newer"}},
     "import": {"format": "env", "mode": "merge", "content": "A=newer"},
@@ -48,6 +50,7 @@ def test_creating_one_does_not_take_it(admin):
     assert paths(admin.post("/projects/shop/environments", body, 422)) == ["protected"]
 
 
+@pytest.mark.postgresql("first")
 def test_a_patch_changes_name_description_and_protection(admin, service, base):
     before = admin.get(base).json
     found = admin.patch(base, {"name": " Live ", "description": "Mind the gap", "protected": True}).json
@@ -63,6 +66,14 @@ def test_a_patch_changes_name_description_and_protection(admin, service, base):
     assert json.loads(row["detail"]) == {"fields": ["description", "name", "protected"], "protected": True}
     assert (str(row["environment_id"]), str(row["project_id"])) == (found["id"], found["project_id"])
     assert admin.patch(base, {"protected": False, "description": None}).json["protected"] is False
+
+
+@pytest.mark.parametrize(("role", "status"), [("reader", 403), ("writer", 403), ("admin", 200)])
+def test_an_environment_admin_protects_it_and_nobody_below_does(admin, service, base, role, status):
+    service.grant("ada@example.com", role, "shop/prod")
+    ada = service.user("ada@example.com")
+    ada.patch(base, {"name": "Live", "protected": True}, status)
+    assert admin.get(base).json["protected"] is (status == 200)
 
 
 def test_an_empty_patch_is_a_no_op_without_a_record(admin, service, base):
@@ -87,6 +98,7 @@ def test_a_patch_outside_its_schema_is_422(admin, base, body, at):
     assert paths(admin.patch(base, body, 422)) == [at]
 
 
+@pytest.mark.postgresql("every")
 def test_a_patch_that_cannot_be_recorded_does_not_happen(admin, service, base):
     if service.engine.name == "postgresql":
         service.execute("ALTER TABLE audit_record ADD CONSTRAINT never CHECK (action = 'never') NOT VALID")
@@ -208,6 +220,7 @@ def test_who_may_not_delete_it_is_not_told_that_it_is_protected(vault, service):
     service.user("eve@example.com").delete(vault.base, 404)
 
 
+@pytest.mark.postgresql("first")
 def test_whoever_protects_it_while_it_is_deleted_either_keeps_it_or_comes_too_late(admin, service):
     arrange(service, "depot", "prod")
 
@@ -264,7 +277,7 @@ def test_a_stale_review_without_a_reason_shows_what_others_wrote(browser, vault)
     vault.batch(set={"A": "theirs"}, reason="quick")
     refused = submit(reviewed, "edit-apply", 422)
     assert "while you were typing" in refused.text
-    again = browser.post(f"{CANONICAL}/edit-review", dict(form_of(refused, "edit-again").submit_fields()))
+    again = browser.post(f"{CANONICAL}/edit-review", dict(form_of(refused, "edit-back").submit_fields()))
     submit(again, "edit-apply", reason="mine")
     assert vault.value("A") == "mine"
 

@@ -64,14 +64,14 @@ def prune(audit, folder):
 
 
 def add_old(service, count, **columns):
-    """Records of the first seconds of 1970, which have the first places of the log."""
+    """Records of the first seconds of 1970, which have the first positions of the log."""
     log(service, count, ids=[earliest_id(1000 * number) for number in range(count)], **columns)
 
 
 def left(service):
     """The positions of the records that are there."""
-    places = {row["record_id"]: row["position"] for row in service.rows(audit_seal)}
-    return sorted(places[row["id"]] for row in service.audit() if row["id"] in places)
+    positions = {row["record_id"]: row["position"] for row in service.rows(audit_seal)}
+    return sorted(positions[row["id"]] for row in service.audit() if row["id"] in positions)
 
 
 def position(service):

@@ -29,7 +29,7 @@ def test_changes_are_sorted_by_key_whichever_way_the_secret_goes(vault):
     assert [change["key"] for change in vault.rename("B", "A").json["changes"]] == ["A", "B"]
 
 
-def test_the_value_is_sealed_anew_for_its_new_place(vault, service):
+def test_the_value_is_sealed_anew_for_its_new_key(vault, service):
     vault.set(OLD="one")
     vault.rename("OLD", "NEW")
     assert version_row(service, "NEW")["envelope"] != version_row(service, "OLD")["envelope"]

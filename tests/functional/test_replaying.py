@@ -168,7 +168,7 @@ LET = {
 def test_an_adopted_state_that_was_changed_or_taken_away_is_told_and_not_replaced(lived):
     seal(lived)
     assert adopted(lived)
-    place = f"index {lived.rows(audit_head)[0]['size']}"
+    where = f"index {lived.rows(audit_head)[0]['size']}"
     seal(lived)
     [row] = lived.rows(audit_snapshot)
     lived.execute(LET[lived.engine.name].format("update"))
@@ -180,7 +180,7 @@ def test_an_adopted_state_that_was_changed_or_taken_away_is_told_and_not_replace
         lived.execute(LET["sqlite"].format("delete"))
     lived.execute(delete(audit_snapshot))
     assert problems(lived) == [
-        f"{place}: the state that was adopted there is not what the replay begins with"
+        f"{where}: the state that was adopted there is not what the replay begins with"
     ]
     assert not adopted(lived)
 

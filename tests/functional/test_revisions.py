@@ -102,6 +102,7 @@ def test_pages_of_revisions_hold_each_once(vault):
     assert len(revisions(vault, "?limit=5")["items"]) == 5
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("bound", [1, 2, 3, 4])
 def test_a_page_ends_before_its_changes_are_too_many_and_each_stands_once(vault, monkeypatch, bound):
     whole = revisions(vault)["items"]

@@ -85,6 +85,7 @@ def test_reads_of_an_environment_read_only_the_versions_that_they_show(aged, ser
 OF_STATE = ("(secret_id=? AND rev<?)", "(secret_id=? AND version=?)")
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("path", ["secrets?rev={}", "secrets:export?rev={}"])
 def test_a_state_reads_a_version_or_two_of_each_key_however_long_the_history(aged, service, path):
     for rev in (1, VERSIONS + 2):
@@ -100,6 +101,23 @@ def test_a_state_reads_a_version_or_two_of_each_key_however_long_the_history(age
             else:
                 read = [rows_read(service.engine, statement, "secret_version", mode) for mode in PLAN_MODES]
                 assert all(0 < number <= 2 * SECRETS for number in read), read
+
+
+def test_a_copy_and_a_restore_read_two_versions_of_each_key_however_long_the_history(aged, service):
+    source = {"project": "shop", "environment": "dev"}
+    for verb, body in (("copy", {"from": source}), ("restore", {"to_rev": 1})):
+        with executed(service.engine, "secret_version") as statements:
+            aged.post(verb, body | {"dry_run": True})
+        [statement] = statements
+        if service.engine.name == "sqlite":
+            tables = ("secret_version", "of_then", "current")
+            steps = [step for one in tables for step in steps_of(service.engine, statement, one)]
+            assert len(steps) > 1
+            found = [step.removesuffix(" LEFT-JOIN") for step in steps]
+            assert all(step.startswith("SEARCH ") and step.endswith(OF_STATE) for step in found), steps
+        else:
+            read = [rows_read(service.engine, statement, "secret_version", mode) for mode in PLAN_MODES]
+            assert all(SECRETS < number <= 2 * SECRETS for number in read), read
 
 
 def test_a_page_of_revisions_reads_the_versions_that_it_shows_and_those_before_them(aged, service):
@@ -142,12 +160,12 @@ def writes(vault):
     }
 
 
-def crowd(service, places="dev", count=5000):
+def crowd(service, slugs="dev", count=5000):
     """So many secrets in other environments: a table of a few hundred is read whole by whoever plans well."""
     statement = """INSERT INTO secret (environment_id, key, version, deleted, created_at, updated_at)
         WITH RECURSIVE step (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM step WHERE number < :count)
-        SELECT id, 'K' || number, 1, false, 1, 1 FROM environment CROSS JOIN step WHERE slug LIKE :places"""
-    service.execute(statement, {"places": places, "count": count})
+        SELECT id, 'K' || number, 1, false, 1, 1 FROM environment CROSS JOIN step WHERE slug LIKE :slugs"""
+    service.execute(statement, {"slugs": slugs, "count": count})
     service.execute("ANALYZE")
 
 

@@ -15,6 +15,8 @@ from secretsvc.db.migrations import oldest_release
 from secretsvc.db.schema import REVISION, Recorded, newer_served, recorded, serves
 from secretsvc.kernel.release import VERSION
 
+pytestmark = pytest.mark.postgresql("every")
+
 NEXT = f"{int(REVISION) + 1:04}"
 
 

@@ -10,6 +10,8 @@ from secretsvc.auditlog import domain
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.notes import read_checkpoint, read_verifier
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 OLDEST = "/audit?order=oldest"
 

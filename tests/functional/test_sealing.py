@@ -1,4 +1,4 @@
-"""Sealing: every record gets one place in an order that stays, under a head that is signed."""
+"""Sealing: every record gets one position in an order that stays, under a head that is signed."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ from secretsvc.sealedlog.rules.signing import private_key
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.secrets.models import master_key
 
+pytestmark = pytest.mark.postgresql("every")
+
 PLENTY = Bound(1000, 60)
 
 
@@ -64,7 +66,7 @@ def running_for(spent: float) -> Iterator[None]:
 
 
 def order(service) -> list[Any]:
-    """The ids of the sealed records by their places, which have no gaps."""
+    """The ids of the sealed records by their positions, which have no gaps."""
     rows = sorted(service.rows(audit_seal), key=lambda row: row["position"])
     assert [row["position"] for row in rows] == [*range(len(rows))]
     return [row["record_id"] for row in rows]

@@ -9,6 +9,8 @@ from service import arrange
 from shapes import paths
 from vault import Vault
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 
 
@@ -141,19 +143,19 @@ def test_it_is_sorted_by_kind_project_environment_and_key_by_code_point(service)
     admin = service.user()
     for slug in ("xc", "x-b", "xa", "x0"):
         admin.post("/projects", {"slug": slug, "name": "Findable"}, 201)
-        for place in ("ec", "e-b", "ea"):
-            admin.post(f"/projects/{slug}/environments", {"slug": place, "name": "Findable"}, 201)
+        for inner in ("ec", "e-b", "ea"):
+            admin.post(f"/projects/{slug}/environments", {"slug": inner, "name": "Findable"}, 201)
             if slug in ("x-b", "xa"):
-                vault = Vault(admin, f"/projects/{slug}/environments/{place}")
+                vault = Vault(admin, f"/projects/{slug}/environments/{inner}")
                 vault.batch(
                     set=dict.fromkeys(("findable", "FINDABLE", "_FINDABLE", "FINDABLE_A", "FINDABLE0"), "x")
                 )
-    projects, places = ["x-b", "x0", "xa", "xc"], ["e-b", "ea", "ec"]
+    projects, environments = ["x-b", "x0", "xa", "xc"], ["e-b", "ea", "ec"]
     keys = ["FINDABLE", "FINDABLE0", "FINDABLE_A", "_FINDABLE", "findable"]
     everything = [
         *projects,
-        *(f"{one}/{place}" for one in projects for place in places),
-        *(f"{one}/{place}/{key}" for one in ("x-b", "xa") for place in places for key in keys),
+        *(f"{one}/{inner}" for one in projects for inner in environments),
+        *(f"{one}/{inner}/{key}" for one in ("x-b", "xa") for inner in environments for key in keys),
     ]
     assert found(admin, "findable", limit=100) == everything
     for limit in (1, 4, 5, 17, 30):

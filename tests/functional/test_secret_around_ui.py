@@ -7,6 +7,8 @@ from pages import Browser, submit, words
 from statements import recorded
 from vault import Vault, detail, overwrite, tamper, version_row
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 PAGE = f"{PROD}/secrets/A"
 HIDDEN = "s3cr3t-of-the-house"
@@ -158,6 +160,7 @@ def test_the_same_key_elsewhere_is_told_with_a_sign(browser, vault, dev, admin, 
     assert service.audit("secret.reveal") == service.audit("secret.export") == []
 
 
+@pytest.mark.postgresql("first")
 def test_an_environment_that_the_caller_does_not_read_is_not_told_of(reader, dev, service):
     dev.set(A="x")
     assert "Dev" not in words(reader.open(PAGE))
@@ -196,6 +199,7 @@ def test_who_was_given_the_value_lately_is_told_by_person_and_kind(browser, vaul
     ]
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("count", [1, 300])
 def test_the_page_takes_seven_statements_for_many_versions_as_for_one(
     make_service, service, vault, dev, count

@@ -19,6 +19,8 @@ from vault import (
     version_row,
 )
 
+pytestmark = pytest.mark.postgresql("every")
+
 
 class Case(NamedTuple):
     """A write by one verb, the reason it gives, and the changes that it makes to A: one, B: two."""

@@ -6,6 +6,8 @@ import pytest
 from sqlalchemy import event
 from vault import BOTH_SPELLINGS, Vault, records, version_row
 
+pytestmark = pytest.mark.postgresql("none")
+
 FIELDS = {"key", "version", "description", "kid", "created_at", "updated_at", "readable", "error"}
 
 

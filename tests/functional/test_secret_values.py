@@ -28,6 +28,7 @@ def test_a_value_is_read_under_both_names_of_the_operation(vault, suffix):
     assert vault.get(f"secrets/A{suffix}").json == {"key": "A", "value": "one"}
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize(
     "value",
     [
@@ -160,6 +161,7 @@ def test_an_empty_environment_exports_nothing(vault, service):
     assert [detail(row) for row in records(service)] == [{"rev": 0, "count": 0}] * 2
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("block", [block_audit, block_commit], ids=["insert", "commit"])
 def test_a_value_that_cannot_be_recorded_does_not_leave(vault, service, block):
     vault.set(A="correct-horse-battery")

@@ -9,6 +9,8 @@ import pytest
 from service import API, HEADER, MASTER_KEY, arrange
 from wsgi import call
 
+pytestmark = pytest.mark.postgresql("none")
+
 SHORT_KEY = base64.b64encode(b"marker-" + bytes(24)).decode()
 READ = ("GET", f"{API}/projects", None)
 HEALTH = ("GET", f"{API}/health", None)

@@ -41,7 +41,7 @@ def test_breadcrumbs_lead_back_from_what_is_deeper_than_a_tab(vault, service):
         assert crumbs(browser.open(f"/{kind}/{id}")) == {label: f"/{kind}"}
 
 
-def test_a_place_that_an_id_names_is_called_by_what_people_know_it_by(admin, service):
+def test_a_scope_that_an_id_names_is_called_by_what_people_know_it_by(admin, service):
     paths = {
         f"/identities/{service.identity_id('rita@example.com')}": "rita@example.com",
         f"/groups/{service.group('crew')}": "crew",

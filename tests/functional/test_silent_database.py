@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
+from observing import watched
 from relay import relayed
-from service import arrange
+from service import Service, arrange
 from vault import Vault
 
 from secretsvc.db import silence
 from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.session import Session
-from secretsvc.server.readiness import database_state
+from secretsvc.server.readiness import DATABASE_LIMIT
 
 #: Long enough for whatever a slow machine has to do, short enough to be waited for.
 PATIENCE = 4.0
@@ -35,16 +37,14 @@ def relay(postgresql_url):
 @pytest.fixture
 def relayed_service(relay, postgresql_url, issuer, monkeypatch):
     """A service that reaches its database by the relay, and gives it up sooner than others."""
-    from service import Service
-
     monkeypatch.setattr("secretsvc.db.session.make_engine", _impatient)
     service = Service(relay.url, issuer, DATABASE_TIMEOUT="2", LAST_SEEN_RESOLUTION="3600000")
     yield service
     service.close()
 
 
-def _impatient(*arguments):
-    return make_engine(*arguments, PATIENCE)
+def _impatient(url, pool_size, timeout, *others):
+    return make_engine(url, pool_size, timeout, *(others or [PATIENCE]))
 
 
 def seconds_of(client, status):
@@ -69,8 +69,6 @@ def test_a_request_gives_a_silent_database_up_and_those_after_it_do_not_wait(rel
     relay.hush()
     assert PATIENCE <= seconds_of(admin, 503) < 3 * PATIENCE
     assert seconds_of(admin, 503) < PATIENCE / 2
-    with pytest.raises(Exception, match="does not answer"):
-        database_state(relayed_service.app.registry)
     relay.speak()
     wait_until_served(admin)
 
@@ -147,10 +145,31 @@ def test_it_is_told_once_when_it_begins_and_once_when_it_ends(relayed_service, r
     ]
 
 
+def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_on(relay, issuer):
+    service = Service(relay.url, issuer, OPERATIONS_LISTEN="127.0.0.1:0")
+    told = []
+    with watched(service) as operator:
+        operator.until(200)
+        relay.hush()
+        began = time.monotonic()
+        # Until looks have hung, were given up and failed at once.
+        while time.monotonic() - began < 3 * DATABASE_LIMIT:
+            told.append(operator.ask("/ready"))
+            time.sleep(0.05)
+        relay.speak()
+        operator.until(200)
+    service.close()
+    assert {(one.status, *one.json["reasons"]) for one in told} == {(503, "database_unavailable")}
+    hints = [re.fullmatch(r"The database has not answered for (\S+) s\.", one.json["hint"]) for one in told]
+    seconds = [float(hint[1]) for hint in hints]
+    assert seconds == sorted(seconds)
+    assert DATABASE_LIMIT <= seconds[0] < seconds[-1]
+
+
 def test_whoever_has_all_time_of_the_world_waits(relay):
-    engine = make_engine(relay.url, patience=None)
+    engine = make_engine(relay.url, answer_seconds=None)
     with read_once(engine) as connection:
-        assert connection.connection.dbapi_connection.patience is None
+        assert connection.connection.dbapi_connection.answer_seconds is None
     engine.dispose()
 
 

@@ -7,6 +7,8 @@ from service import arrange
 from statements import recorded, transactions
 from vault import Vault
 
+pytestmark = pytest.mark.postgresql("every")
+
 COUNTS = (1, 300)
 
 

@@ -15,6 +15,8 @@ from vault import Vault, overwrite, state, version_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment
 
+pytestmark = pytest.mark.postgresql("none")
+
 VALUE = "correct horse battery staple"
 HEAD, NONCE, TAG = 9, 12, 16
 LENGTH = HEAD + NONCE + len(VALUE) + TAG
@@ -63,6 +65,7 @@ def positions(count: int) -> list[int]:
     return sorted({*borders, *some} & {*range(LENGTH)})
 
 
+@pytest.mark.postgresql("first")
 def test_a_flipped_bit_of_any_part_is_never_served(filled, service, rotating):
     envelope = version_row(service, "A", 2)["envelope"]
     assert len(envelope) == LENGTH
@@ -121,8 +124,8 @@ def put(service, target, source) -> None:
 def unreadable_at(service, row) -> None:
     """The version opens by no way: neither as the current one nor by a rollback to it."""
     (owner,) = service.rows(secret, secret.c.id == row["secret_id"])
-    (place,) = service.rows(environment, environment.c.id == owner["environment_id"])
-    vault = Vault(service.user(), f"{ENVIRONMENTS}/{place['slug']}")
+    (inner,) = service.rows(environment, environment.c.id == owner["environment_id"])
+    vault = Vault(service.user(), f"{ENVIRONMENTS}/{inner['slug']}")
     assert vault.rollback(owner["key"], row["version"], 500).json["code"] == "DECRYPT_FAILED"
     listed = vault.listed()
     assert set(listed) == {"A", "B"}

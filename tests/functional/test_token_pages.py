@@ -18,6 +18,8 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.tables.service_tokens import service_token
 from secretsvc.tokens import domain
 
+pytestmark = pytest.mark.postgresql("none")
+
 ADA = "ada@example.com"
 DAY = 86_400_000
 TOKEN = re.compile(r"ssv_[0-9A-Za-z]{49}")
@@ -259,6 +261,7 @@ def test_what_was_seen_comes_in_pages(browser, service, admin):
     assert found == 600
 
 
+@pytest.mark.postgresql("first")
 @pytest.mark.parametrize("count", [2, 40])
 def test_a_page_of_tokens_costs_the_same_however_many_there_are(make_service, count):
     arrange(make_service(), "shop", "prod")

@@ -9,6 +9,8 @@ from shapes import UNKNOWN
 from statements import recorded
 from stopped_clock import StoppedClock
 
+pytestmark = pytest.mark.postgresql("none")
+
 EVE = "eve@example.com"
 SECRETS = "/projects/shop/environments/prod/secrets"
 
@@ -61,6 +63,7 @@ def test_a_person_and_a_service_token_of_one_name_are_two(service, admin):
     assert sorted(item["kind"] for item in items) == ["service", "user"]
 
 
+@pytest.mark.postgresql("every")
 @pytest.mark.parametrize("scope", ["global", "shop", "shop/dev"])
 @pytest.mark.parametrize("shared", [False, True], ids=["direct", "group"])
 def test_a_live_grant_anywhere_makes_known(service, admin, monkeypatch, scope, shared):
@@ -124,7 +127,7 @@ def test_only_denials_count(service, admin):
     assert unknown(admin) == {EVE: 2}
 
 
-def test_denials_of_a_place_that_is_gone_are_counted_for_those_who_may_audit_everything(service, admin):
+def test_denials_of_a_scope_that_is_gone_are_counted_for_those_who_may_audit_everything(service, admin):
     eve = service.user(EVE)
     eve.get(SECRETS, 404)
     eve.get("/projects/shop", 404)

@@ -9,6 +9,8 @@ from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import project
 
+pytestmark = pytest.mark.postgresql("every")
+
 ADA = "ada@example.com"
 TABLES = (grant, group, group_member, identity, project)
 CHANGES = {

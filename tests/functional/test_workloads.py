@@ -13,6 +13,8 @@ from wsgi import call
 
 from secretsvc.tables.identities import identity
 
+pytestmark = pytest.mark.postgresql("none")
+
 ROBOT = "ci:repo:octo/app"
 SUB = "repo:octo/app"
 PROD = "/projects/shop/environments/prod"

@@ -8,6 +8,8 @@ import pytest
 from pages import Browser, form_of, submit
 from vault import detail, digests
 
+pytestmark = pytest.mark.postgresql("none")
+
 PROD = "/projects/shop/environments/prod"
 
 
@@ -28,7 +30,7 @@ def test_what_is_typed_in_the_editor_for_a_key_that_is_gone_stands_in_a_new_row(
     form["value.B"], form["delete.A"] = "mine", True
     vault.batch(delete=["A", "B"])
     page = form.submit(status=412)
-    page = browser.post(f"{PROD}/edit-again", dict(form_of(page, "/edit-again").submit_fields()))
+    page = browser.post(f"{PROD}/edit-back", dict(form_of(page, "/edit-back").submit_fields()))
     retyped = page.forms["edits"]
     rows = {
         retyped[name].value: name.removesuffix(".key")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,14 @@ FILLED = {
     "error_links": "web/navigation.py",
     "explain_refusal": "web/refusals.py",
     "find_activity": "access/directives.py",
-    "find_place": "web/place.py",
+    "find_shell_project": "web/shell_project.py",
     "formats": "secrets/directives.py",
     "key_providers": "registry.py",
     "models": "directives.py",
     "navigation": "web/navigation.py",
     "pages": "web/pages.py",
     "public_paths": "web/views.py",
+    "request_observers": "web/access_log.py",
     "revealing": "web/views.py",
     "service_settings": "registry.py",
     "tabs": "web/navigation.py",
@@ -75,6 +77,7 @@ FOUND = {
     "tree child": lambda registry: {name for names in registry.tree.children.values() for name in names},
     "operation": lambda registry: {one.operation.operation_id for one in endpoints(registry)},
     "done": lambda registry: set(registry.done),
+    "request observer": lambda registry: set(registry.request_observers),
     "error link": lambda registry: {link.label for link in registry.error_links},
 }
 
@@ -144,5 +147,13 @@ def test_the_law_of_directives_bites(source):
 
 def test_the_law_of_directives_sees_what_was_not_declared(registry):
     other = secretsvc.assemble({}).registry
-    other.audit_actions["private.door"] = None
+    other.audit_actions["private.way"] = None
     assert declared(other, "audit action") != FOUND["audit action"](other)
+
+
+def test_the_page_on_plugins_names_every_directive():
+    sources = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+    page = (PACKAGE.parent / "docs" / "plugins.md").read_text("utf-8")
+    named = set(re.findall(r'add_directive\("(\w+)"', sources))
+    assert named
+    assert {name for name in named if f"`config.{name}" not in page} == set()

@@ -103,7 +103,7 @@ def phrases() -> list[str]:
         f"| one record, [{record}]",
         f"{seen[0]:.1f} cores of processes, {seen[1]:.1f} of PostgreSQL and {minute:,.0f} commits a second",
         f"are {spare[0]:.1f} and {spare[1]:.1f} times the figures above",
-        f"[{16 * 4 + 13} connections]",
+        f"[{16 * (4 + 1) + 13} connections]",
         f"is {start:.0f} exports a second: {begun[0]} core of processes, {begun[1]} of PostgreSQL, and "
         f"{CLIENTS * RECORD / MEGA:.0f} MB of audit log",
         f"that is {told[0]} cores of processes and {told[1]} of PostgreSQL for a minute",

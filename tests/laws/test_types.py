@@ -46,6 +46,17 @@ def count_any(source: str) -> int:
     return sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(ast.parse(source)))
 
 
+def alike(source: str) -> list[str]:
+    """Use cases with two arguments of one type by position: mypy could not tell one from the other."""
+    found = []
+    for one in ast.parse(source).body:
+        if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
+            types = [ast.unparse(argument.annotation) for argument in one.args.args if argument.annotation]
+            if types[:1] == ["Call"] and len({*types}) < len(types):
+                found.append(one.name)
+    return found
+
+
 def replaced(folder: Path, module: str, before: str, after: str) -> str:
     """Where it was, as mypy names it."""
     path = folder / "secretsvc" / module
@@ -97,3 +108,11 @@ def test_the_count_of_any_bites():
     planted = "from typing import Any\n\nRow = dict[str, Any]  # not Any\n\n\ndef f(one: Any) -> Any: ...\n"
     assert count_any(planted) == 3
     assert count_any("Anything = Many = None") == 0
+
+
+def test_no_two_arguments_of_a_use_case_can_change_places_unseen():
+    domains = [path for path in (ROOT / "secretsvc").rglob("*.py") if "domain" in str(path)]
+    assert domains
+    assert {path.stem: names for path in domains if (names := alike(path.read_text("utf-8")))} == {}
+    assert alike("def move(call: Call, source: str, target: str): ...") == ["move"]
+    assert alike("def move(call: Call, *, source: str, target: str): ...") == []

@@ -93,7 +93,7 @@ class Unit:
 
 
 class Machine:
-    """Its places are folders of one; `environment` is what `/etc/secretsvc/environment` holds."""
+    """Its paths are folders of one; `environment` is what `/etc/secretsvc/environment` holds."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder, self.data, self.units_folder = folder, folder / "data", folder / "system"
@@ -103,16 +103,16 @@ class Machine:
         self.units: list[Unit] = []
 
     def placed(self, text: str) -> str:
-        """What a page or a file says, with this machine's places."""
+        """What a page or a file says, with this machine's paths."""
         python = f"{Path(sys.base_prefix, 'bin')}/python3.{sys.version_info.minor} -m venv"
-        for shown, place in (
+        for shown, path in (
             ("python3 -m venv", python),
             ("/opt/secretsvc", self.folder / "opt"),
             ("/etc/secretsvc", self.folder / "etc"),
             ("/etc/systemd/system", self.units_folder),
             ("/var/lib/secretsvc", self.data),
         ):
-            text = text.replace(shown, str(place))
+            text = text.replace(shown, str(path))
         return text
 
     def paste(self, script: str, **settings: str) -> str:

@@ -36,7 +36,7 @@ def drill(deployment: Deployment, databases: Any, tmp_path: Path) -> Iterator[Dr
 
 
 class Drill:
-    """An operator with the page, in a folder of their own that stands for the page's places."""
+    """An operator with the page, in a folder of their own that stands for the page's paths."""
 
     def __init__(self, deployment: Deployment, empty: str, folder: Path) -> None:
         self.deployment, self.empty, self.folder = deployment, empty, folder
@@ -47,9 +47,9 @@ class Drill:
         self.is_sqlite = deployment.url.startswith("sqlite")
 
     def paste(self, script: str, url: str = "", **settings: str) -> str:
-        """A script of the page, whose places are those of this folder."""
-        for name, place in (("/var/backups", self.backups), ("/var/lib/secretsvc", self.lib)):
-            script = script.replace(name, str(place))
+        """A script of the page, whose paths are those of this folder."""
+        for name, path in (("/var/backups", self.backups), ("/var/lib/secretsvc", self.lib)):
+            script = script.replace(name, str(path))
         given = {**self.deployment.settings, "DATABASE_URL": url or self.deployment.url, **settings}
         return pasted(script, self.folder, given)
 

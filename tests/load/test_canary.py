@@ -72,7 +72,7 @@ class Scene:
             client.close()
         self.behind.close()
 
-    def places(self) -> dict[str, bytes]:
+    def contents(self) -> dict[str, bytes]:
         outputs = {f"output of {one.directory.name}": one.output for one in self.deployment.processes}
         tables = {f"table {name}": data for name, data in database_bytes(self.deployment.url).items()}
         return outputs | tables | self.answers
@@ -257,7 +257,7 @@ def test_a_value_leaves_no_trace_in_logs_answers_audit_or_database(scene: Scene)
     _fail_with_other_keys(scene, CANONICAL)
     _fail_on_a_corrupt_row(scene, client, CANONICAL)
     _fail_in_the_database(scene, client, ALIAS)
-    running = scene.places()
+    running = scene.contents()
     assert traces(running, scene.hidden) == []
     output = running["output of process-0"]
     told = [b'"logger":"sqlalchemy', b"unexpected IntegrityError", b"was not recorded"]
@@ -266,7 +266,7 @@ def test_a_value_leaves_no_trace_in_logs_answers_audit_or_database(scene: Scene)
         assert expected in output
     for process in scene.deployment.processes:
         process.stop()
-    assert traces(scene.places(), scene.hidden) == []
+    assert traces(scene.contents(), scene.hidden) == []
 
 
 @pytest.fixture
@@ -276,7 +276,7 @@ def tattled(scene: Scene) -> dict[str, bytes]:
     client = scene.admin(scene.deployment.processes.index(tattler))
     body = {"mode": "merge", "set": {"KEPT": scene.canary}}
     client.expect(200, "POST", f"{CANONICAL}/secrets:batch", body)
-    return scene.places()
+    return scene.contents()
 
 
 def test_the_search_finds_what_a_process_says(scene: Scene, tattled: dict[str, bytes]) -> None:
@@ -306,7 +306,7 @@ def _in_a_description(scene: Scene) -> None:
 @pytest.mark.parametrize("plant", [_in_an_envelope, _in_an_audit_row, _in_a_description])
 def test_the_search_finds_what_a_database_holds(scene: Scene, plant: Callable[[Scene], None]) -> None:
     plant(scene)
-    found = traces(scene.places(), scene.hidden)
+    found = traces(scene.contents(), scene.hidden)
     assert found
     assert all(one.startswith("the canary in table") for one in found), found
 
@@ -318,6 +318,6 @@ def test_the_search_finds_a_disguise_wherever_it_stands(number: int) -> None:
         surroundings = [os.urandom(shift) + canary + os.urandom(5), canary.hex().upper().encode()]
         surroundings += [base64.b64encode(surroundings[0]), base64.urlsafe_b64encode(surroundings[0])]
         for content in surroundings:
-            assert traces({"place": b"before" + content}, {"canary": canary})
-    assert not traces({"place": os.urandom(10_000)}, {"canary": canary})
+            assert traces({"here": b"before" + content}, {"canary": canary})
+    assert not traces({"here": os.urandom(10_000)}, {"canary": canary})
     assert len({*disguises(canary)}) >= 6

@@ -25,7 +25,7 @@ CLIENTS = 16
 SLOWEST = 10.0
 
 
-def place(name: str) -> str:
+def path_of(name: str) -> str:
     return f"/projects/shop/environments/{name}"
 
 
@@ -86,7 +86,7 @@ class Copiers:
         began = time.monotonic()
         answer = client.request(
             "POST",
-            f"{place(done.environment)}/secrets:{verb}",
+            f"{path_of(done.environment)}/secrets:{verb}",
             body,
             headers={"X-Request-Id": done.request_id},
         )
@@ -98,7 +98,7 @@ class Copiers:
         )
 
     def _export(self, client: HttpClient, name: str) -> None:
-        answer = client.request("GET", f"{place(name)}/secrets:export")
+        answer = client.request("GET", f"{path_of(name)}/secrets:export")
         self.statuses[answer.status] += 1
         if answer.status == 200:
             self.seen.append(_seen(name, answer))
@@ -111,8 +111,8 @@ def _seen(name: str, answer: Answer) -> Seen:
 def past_of(deployment: Deployment, copiers: Copiers) -> Past:
     """What the clients were told, beside what is recorded and there once all is quiet."""
     client = deployment.client()
-    environments = {name: client.expect(200, "GET", place(name)).json for name in NAMES}
-    last = [_seen(name, client.expect(200, "GET", f"{place(name)}/secrets:export")) for name in NAMES]
+    environments = {name: client.expect(200, "GET", path_of(name)).json for name in NAMES}
+    last = [_seen(name, client.expect(200, "GET", f"{path_of(name)}/secrets:export")) for name in NAMES]
     client.close()
     slugs = {one["id"]: name for name, one in environments.items()}
     recorded, exported = [], []

@@ -25,7 +25,7 @@ WRITES = 10
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
     """A folder that the servers' user may go through."""
     folder = Path(tempfile.mkdtemp(prefix="secretsvc-failover-"))
     folder.chmod(0o755)
@@ -67,11 +67,11 @@ def url_of_both(primary: PostgresqlServer, standby: PostgresqlServer, user: str 
 
 
 def test_a_standby_takes_over_with_every_acknowledged_write_and_without_a_restart(
-    place: Path, issuer: TestIssuer, tmp_path: Path
+    folder: Path, issuer: TestIssuer, tmp_path: Path
 ) -> None:
-    with own_server(place) as primary:
+    with own_server(folder) as primary:
         primary.create_database()
-        standby = standby_of(primary, place / "standby")
+        standby = standby_of(primary, folder / "standby")
         try:
             execute(primary, "A synchronous standby")
             state = "SELECT sync_state FROM pg_stat_replication"

@@ -71,14 +71,14 @@ def form(deployment: Deployment) -> str:
 
 def test_a_form_of_many_rows_is_refused_within_a_second(deployment: Deployment, form: str) -> None:
     with Browser(deployment) as browser:
-        for action in ("edit-review", "edit-apply", "edit-again"):
+        for action in ("edit-review", "edit-apply", "edit-back"):
             answers: list[tuple[int, str]] = []
             ask = partial(browser.ask, "POST", f"{PROD}/{action}", form)
             bound = BOUND * slowness()
             took = least_seconds(lambda: answers.append(ask()), bound)  # noqa: B023 - it is over by then
             status, page = answers[-1]
             print(f"\n{action}: {status}, {len(page)} characters, {took:.2f} s")
-            assert status == (200 if action == "edit-again" else 413)
+            assert status == (200 if action == "edit-back" else 413)
             assert len(page) < 1_000_000
             assert took < bound
 

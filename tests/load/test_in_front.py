@@ -27,7 +27,7 @@ def operations(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: 
         yield made.start(1)
 
 
-def uncommented(text: str, places: Sequence[tuple[int, int]], port: int, certificate: Path) -> str:
+def uncommented(text: str, ports: Sequence[tuple[int, int]], port: int, certificate: Path) -> str:
     """The file with its other choices, for the ports of a test: each process's, and its `/ready`'s."""
     text = re.sub(r"(?m)^    (option httpchk|server|bind) .*\n", "", text)
     text, count = re.subn(r"(?m)^    # (option httpchk|server|bind) ", r"    \1 ", text)
@@ -35,7 +35,7 @@ def uncommented(text: str, places: Sequence[tuple[int, int]], port: int, certifi
     text = text.replace("bind :443", f"bind 127.0.0.1:{port}").replace(
         "/etc/haproxy/secretsvc.pem", str(certificate)
     )
-    for shown, (clients, ready) in zip((6543, 6544), places, strict=True):
+    for shown, (clients, ready) in zip((6543, 6544), ports, strict=True):
         text = text.replace(f"127.0.0.1:{shown} port 1{shown}", f"127.0.0.1:{clients} port {ready}")
     return text
 
@@ -47,8 +47,8 @@ def test_haproxy_ends_tls_and_serves_by_whoever_is_ready(
     certificate, port, file = authority(tmp_path, "front"), free_port(), tmp_path / "haproxy.cfg"
     ready = int(operations.settings["OPERATIONS_LISTEN"].rpartition(":")[2])
     # Of the two processes one is not there.
-    places = [(operations.processes[0].port, ready), (free_port(), free_port())]
-    file.write_text(uncommented((here / "deploy/haproxy.cfg").read_text(), places, port, certificate))
+    ports = [(operations.processes[0].port, ready), (free_port(), free_port())]
+    file.write_text(uncommented((here / "deploy/haproxy.cfg").read_text(), ports, port, certificate))
     with (tmp_path / "said").open("wb") as told:
         process = subprocess.Popen([haproxy, "-db", "-f", file], stdout=told, stderr=told)
     said = tmp_path / "said"

@@ -148,7 +148,7 @@ def every_change_held_back(url: str) -> Iterator[Callable[[], None]]:
         with engine.connect() as connection:
             return bool(connection.execute(waiting).scalar_one() == 2)
 
-    def settle() -> None:
+    def release() -> None:
         if engine.name == "sqlite":
             # A writer that waits leaves no trace there.
             time.sleep(SETTLE_SECONDS)
@@ -160,7 +160,7 @@ def every_change_held_back(url: str) -> Iterator[Callable[[], None]]:
             if engine.name == "postgresql":
                 # What a change does last is its record.
                 connection.execute(text("LOCK TABLE audit_record IN EXCLUSIVE MODE"))
-            yield settle
+            yield release
     finally:
         engine.dispose()
 
@@ -169,9 +169,9 @@ def race_to_the_last_step(peers: Peers, *moves: tuple[str, Removal]) -> list[Rep
     """As `race`, but nobody is done before both have come as far as they can."""
     replies: list[Reply] = []
     thread = threading.Thread(target=lambda: replies.extend(race(peers, *moves)))
-    with every_change_held_back(peers.service.url) as settle:
+    with every_change_held_back(peers.service.url) as release:
         thread.start()
-        settle()
+        release()
     thread.join(60)
     return replies
 
@@ -190,7 +190,7 @@ def assert_one_is_left(peers: Peers, replies: list[Reply], refusals: set[tuple[i
 
 
 LAST_ADMIN = (409, "LAST_ADMIN")
-# The other one was quicker: by then the loser is an admin no more, and asks in vain.
+# The other one was quicker: by then the loser is an admin no more, and is refused.
 TOO_LATE = (403, "FORBIDDEN")
 
 

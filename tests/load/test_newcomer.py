@@ -1,6 +1,6 @@
 """A newcomer with the wheel and the pages alone, from an empty machine to a failover.
 
-The blocks are the pages', in the order in which one needs them; the test adds places, ports and the settings
+The blocks are the pages', in the order in which one needs them; the test adds paths, ports and the settings
 that a page says are the reader's own. It takes a minute or more: packages are installed, processes restarted.
 """
 
@@ -36,7 +36,7 @@ DATABASE, TROUBLE = "database.md", "troubleshooting.md"
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
     """A folder that the servers' user may go through."""
     folder = Path(tempfile.mkdtemp(prefix="secretsvc-newcomer-"))
     folder.chmod(0o755)
@@ -45,8 +45,8 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def machine(place: Path, issuer: TestIssuer) -> Iterator[Machine]:
-    made = Machine(place, {**issuer.environment(), "BOOTSTRAP_ADMINS": ADMIN, "DRAIN_SECONDS": "5"})
+def machine(folder: Path, issuer: TestIssuer) -> Iterator[Machine]:
+    made = Machine(folder, {**issuer.environment(), "BOOTSTRAP_ADMINS": ADMIN, "DRAIN_SECONDS": "5"})
     yield made
     made.stop()
 
@@ -83,10 +83,10 @@ def set_up(machine: Machine, primary: PostgresqlServer, standby: PostgresqlServe
 def balanced(machine: Machine, issuer: TestIssuer) -> Iterator[Front]:
     """HAProxy with TLS by the file that `init` wrote, until the end of the context."""
     certificate, port = authority(machine.folder, "front"), free_port()
-    places = [(unit.port, unit.operations) for unit in machine.units]
+    ports = [(unit.port, unit.operations) for unit in machine.units]
     file = machine.folder / "haproxy.cfg"
     sample = (machine.data / "deploy" / "haproxy.cfg").read_text()
-    file.write_text(uncommented(sample, places, port, certificate))
+    file.write_text(uncommented(sample, ports, port, certificate))
     with (machine.folder / "haproxy").open("wb") as told:
         process = subprocess.Popen([need("haproxy"), "-db", "-f", file], stdout=told, stderr=told)
     try:
@@ -154,13 +154,13 @@ def fail_over(machine: Machine, front: Front, primary: PostgresqlServer, standby
 
 
 def test_a_newcomer_comes_from_an_empty_machine_to_a_failover(
-    place: Path, machine: Machine, issuer: TestIssuer
+    folder: Path, machine: Machine, issuer: TestIssuer
 ) -> None:
     need("haproxy")
     durable = {"fsync": "on"}
-    with own_server(place, **durable) as primary, own_server(place, **durable) as other:
+    with own_server(folder, **durable) as primary, own_server(folder, **durable) as other:
         make_roles(primary)
-        standby = standby_of(primary, place / "standby")
+        standby = standby_of(primary, folder / "standby")
         try:
             execute(primary, "A synchronous standby")
             install(machine)

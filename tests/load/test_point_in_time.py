@@ -24,7 +24,7 @@ HEADING = "A point in time"
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
     """A folder that the server's user may go through, with one for the archive."""
     folder = Path(tempfile.mkdtemp(prefix="secretsvc-archive-"))
     folder.chmod(0o755)
@@ -41,40 +41,40 @@ def hand_over(folder: Path) -> None:
             shutil.chown(path, USER, USER)
 
 
-def here(script: str, place: Path) -> str:
-    """A block of the page with the places of a test."""
-    script = script.replace("/var/backups", str(place)).replace("/var/lib/postgresql", str(place))
+def here(script: str, folder: Path) -> str:
+    """A block of the page with the paths of a test."""
+    script = script.replace("/var/backups", str(folder)).replace("/var/lib/postgresql", str(folder))
     return re.sub("(?m)^pg_", f"{PROGRAMS}/pg_", script)
 
 
-def settings(place: Path) -> dict[str, str]:
+def settings(folder: Path) -> dict[str, str]:
     """What the page puts into the server's configuration."""
     (block,) = blocks(PAGE, HEADING, "ini")
-    lines = [line.partition(" = ") for line in here(block, place).splitlines()]
+    lines = [line.partition(" = ") for line in here(block, folder).splitlines()]
     return {name: value for name, _, value in lines}
 
 
 def test_a_deleted_environment_is_there_again_as_it_was_the_moment_before(
-    place: Path, issuer: TestIssuer
+    folder: Path, issuer: TestIssuer
 ) -> None:
     base, back = blocks(PAGE, HEADING)
-    with own_server(place, **settings(place)) as server:
+    with own_server(folder, **settings(folder)) as server:
         service = Service(server.create_database(), issuer, lent=False)
         admin = arrange(service)
         fill(admin)
-        pasted(here(base, place).replace("db.internal", f"127.0.0.1 port={server.port}"), place, {})
+        pasted(here(base, folder).replace("db.internal", f"127.0.0.1 port={server.port}"), folder, {})
         admin.post(f"{PROD}/secrets:batch", {"mode": "merge", "set": {"AFTER_THE_BASE": "kept"}})
         state = admin.get(f"{PROD}/secrets:export").json
         admin.delete(PROD)
         (mistake,) = service.audit("environment.delete")
         service.close()
         last = server.execute("SELECT pg_walfile_name(pg_switch_wal())")[0][0]
-        assert eventually(lambda: (place / "wal" / last).exists(), pause=0.1)
+        assert eventually(lambda: (folder / "wal" / last).exists(), pause=0.1)
         server.stop()
         moment = datetime.fromtimestamp((mistake["created_at"] - 1) / 1000, UTC).isoformat(" ")
-        pasted(here(back, place).replace("2026-11-22 14:05:00+00", moment), place, {})
-        restored = PostgresqlServer(place)
-        restored.data = place / "restored"
+        pasted(here(back, folder).replace("2026-11-22 14:05:00+00", moment), folder, {})
+        restored = PostgresqlServer(folder)
+        restored.data = folder / "restored"
         with (restored.data / "postgresql.auto.conf").open("a") as file:
             file.write(f"port = {restored.port}\n")
         hand_over(restored.data)

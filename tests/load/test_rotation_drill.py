@@ -83,16 +83,16 @@ class Staged:
         mine = secret.c.environment_id.in_(
             select(environment.c.id).where(environment.c.slug.in_(QUIET)).scalar_subquery()
         )
-        places = {row["id"]: row for row in self.service.rows(secret, mine)}
+        secrets = {row["id"]: row for row in self.service.rows(secret, mine)}
         versions = {}
-        for row in self.service.rows(secret_version, secret_version.c.secret_id.in_(places)):
+        for row in self.service.rows(secret_version, secret_version.c.secret_id.in_(secrets)):
             kept = {name: value for name, value in row.items() if name not in ("envelope", "kid")}
-            place = places[row["secret_id"]]
-            context = Context(place["environment_id"], place["key"], row["version"])
+            own = secrets[row["secret_id"]]
+            context = Context(own["environment_id"], own["key"], row["version"])
             plain = row["kid"] and opened(RINGS[row["kid"]], row["envelope"], row["kid"], context)
             versions[row["secret_id"], row["version"]] = kept, plain
         environments = self.service.rows(environment, environment.c.slug.in_(QUIET))
-        return {"secrets": places, "versions": versions, "environments": environments}
+        return {"secrets": secrets, "versions": versions, "environments": environments}
 
 
 def seen(deployment: Deployment) -> dict[str, Any]:

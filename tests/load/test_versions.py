@@ -123,7 +123,7 @@ class OverTheWire:
 
 
 def is_sealed(admin: HttpClient) -> bool:
-    """Whether every record has its place in the sealed log."""
+    """Whether every record has its position in the sealed log."""
     items = admin.expect(200, "GET", "/audit?limit=200").json["items"]
     return all(one["index"] is not None for one in items)
 

@@ -26,7 +26,7 @@ class Colour(StrEnum):
 
 
 @dataclass(frozen=True)
-class Door:
+class Gate:
     id: UUID
     slug: Slug
     colour: Colour | None
@@ -38,7 +38,7 @@ class Door:
 
 
 @dataclass
-class Listed(Generic[T]):
+class Sized(Generic[T]):
     items: list[T]
     by_name: Mapping[Slug, T]
     first: T | None
@@ -57,7 +57,7 @@ class Window:
 
 @dataclass
 class Unread:
-    door: Absent  # noqa: F821 - that is the mistake
+    gate: Absent  # noqa: F821 - that is the mistake
 
 
 class Painted(Body):
@@ -66,7 +66,7 @@ class Painted(Body):
 
 SLUG = {"type": "string", "pattern": "^[a-z0-9]+(?:-[a-z0-9]+)*$", "minLength": 1, "maxLength": 64}
 MAKER = {"type": "string", "pattern": f"{UUID_SCHEMA['pattern']}|^(system)$"}
-DOOR = {
+GATE = {
     "type": "object",
     "properties": {
         "id": UUID_SCHEMA,
@@ -102,7 +102,7 @@ DOOR = {
         (Maker | None, MAKER | {"type": ["string", "null"]}),
         (Slug | int, {"anyOf": [SLUG, {"type": "integer", "format": "int64"}]}),
         (UUID | str, {"anyOf": [UUID_SCHEMA, {"type": "string"}]}),
-        (Door | None, {"anyOf": [DOOR, {"type": "null"}]}),
+        (Gate | None, {"anyOf": [GATE, {"type": "null"}]}),
         (Colour, {"type": "string", "enum": ["red", "green"]}),
     ],
 )
@@ -111,18 +111,18 @@ def test_a_type_hint_is_described(hint, schema):
 
 
 def test_a_dataclass_is_an_object_of_what_the_renderer_writes_of_it():
-    assert answer_schema(Door) == DOOR
+    assert answer_schema(Gate) == GATE
 
 
 @pytest.mark.parametrize(
     ("hint", "name"),
     [
-        (Door, "Door"),
+        (Gate, "Gate"),
         (Colour, "Colour"),
         (UUID, "Id"),
         (Slug, "Slug"),
         (Window, "Pane"),
-        (Items[Door], "DoorItems"),
+        (Items[Gate], "GateItems"),
         (Items[Items[Window]], "PaneItemsItems"),
         (Items[Slug], "SlugItems"),
         (Items[Annotated[str, Keywords(maxLength=4)]], "strItems"),
@@ -133,16 +133,16 @@ def test_a_schema_has_the_name_of_its_class_or_the_one_that_it_is_called_by(hint
 
 
 def test_what_is_said_of_one_field_is_said_beside_its_type():
-    found = answer_schema(Annotated[Door, Keywords(description="The front one.")])
-    assert (found.name, found.beside) == ("Door", {"description": "The front one."})
-    assert found == DOOR
-    assert answer_schema(Door).beside == {}
+    found = answer_schema(Annotated[Gate, Keywords(description="The front one.")])
+    assert (found.name, found.beside) == ("Gate", {"description": "The front one."})
+    assert found == GATE
+    assert answer_schema(Gate).beside == {}
 
 
 def test_a_type_parameter_stands_for_what_it_was_given():
-    found = answer_schema(Listed[Items[Door]])["properties"]
-    items = answer_schema(Items[Door])
-    assert items["properties"]["items"] == {"type": "array", "items": DOOR}
+    found = answer_schema(Sized[Items[Gate]])["properties"]
+    items = answer_schema(Items[Gate])
+    assert items["properties"]["items"] == {"type": "array", "items": GATE}
     assert found["items"] == {"type": "array", "items": items}
     assert found["by_name"] == {"type": "object", "propertyNames": SLUG, "additionalProperties": items}
     assert found["first"] == {"anyOf": [items, {"type": "null"}]}

@@ -1,4 +1,4 @@
-"""Genuine assertions are accepted, from the one place where a request may carry them."""
+"""Genuine assertions are accepted, from the one header where a request may carry them."""
 
 from __future__ import annotations
 

@@ -68,13 +68,13 @@ def above(at: Address) -> list[Address]:
     return [one for one in (GLOBAL, Address(at.project), at) if one.project is None or at.project]
 
 
-def place(one: HeldGrant) -> Address:
+def address_of(one: HeldGrant) -> Address:
     return Address(one.project, one.environment)
 
 
 @given(snapshots, addresses)
 def test_the_role_is_the_greatest_of_the_grants_at_the_scope_and_above(snapshot, at):
-    covering = [one.role for one in snapshot.grants if place(one) in above(at)]
+    covering = [one.role for one in snapshot.grants if address_of(one) in above(at)]
     expected = 0 if snapshot.disabled else max((RANK[role] for role in covering), default=0)
     assert RANK[decide(snapshot, at)] == expected
 
@@ -93,7 +93,7 @@ def test_a_role_holds_below_its_scope(snapshot, at):
 
 @given(grants, addresses)
 def test_a_role_holds_nowhere_but_at_and_below_its_scope(one, at):
-    assert (decide(GrantSnapshot((one,)), at) is not None) == (place(one) in above(at))
+    assert (decide(GrantSnapshot((one,)), at) is not None) == (address_of(one) in above(at))
 
 
 @given(grant_sets, addresses)
@@ -108,7 +108,7 @@ def test_a_disabled_identity_holds_and_sees_nothing(found, at):
 def test_the_order_of_grants_and_where_they_come_from_do_not_matter(found, at):
     role = decide(GrantSnapshot(found), at)
     assert decide(GrantSnapshot(found[::-1]), at) == role
-    direct = tuple(held(n, place(one), one.role, None) for n, one in enumerate(found))
+    direct = tuple(held(n, address_of(one), one.role, None) for n, one in enumerate(found))
     assert decide(GrantSnapshot(direct), at) == role
 
 
@@ -129,11 +129,11 @@ def test_a_project_is_seen_by_whoever_holds_anything_on_it_above_or_below(snapsh
 @given(enabled)
 def test_the_explanation_is_what_is_enforced_at_each_named_scope(snapshot):
     entries = explain(snapshot)
-    assert {entry.at for entry in entries} == {place(one) for one in snapshot.grants}
+    assert {entry.at for entry in entries} == {address_of(one) for one in snapshot.grants}
     assert len(entries) == len({entry.at for entry in entries})
     for entry in entries:
         assert entry.role == decide(snapshot, entry.at)
-        assert set(entry.sources) == {one for one in snapshot.grants if place(one) in above(entry.at)}
+        assert set(entry.sources) == {one for one in snapshot.grants if address_of(one) in above(entry.at)}
         assert len(entry.sources) == len(set(entry.sources))
 
 

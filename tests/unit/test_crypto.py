@@ -240,7 +240,7 @@ def test_a_cipher_that_computes_something_else_fails_the_check(monkeypatch: pyte
         RING.check()
 
 
-def test_compartments_are_kept_but_not_without_bound() -> None:
+def test_ciphers_of_environments_are_kept_but_not_without_bound() -> None:
     ring = KeyRing(ONE, None)
     for n in range(crypto.CACHED_CIPHERS + 10):
         sealed(ring, b"", Context(uuid.UUID(int=n), "K", 1))

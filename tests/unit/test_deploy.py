@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes_validate import ValidationError, validate
 from pasting import blocks
 from processes import ROOT
 
@@ -26,6 +27,8 @@ UNITS = ("secretsvc.service", "secretsvc@.service")
 #: As in the image.
 USER = 65532
 SETTINGS = {setting.variable for setting in Settings.known().values()}
+#: For promtool.
+ALERT_TESTS = ("tests/data/alerts.yaml", "tests/data/alerts-over-days.yaml")
 #: What a unit's exposure to the system may be at most, in tenths (`systemd-analyze security`).
 EXPOSURE = "15"
 
@@ -163,23 +166,34 @@ def test_the_script_of_the_roles_does_what_the_page_says():
     assert told.replace(":'service'", "'another'") == block
 
 
-def test_prometheus_takes_the_rules():
+def alert_tests() -> list[dict[str, Any]]:
+    """What the files of tests for promtool expect of alerts."""
+    series = [yaml.safe_load((ROOT / name).read_text("utf-8"))["tests"] for name in ALERT_TESTS]
+    return [one for tests in series for test in tests for one in test["alert_rule_test"]]
+
+
+def test_each_alert_has_series_for_which_it_fires():
+    alerts = re.findall(r"alert: (\w+)", text("prometheus-alerts.yaml"))
+    fires = {one["alertname"] for one in alert_tests() if one["exp_alerts"]}
+    assert fires == {*alerts}
+
+
+@pytest.mark.parametrize("file", ALERT_TESTS)
+def test_each_alert_fires_for_its_series_and_for_no_other(file):
     if shutil.which("promtool") is None:
-        pytest.skip("promtool is missing; on Debian: apt-get install prometheus")
-    command = ["promtool", "check", "rules", str(DEPLOY / "prometheus-alerts.yaml")]
+        pytest.skip("promtool is missing; on Debian it is in the package prometheus")
+    command = ["promtool", "test", "rules", str(ROOT / file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("version", ["1.27", "1.37"])
 def test_the_objects_of_kubernetes_fit_its_schemas(version):
-    if shutil.which("kubernetes-validate") is None:
-        pytest.skip("kubernetes-validate is missing; pip install kubernetes-validate")
-    validate = ["kubernetes-validate", "--strict", "--kubernetes-version", version]
-    done = subprocess.run(
-        [*validate, str(DEPLOY / "kubernetes.yaml")], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    objects = [*yaml.safe_load_all(text("kubernetes.yaml"))]
+    assert {validate(one, version, strict=True) for one in objects} == {version}
+    objects[0]["metadata"]["nmae"] = "x"
+    with pytest.raises(ValidationError):
+        validate(objects[0], version, strict=True)
 
 
 def test_a_pod_is_nobody_and_cannot_change_itself():

@@ -1,4 +1,4 @@
-"""What the log says of failures: causes in constant words, and places."""
+"""What the log says of failures: causes in constant words, and locations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, TimeoutError
 
 from secretsvc.kernel.addresses import networks
 from secretsvc.kernel.errors import DecryptFailed, Internal, NotFound, UnknownKid
-from secretsvc.web.failures import Failure, cause_of, expected, place_of
+from secretsvc.web.failures import Failure, cause_of, expected, location_of
 
 REFUSED = 'connection failed: connection to server at "::1", port 1 failed: Connection refused\n\tIs the'
 PREFIX = 'connection failed: connection to server at "password.example.com" (::1), port 5432 failed: '
@@ -73,17 +73,17 @@ def test_a_pool_without_a_free_connection_is_told():
     assert cause_of(TimeoutError("hunter2", code="3o7r")) == "TimeoutError: no connection in time"
 
 
-def test_the_place_is_ours_even_if_the_error_is_not():
+def test_the_location_is_ours_even_if_the_error_is_not():
     with pytest.raises(ValueError, match="does not appear to be") as caught:
         networks("x")
-    assert place_of(caught.value).startswith("secretsvc/kernel/addresses.py:")
+    assert location_of(caught.value).startswith("secretsvc/kernel/addresses.py:")
 
 
-def test_the_place_of_what_never_was_here_is_where_it_was():
+def test_the_location_of_what_never_was_here_is_where_it_was():
     with pytest.raises(ZeroDivisionError) as caught:
         1 / 0  # noqa: B018 - for its error
-    assert place_of(caught.value).startswith("test_failures.py:")
-    assert place_of(Internal()) == "nowhere:0"
+    assert location_of(caught.value).startswith("test_failures.py:")
+    assert location_of(Internal()) == "nowhere:0"
 
 
 def test_of_an_envelope_that_cannot_be_opened_the_key_is_named_and_nothing_else():

@@ -190,7 +190,7 @@ def test_a_json_member_inside_another_object_is_no_repetition() -> None:
 
 
 @pytest.mark.parametrize("key", ["A" * 257, "pass word\n", "ключ", "a\x7f"])
-def test_a_json_key_that_cannot_be_a_path_is_named_by_its_place(key: str) -> None:
+def test_a_json_key_that_cannot_be_a_path_is_named_by_its_position(key: str) -> None:
     (issue,) = issues_of(read_json, json.dumps({"OK": "", key: ""}))
     assert issue.path == "content"
     assert issue.message.startswith("Member 2: ")

@@ -44,7 +44,7 @@ def ci(issuers: Callable[..., TestIssuer]) -> TestIssuer:
     return issuers("ci")
 
 
-class Door:
+class TokenReader:
     """An authenticator under settings, and what comes of a token there."""
 
     def __init__(self, proxy: TestIssuer, *groups: dict[str, str], names: str) -> None:
@@ -71,88 +71,90 @@ class Door:
 
 
 @pytest.fixture
-def door(proxy: TestIssuer, ci: TestIssuer) -> Callable[..., Door]:
-    """A door for the proxy and `ci`, whose settings may be others than usual."""
-    return lambda **settings: Door(proxy, ci.workload_environment("ci", **settings), names="ci")
+def reader(proxy: TestIssuer, ci: TestIssuer) -> Callable[..., TokenReader]:
+    """A reader of tokens of the proxy and `ci`, whose settings may be others than usual."""
+    return lambda **settings: TokenReader(proxy, ci.workload_environment("ci", **settings), names="ci")
 
 
 def test_a_workload_is_a_service_by_its_issuers_name_and_its_sub(
-    door: Callable[..., Door], ci: TestIssuer
+    reader: Callable[..., TokenReader], ci: TestIssuer
 ) -> None:
-    assert door().bearer(ci.workload()) == ROBOT
+    assert reader().bearer(ci.workload()) == ROBOT
 
 
 def test_people_and_service_tokens_of_the_proxy_are_what_they_were(
-    door: Callable[..., Door], proxy: TestIssuer
+    reader: Callable[..., TokenReader], proxy: TestIssuer
 ) -> None:
-    assert door().bearer(proxy.sign()) == Principal(Kind.USER, "ada@example.com")
-    assert door().bearer(proxy.service()) == Principal(Kind.SERVICE, "robot.access")
+    assert reader().bearer(proxy.sign()) == Principal(Kind.USER, "ada@example.com")
+    assert reader().bearer(proxy.service()) == Principal(Kind.SERVICE, "robot.access")
 
 
-def test_a_workload_is_no_person_whatever_it_claims(door: Callable[..., Door], ci: TestIssuer) -> None:
-    assert door().bearer(ci.workload(email="root@example.com")) == ROBOT
-    assert door().bearer(ci.workload(common_name="robot.access")) == ROBOT
+def test_a_workload_is_no_person_whatever_it_claims(
+    reader: Callable[..., TokenReader], ci: TestIssuer
+) -> None:
+    assert reader().bearer(ci.workload(email="root@example.com")) == ROBOT
+    assert reader().bearer(ci.workload(common_name="robot.access")) == ROBOT
 
 
 def test_a_workload_of_the_proxy_is_refused_and_so_is_a_person_of_another_issuer(
-    door: Callable[..., Door], proxy: TestIssuer, ci: TestIssuer
+    reader: Callable[..., TokenReader], proxy: TestIssuer, ci: TestIssuer
 ) -> None:
-    assert door().refusal(proxy.workload()) is Reason.CLASSIFICATION
-    assert door(SUBJECT="{job}").refusal(ci.sign()) is Reason.TEMPLATE
+    assert reader().refusal(proxy.workload()) is Reason.CLASSIFICATION
+    assert reader(SUBJECT="{job}").refusal(ci.sign()) is Reason.TEMPLATE
 
 
-def test_a_token_that_fits_none_is_refused(door: Callable[..., Door], ci: TestIssuer) -> None:
-    assert door().refusal(ci.workload(iss="https://other.example.com")) is Reason.ISSUER
-    assert door().refusal(ci.workload(iss="https://ci.example.com/")) is Reason.ISSUER
+def test_a_token_that_fits_none_is_refused(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
+    assert reader().refusal(ci.workload(iss="https://other.example.com")) is Reason.ISSUER
+    assert reader().refusal(ci.workload(iss="https://ci.example.com/")) is Reason.ISSUER
     for iss in (ABSENT, None, ["https://ci.example.com"], 7):
-        assert door().refusal(ci.workload(iss=iss)) is Reason.ISSUER
+        assert reader().refusal(ci.workload(iss=iss)) is Reason.ISSUER
     for aud in ("pages", "Secrets", ["other"], [], ABSENT, None, 7, {"secrets": 1}):
-        assert door().refusal(ci.workload(aud=aud)) is Reason.AUDIENCE
+        assert reader().refusal(ci.workload(aud=aud)) is Reason.AUDIENCE
 
 
 def test_a_token_that_fits_two_is_refused(proxy: TestIssuer, issuers: Callable[..., TestIssuer]) -> None:
     staging, production = issuers("ci", "staging"), issuers("ci", "production")
     groups = (staging.workload_environment("staging"), production.workload_environment("production"))
-    door = Door(proxy, *groups, names="staging,production")
-    assert door.bearer(staging.workload()).subject == "staging:job-1"
-    assert door.bearer(production.workload()).subject == "production:job-1"
-    assert door.refusal(staging.workload(aud=["staging", "production"])) is Reason.TWO_ISSUERS
+    reader = TokenReader(proxy, *groups, names="staging,production")
+    assert reader.bearer(staging.workload()).subject == "staging:job-1"
+    assert reader.bearer(production.workload()).subject == "production:job-1"
+    assert reader.refusal(staging.workload(aud=["staging", "production"])) is Reason.TWO_ISSUERS
 
 
 def test_a_token_that_fits_the_proxy_and_a_workload_issuer_is_refused(
     issuers: Callable[..., TestIssuer],
 ) -> None:
     proxy, ci = issuers("one", "pages"), issuers("one", "secrets")
-    door = Door(proxy, ci.workload_environment("ci"), names="ci")
-    assert door.refusal(proxy.sign(aud=["pages", "secrets"])) is Reason.TWO_ISSUERS
-    assert door.bearer(proxy.sign()).kind is Kind.USER
-    assert door.bearer(ci.workload()) == ROBOT
+    reader = TokenReader(proxy, ci.workload_environment("ci"), names="ci")
+    assert reader.refusal(proxy.sign(aud=["pages", "secrets"])) is Reason.TWO_ISSUERS
+    assert reader.bearer(proxy.sign()).kind is Kind.USER
+    assert reader.bearer(ci.workload()) == ROBOT
 
 
-def test_one_of_several_audiences_is_enough(door: Callable[..., Door], ci: TestIssuer) -> None:
-    made = door(AUDIENCE="secrets, more")
+def test_one_of_several_audiences_is_enough(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
+    made = reader(AUDIENCE="secrets, more")
     for aud in ("secrets", "more", ["other", "more"], ["secrets", "more"]):
         assert made.bearer(ci.workload(aud=aud)) == ROBOT
 
 
 def test_a_name_of_the_proxy_that_begins_like_a_workloads_subject_is_refused(
-    door: Callable[..., Door], proxy: TestIssuer
+    reader: Callable[..., TokenReader], proxy: TestIssuer
 ) -> None:
-    assert door().refusal(proxy.service("ci:job-1")) is Reason.RESERVED
-    assert door().refusal(proxy.service("ci:")) is Reason.RESERVED
+    assert reader().refusal(proxy.service("ci:job-1")) is Reason.RESERVED
+    assert reader().refusal(proxy.service("ci:")) is Reason.RESERVED
     for free in ("ci", "cii:job-1", "CI:job-1", "x-ci:job-1"):
-        assert door().bearer(proxy.service(free)).subject == free
+        assert reader().bearer(proxy.service(free)).subject == free
 
 
-def test_required_claims_must_all_hold(door: Callable[..., Door], ci: TestIssuer) -> None:
-    made = door(REQUIRE="owner=octo,protected=true")
+def test_required_claims_must_all_hold(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
+    made = reader(REQUIRE="owner=octo,protected=true")
     assert made.bearer(ci.workload(owner="octo", protected=True)) == ROBOT
     for claims in ({"owner": "octo"}, {"owner": "octo", "protected": False}, {"protected": True}, {}):
         assert made.refusal(ci.workload(**claims)) is Reason.REQUIRED_CLAIM
 
 
-def test_a_template_decides_the_subject(door: Callable[..., Door], ci: TestIssuer) -> None:
-    made = door(SUBJECT="{repo}:{k8s/namespace}")
+def test_a_template_decides_the_subject(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
+    made = reader(SUBJECT="{repo}:{k8s/namespace}")
     token = ci.workload(repo="octo/app", k8s={"namespace": "shop"})
     assert made.bearer(token).subject == "ci:octo/app:shop"
     for claims in ({"repo": "octo/app"}, {"repo": "a:b", "k8s": {"namespace": "shop"}}):
@@ -161,33 +163,35 @@ def test_a_template_decides_the_subject(door: Callable[..., Door], ci: TestIssue
 
 @pytest.mark.parametrize("sub", ["x" * 318, "", None, 7, ["job-1"], "a\nb", "a\u200bb", "job ", "\uff4aob"])
 def test_a_subject_that_could_pass_for_another_is_refused(
-    door: Callable[..., Door], ci: TestIssuer, sub: Any
+    reader: Callable[..., TokenReader], ci: TestIssuer, sub: Any
 ) -> None:
-    reason = door().refusal(ci.workload(sub))
+    reason = reader().refusal(ci.workload(sub))
     assert reason in (Reason.TEMPLATE, Reason.CLASSIFICATION)
 
 
-def test_a_subject_has_at_most_320_characters(door: Callable[..., Door], ci: TestIssuer) -> None:
-    assert len(door().bearer(ci.workload("x" * 317)).subject) == 320
+def test_a_subject_has_at_most_320_characters(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
+    assert len(reader().bearer(ci.workload("x" * 317)).subject) == 320
 
 
 @pytest.mark.parametrize("typ", ["at+jwt", "AT+JWT", "JWT", ABSENT])
 def test_an_access_tokens_type_is_taken_of_workload_issuers_alone(
-    door: Callable[..., Door], proxy: TestIssuer, ci: TestIssuer, typ: Any
+    reader: Callable[..., TokenReader], proxy: TestIssuer, ci: TestIssuer, typ: Any
 ) -> None:
-    assert door().bearer(ci.workload(header={"typ": typ})) == ROBOT
+    assert reader().bearer(ci.workload(header={"typ": typ})) == ROBOT
     if isinstance(typ, str) and typ.lower() == "at+jwt":
-        assert door().refusal(proxy.sign(header={"typ": typ})) is Reason.HEADER
+        assert reader().refusal(proxy.sign(header={"typ": typ})) is Reason.HEADER
 
 
 @pytest.mark.parametrize("typ", ["JOSE", "application/at+jwt", "logout+jwt", "dpop+jwt", "", None, 1])
-def test_another_type_is_refused(door: Callable[..., Door], ci: TestIssuer, typ: Any) -> None:
-    assert door().refusal(ci.workload(header={"typ": typ})) is Reason.HEADER
+def test_another_type_is_refused(reader: Callable[..., TokenReader], ci: TestIssuer, typ: Any) -> None:
+    assert reader().refusal(ci.workload(header={"typ": typ})) is Reason.HEADER
 
 
-def test_a_token_that_is_no_jwt_is_malformed_before_it_is_assigned(door: Callable[..., Door]) -> None:
+def test_a_token_that_is_no_jwt_is_malformed_before_it_is_assigned(
+    reader: Callable[..., TokenReader],
+) -> None:
     for token in ("x", "a.b", "a.b.c", "e30.e30.e30.e30", "A" * 20_000, "e30.bnVsbA.e30"):
-        assert door().refusal(token) is Reason.MALFORMED
+        assert reader().refusal(token) is Reason.MALFORMED
 
 
 BAD = [
@@ -218,13 +222,13 @@ def test_what_is_misconfigured_is_so_for_its_own_tokens_alone(
 ) -> None:
     other = issuers("other")
     groups = (ci.workload_environment("ci", **settings), other.workload_environment("other"))
-    door = Door(proxy, *groups, names="ci,other")
-    assert door.is_misconfigured(ci.workload())
+    reader = TokenReader(proxy, *groups, names="ci,other")
+    assert reader.is_misconfigured(ci.workload())
     assert f"WORKLOAD_CI_{next(iter(settings))}" in caplog.text
-    assert door.bearer(proxy.sign()).kind is Kind.USER
-    assert door.bearer(other.workload()).subject == "other:job-1"
+    assert reader.bearer(proxy.sign()).kind is Kind.USER
+    assert reader.bearer(other.workload()).subject == "other:job-1"
     if not {"ISSUER", "AUDIENCE"} & settings.keys():
-        assert door.refusal(ci.workload(iss="https://stranger.example.com")) is Reason.ISSUER
+        assert reader.refusal(ci.workload(iss="https://stranger.example.com")) is Reason.ISSUER
 
 
 def test_two_entries_with_one_pair_are_misconfigured_for_their_tokens_alone(
@@ -235,34 +239,34 @@ def test_two_entries_with_one_pair_are_misconfigured_for_their_tokens_alone(
         ci.workload_environment("two", AUDIENCE="secrets"),
         ci.workload_environment("three", AUDIENCE="third"),
     )
-    door = Door(proxy, *groups, names="one,two,three")
-    assert door.is_misconfigured(ci.workload())
-    assert door.is_misconfigured(ci.workload(aud="more"))
+    reader = TokenReader(proxy, *groups, names="one,two,three")
+    assert reader.is_misconfigured(ci.workload())
+    assert reader.is_misconfigured(ci.workload(aud="more"))
     assert "WORKLOAD_ONE_AUDIENCE" in caplog.text
     assert "WORKLOAD_TWO_AUDIENCE" in caplog.text
     assert "THREE" not in caplog.text
-    assert door.bearer(ci.workload(aud="third")).subject == "three:job-1"
-    assert door.bearer(proxy.sign()).kind is Kind.USER
+    assert reader.bearer(ci.workload(aud="third")).subject == "three:job-1"
+    assert reader.bearer(proxy.sign()).kind is Kind.USER
 
 
 def test_an_entry_with_the_proxys_pair_is_misconfigured_and_locks_nobody_out(
     proxy: TestIssuer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    door = Door(proxy, proxy.workload_environment("ci", AUDIENCE="pages,more"), names="ci")
-    assert door.bearer(proxy.sign()).kind is Kind.USER
-    assert door.bearer(proxy.service()).subject == "robot.access"
-    assert door.refusal(proxy.sign(email="root@example.com", email_verified=False)) is Reason.EMAIL_VERIFIED
-    assert door.is_misconfigured(proxy.workload())
-    assert door.is_misconfigured(proxy.workload(aud="more"))
+    reader = TokenReader(proxy, proxy.workload_environment("ci", AUDIENCE="pages,more"), names="ci")
+    assert reader.bearer(proxy.sign()).kind is Kind.USER
+    assert reader.bearer(proxy.service()).subject == "robot.access"
+    assert reader.refusal(proxy.sign(email="root@example.com", email_verified=False)) is Reason.EMAIL_VERIFIED
+    assert reader.is_misconfigured(proxy.workload())
+    assert reader.is_misconfigured(proxy.workload(aud="more"))
     assert "WORKLOAD_CI_ISSUER" in caplog.text
 
 
 def test_a_name_given_twice_makes_one_variable_of_two_and_is_misconfigured(
     proxy: TestIssuer, ci: TestIssuer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    door = Door(proxy, ci.workload_environment("ci"), names="ci,ci")
-    assert door.is_misconfigured(ci.workload())
-    assert door.bearer(proxy.sign()).kind is Kind.USER
+    reader = TokenReader(proxy, ci.workload_environment("ci"), names="ci,ci")
+    assert reader.is_misconfigured(ci.workload())
+    assert reader.bearer(proxy.sign()).kind is Kind.USER
     assert "setting WORKLOAD_ISSUERS names ci twice" in caplog.text
 
 
@@ -290,31 +294,31 @@ def test_a_file_of_the_fetch_that_cannot_be_read_is_a_misconfiguration_of_that_i
 ) -> None:
     for setting in ("CA_FILE", "TOKEN_FILE"):
         files = {"JWKS_URL": "https://127.0.0.1:1/keys", setting: str(tmp_path / "absent")}
-        door = Door(proxy, ci.workload_environment("ci", **files), names="ci")
-        assert door.is_misconfigured(ci.workload())
-        assert door.bearer(proxy.sign()).kind is Kind.USER
+        reader = TokenReader(proxy, ci.workload_environment("ci", **files), names="ci")
+        assert reader.is_misconfigured(ci.workload())
+        assert reader.bearer(proxy.sign()).kind is Kind.USER
         assert f"the workload issuer ci's keys could not be fetched: UnreadableFile {setting}" in caplog.text
 
 
 def test_an_issuer_that_cannot_be_asked_is_an_outage_for_its_tokens_alone(
     proxy: TestIssuer, ci: TestIssuer
 ) -> None:
-    door = Door(proxy, ci.workload_environment("ci", JWKS_URL="http://127.0.0.1:1/keys"), names="ci")
+    reader = TokenReader(proxy, ci.workload_environment("ci", JWKS_URL="http://127.0.0.1:1/keys"), names="ci")
     with pytest.raises(IdentityProviderUnavailable):
-        door.bearer(ci.workload())
-    assert door.bearer(proxy.sign()).kind is Kind.USER
+        reader.bearer(ci.workload())
+    assert reader.bearer(proxy.sign()).kind is Kind.USER
 
 
 def test_without_the_proxys_settings_nobody_is_let_in(ci: TestIssuer, proxy: TestIssuer) -> None:
-    door = Door(proxy, {"ACCESS_ISSUER": ""}, ci.workload_environment("ci"), names="ci")
-    assert door.is_misconfigured(ci.workload())
+    reader = TokenReader(proxy, {"ACCESS_ISSUER": ""}, ci.workload_environment("ci"), names="ci")
+    assert reader.is_misconfigured(ci.workload())
 
 
 def test_refusals_name_the_settings_of_the_issuer_that_refused(
-    door: Callable[..., Door], ci: TestIssuer, proxy: TestIssuer, caplog: pytest.LogCaptureFixture
+    reader: Callable[..., TokenReader], ci: TestIssuer, proxy: TestIssuer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    made = door(REQUIRE="owner=octo")
+    made = reader(REQUIRE="owner=octo")
     for token, named in (
         (ci.workload(), "required claim; look at WORKLOAD_CI_REQUIRE;"),
         (ci.workload(None, owner="octo"), "classification; look at ACCESS_ISSUER, WORKLOAD_ISSUERS;"),

@@ -15,7 +15,7 @@ from secretsvc.kernel.merkle import leaf_hash
 from secretsvc.kernel.tiles import LONGEST_ENTRY
 from secretsvc.sealedlog.rules.leaves import Leaf, fields_of, is_bare_digest, leaf_of, sealed_leaf
 
-USUAL = {
+COLUMNS = {
     "id": UUID(int=1),
     "created_at": 1,
     "action": "test.made",
@@ -29,7 +29,7 @@ DIGEST = {"sha256": "0" * 64}
 
 def row(**columns: Any) -> SimpleNamespace:
     """A row of the log."""
-    return SimpleNamespace(**dict.fromkeys(audit_record.c.keys()) | USUAL | columns)
+    return SimpleNamespace(**dict.fromkeys(audit_record.c.keys()) | COLUMNS | columns)
 
 
 def digest(content: bytes) -> dict[str, str]:
@@ -71,7 +71,7 @@ def test_whatever_is_in_a_row_makes_a_leaf(odd, detail):
 
 
 def test_a_row_that_is_too_long_everywhere_still_fits_an_entry():
-    texts = [name for name, value in USUAL.items() if isinstance(value, str)]
+    texts = [name for name, value in COLUMNS.items() if isinstance(value, str)]
     long = dict.fromkeys([*texts, "reason", "client_address"], "\x01" * 20_000)
     leaf = leaf_of(row(**long, detail=json.dumps("y" * 70_000)))
     assert len(leaf.data) <= LONGEST_ENTRY

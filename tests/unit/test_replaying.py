@@ -160,7 +160,7 @@ def test_revisions_may_come_in_any_order(order):
 
 
 @given(st.permutations(range(4)))
-def test_an_environment_may_come_at_any_place_among_its_first_writes(order):
+def test_an_environment_may_come_at_any_point_among_its_first_writes(order):
     made = [HISTORY[7], *(write(rev, ("A", ("added", "changed")[rev > 1], rev)) for rev in (1, 2, 3))]
     mixed = replayed([HISTORY[6], *(made[at] for at in order)])
     assert mixed.to_json() == replayed([HISTORY[6], *made]).to_json()

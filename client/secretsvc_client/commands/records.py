@@ -134,8 +134,8 @@ def _identity(call: Call) -> Json:
 
 
 def _answer(subject: str, entries: list[Json], project: str, environment: str | None) -> str:
-    """Why it can or cannot, in one line: the narrowest entry that covers the place decides."""
-    place = f"{project}/{environment}" if environment else project
+    """Why it can or cannot, in one line: the narrowest entry that covers the scope decides."""
+    scope = f"{project}/{environment}" if environment else project
     scopes = [("global", None, None), ("project", project, None), ("environment", project, environment)]
     covering = [
         entry
@@ -145,9 +145,9 @@ def _answer(subject: str, entries: list[Json], project: str, environment: str | 
     ]
     role = covering[-1].get("role") if covering else None
     if not role:
-        return printable(f"{subject} cannot read {place}: no grant in force covers it")
+        return printable(f"{subject} cannot read {scope}: no grant in force covers it")
     decisive = next((one for one in items_of(covering[-1], "sources") if one.get("decisive")), {})
-    return printable(f"{subject} is {role} of {place}, {_by(decisive)}")
+    return printable(f"{subject} is {role} of {scope}, {_by(decisive)}")
 
 
 def _scope(entry: Json) -> str:

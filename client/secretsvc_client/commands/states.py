@@ -62,7 +62,7 @@ def _configure_copy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from-rev", type=int, metavar="REV", help="as the source was at this revision")
 
 
-def _place(call: Call, given: str) -> tuple[str, str]:
+def _scope(call: Call, given: str) -> tuple[str, str]:
     """Project and environment of `[PROJECT/]ENVIRONMENT`."""
     project, slash, environment = given.rpartition("/")
     return (
@@ -76,7 +76,7 @@ def diff(call: Call) -> int:
     args = call.args
     query: dict[str, str | int | None] = {"rev": args.rev, "with_rev": args.with_rev}
     if args.other:
-        query["project"], query["environment"] = _place(call, args.other)
+        query["project"], query["environment"] = _scope(call, args.other)
     found = call.service.get(f"{environment_path(call.settings)}/secrets:compare", query)
     if call.settings.is_json:
         output.print_json(found)
@@ -95,7 +95,7 @@ def diff(call: Call) -> int:
 def copy(call: Call) -> int:
     """Writes what the source holds; no value passes through this machine."""
     args = call.args
-    project, environment = _place(call, args.source)
+    project, environment = _scope(call, args.source)
     body: Json = {"from": {"project": project, "environment": environment}, "dry_run": args.dry_run}
     if args.keys:
         body["keys"] = [checked_key(key) for key in args.keys]

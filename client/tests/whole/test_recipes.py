@@ -40,7 +40,7 @@ class Machine:
         (self.bin / "python3").symlink_to(os.path.realpath(sys.executable))
         self.token = folder / "token"
         self.token.write_text(token)
-        self.place = {"SECRETSVC_URL": url, "SECRETSVC_PROJECT": "shop", "SECRETSVC_ENVIRONMENT": "prod"}
+        self.scope = {"SECRETSVC_URL": url, "SECRETSVC_PROJECT": "shop", "SECRETSVC_ENVIRONMENT": "prod"}
         self.variables = {**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}"}
 
     def program(self, name: str, script: str) -> str:
@@ -51,7 +51,7 @@ class Machine:
 
     def run(self, command: list[str] | str, **variables: str) -> subprocess.CompletedProcess[str]:
         """A command, or a script of sh, with the client's usual variables and without empty ones."""
-        usual = {**self.variables, **self.place, "SECRETSVC_TOKEN_FILE": str(self.token), **variables}
+        usual = {**self.variables, **self.scope, "SECRETSVC_TOKEN_FILE": str(self.token), **variables}
         environment = {name: value for name, value in usual.items() if value}
         command = ["sh", "-c", command] if isinstance(command, str) else command
         return subprocess.run(

@@ -48,7 +48,7 @@ def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, object]) -> G
     return change_grant(call, changes, grant_id)
 
 
-def extend_grant(call: Call, grant_id: UUID, drawn: int, length: int) -> bool:
+def extend_grant(call: Call, grant_id: UUID, drawn: int, *, length: int) -> bool:
     """Lets a grant end later, if it still ends when a page said so; whether it did anything.
 
     `drawn` is that end in epoch milliseconds, and the new one is `length` milliseconds after it, or after now

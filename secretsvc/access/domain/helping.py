@@ -1,4 +1,4 @@
-"""Why a visible place was refused, and whom to ask: what the page of a refusal tells."""
+"""Why a visible scope was refused, and whom to ask: what the page of a refusal tells."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from secretsvc.tables.projects import environment, project
 
 #: How many admins are named.
 NAMED = 3
-PLACE, SOURCE, HELPER = range(3)
+SCOPE, SOURCE, HELPER = range(3)
 _NOTHING: Expression = cast(null(), Text)
 #: The widest scope last: who is nearest is asked first.
 _ORDER = {ScopeType.ENVIRONMENT: 0, ScopeType.PROJECT: 1, ScopeType.GLOBAL: 2}
 
 
 def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
-    """What stands in the way at a place that the caller sees; None where it is gone. One statement.
+    """What stands in the way at a scope that the caller sees; None where it is gone. One statement.
 
-    Admins are named who hold the role themselves or through a group, those of the place itself first; whoever
+    Admins are named who hold the role themselves or through a group, those of the scope itself first; whoever
     `BOOTSTRAP_ADMINS` names without a grant is not.
     """
     assert_sees(call, at)
     decisive = _decisive(call, at)
     parameters = {"now": call.now, "project": at.project, "environment": at.environment}
     rows = call.connection.execute(_statement(at, decisive), parameters).all()
-    place = next((row for row in rows if row.kind == PLACE), None)
-    if place is None:
+    scope = next((row for row in rows if row.kind == SCOPE), None)
+    if scope is None:
         return None
     source = next((row.one for row in rows if row.kind == SOURCE), None)
     found = [row for row in rows if row.kind == HELPER]
@@ -41,8 +41,8 @@ def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
         Admin(row.two or row.one, row.one, row.three) for row in sorted(found, key=_nearest)
     )
     return Refused(
-        " / ".join(filter(None, (place.one, place.two))),
-        place.two or place.one,
+        " / ".join(filter(None, (scope.one, scope.two))),
+        scope.two or scope.one,
         f"/projects/{at.project}" + (f"/environments/{at.environment}" if at.environment else ""),
         needed,
         decisive.role if decisive else None,
@@ -66,10 +66,10 @@ def _statement(at: Address, decisive: HeldGrant | None) -> CompoundQuery:
     named = project.c.slug == bindparam("project", type_=Text)
     inside = environment.c.slug == bindparam("environment", type_=Text)
     if at.environment is None:
-        place = _row(PLACE, project.c.name).where(named)
+        scope = _row(SCOPE, project.c.name).where(named)
     else:
-        place = _row(PLACE, project.c.name, environment.c.name).join_from(environment, project)
-        place = place.where(named, inside)
+        scope = _row(SCOPE, project.c.name, environment.c.name).join_from(environment, project)
+        scope = scope.where(named, inside)
     within = [grant.c.scope_type == ScopeType.GLOBAL]
     within.append(and_(grant.c.scope_type == ScopeType.PROJECT, named))
     if at.environment is not None:
@@ -84,7 +84,7 @@ def _statement(at: Address, decisive: HeldGrant | None) -> CompoundQuery:
         .where(grant.c.role == Role.ADMIN, not_expired(), ~identity.c.disabled, or_(*within))
         .where(identity.c.kind == "user")
     )
-    parts = [place, holders]
+    parts = [scope, holders]
     if decisive is not None and decisive.group_id is not None:
         parts.append(_row(SOURCE, group.c.name).where(group.c.id == decisive.group_id))
     return union_all(*parts)

@@ -34,7 +34,7 @@ from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, administered, decide_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound, ValidationFailed
-from secretsvc.kernel.place import Named
+from secretsvc.kernel.shell_project import Named
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -154,7 +154,7 @@ def whom(call: Call, text: str, *, announce: bool = False, groups: bool = True) 
         raise ValidationFailed.at("holder", NOBODY)
     if not announce:
         raise ValidationFailed.at("holder", NOT_YET)
-    made = announce_identity(call, Kind.USER.value, address(text))
+    made = announce_identity(call, kind=Kind.USER.value, subject=address(text))
     return FoundHolder(made.kind, made.subject, made.id, made.subject)
 
 

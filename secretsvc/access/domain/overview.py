@@ -33,7 +33,8 @@ def access_to(call: Call, at: Address) -> list[Holding]:
         raise not_found(call, at)
     recheck_by_id(call, rows[0]["at_project"], rows[0]["at_environment"])
     given = [row for row in rows if row["id"] is not None]
-    members = call.connection.execute(_members(call, given)).mappings().all() if _needed(call, given) else []
+    any_members = bool(call.settings.bootstrap_admins) or any(row["group_id"] for row in given)
+    members = call.connection.execute(_members(call, given)).mappings().all() if any_members else []
     return _arranged(call, at, given, members)
 
 
@@ -42,17 +43,17 @@ def _grants(at: Address) -> Query:
     here, inside, maker = environment.alias("here"), environment.alias("inside"), identity.alias("maker")
     # Spelled out as the partial index of global grants has it.
     reaching = [grant.c.scope_type == literal_column("'global'")]
-    place: FromClause = project
+    scopes: FromClause = project
     at_environment: Expression = cast(null(), environment.c.id.type)
     if at.environment is None:
         reaching.append(grant.c.project_id == project.c.id)
     else:
-        place = project.join(here, and_(here.c.project_id == project.c.id, here.c.slug == at.environment))
+        scopes = project.join(here, and_(here.c.project_id == project.c.id, here.c.slug == at.environment))
         at_environment = here.c.id
         whole = and_(grant.c.project_id == project.c.id, grant.c.environment_id.is_(None))
         reaching += [whole, grant.c.environment_id == here.c.id]
     source = (
-        place.outerjoin(grant, or_(*reaching))
+        scopes.outerjoin(grant, or_(*reaching))
         .outerjoin(inside, inside.c.id == grant.c.environment_id)
         .outerjoin(identity, identity.c.id == grant.c.identity_id)
         .outerjoin(group, group.c.id == grant.c.group_id)
@@ -86,10 +87,6 @@ def _identity_columns() -> list[Expression]:
         own.last_seen_at,
         own.id.label("holder_id"),
     ]
-
-
-def _needed(call: Call, given: Sequence[RowMapping]) -> bool:
-    return bool(call.settings.bootstrap_admins) or any(row["group_id"] for row in given)
 
 
 def _members(call: Call, given: Sequence[RowMapping]) -> CompoundQuery:

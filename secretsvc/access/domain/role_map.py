@@ -23,7 +23,7 @@ from secretsvc.kernel.authorization import (
     is_expired,
 )
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.place import Named
+from secretsvc.kernel.shell_project import Named
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.projects import environment, project
@@ -75,13 +75,13 @@ def _map(call: Call, found: Identity, shows: Callable[..., bool]) -> RoleMap:
     shown = [one for one in grants if shows(one.grant.project_id, one.grant.environment_id)]
     direct = [one for one in shown if one.grant.identity_id is not None]
     return RoleMap(
-        found, _holding(call, found, grants), direct, _groups(call, found.id), _places(call, shows)
+        found, _holding(call, found, grants), direct, _groups(call, found.id), _scopes(call, shows)
     )
 
 
 def _grants(call: Call, identity_id: UUID) -> list[NamedGrant]:
-    mine = select(group_member.c.group_id).where(group_member.c.identity_id == identity_id)
-    return all_named(call, or_(grant.c.identity_id == identity_id, grant.c.group_id.in_(mine)))
+    memberships = select(group_member.c.group_id).where(group_member.c.identity_id == identity_id)
+    return all_named(call, or_(grant.c.identity_id == identity_id, grant.c.group_id.in_(memberships)))
 
 
 def _holding(call: Call, found: Identity, grants: Sequence[NamedGrant]) -> Holding:
@@ -128,7 +128,7 @@ def _groups(call: Call, identity_id: UUID) -> list[MemberOf]:
     return [MemberOf(**row) for row in call.connection.execute(statement).mappings()]
 
 
-def _places(call: Call, shows: Callable[..., bool]) -> list[Reached]:
+def _scopes(call: Call, shows: Callable[..., bool]) -> list[Reached]:
     joined = and_(environment.c.project_id == project.c.id, environment_in_sight(call))
     statement = (
         select(

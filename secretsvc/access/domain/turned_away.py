@@ -1,10 +1,10 @@
-"""Who was turned away: denied at a place without holding anything, and where."""
+"""Who was turned away: denied at a scope without holding anything, and where."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import BigInteger, ColumnElement, cast, func, or_, select
 
 from secretsvc.access.rules.holders import holds_anything
 from secretsvc.audit.models import denial_tally
@@ -13,6 +13,7 @@ from secretsvc.authorization.rules.asserting import assert_admin_somewhere, asse
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.described import KindText, Ordinal, Subject, Time
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -33,7 +34,40 @@ class TurnedAway:
     first_denied_at: int
     last_denied_at: int
     at: Address
-    place: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownIdentity:
+    """A subject that was denied and holds no unexpired grant; times in epoch milliseconds."""
+
+    subject: Subject
+    kind: KindText
+    denials: Ordinal
+    first_denied_at: Time
+    last_denied_at: Time
+
+
+def unknown_identities(call: Call) -> list[UnknownIdentity]:
+    """Who was denied without holding anything, the latest first (contract 3.7)."""
+    assert_admin_somewhere(call)
+    counted, last = denial_tally.c, func.max(denial_tally.c.last_denied_at)
+    statement = (
+        select(
+            identity.c.subject,
+            identity.c.kind,
+            # PostgreSQL makes a decimal of it, which no client expects.
+            cast(func.sum(counted.denials), BigInteger).label("denials"),
+            func.min(counted.first_denied_at).label("first_denied_at"),
+            last.label("last_denied_at"),
+        )
+        .join_from(denial_tally, identity, identity.c.id == counted.identity_id)
+        .where(auditable_denials(call), ~holds_anything(counted.identity_id))
+        .group_by(counted.identity_id, identity.c.kind, identity.c.subject)
+        .order_by(last.desc(), identity.c.subject)
+    )
+    rows = call.connection.execute(statement, {"now": call.now}).mappings()
+    return [UnknownIdentity(**found) for found in rows]
 
 
 def turned_away(call: Call) -> list[TurnedAway]:
@@ -96,6 +130,6 @@ def _first(row: FoundRow) -> TurnedAway:
 
 
 def _and(one: TurnedAway, row: FoundRow) -> TurnedAway:
-    """With what was counted at an earlier place."""
+    """With what was counted at an earlier scope."""
     first = min(one.first_denied_at, row.first_denied_at)
     return replace(one, denials=one.denials + row.denials, first_denied_at=first)

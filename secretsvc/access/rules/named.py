@@ -12,7 +12,7 @@ from secretsvc.access.rules.holders import GROUP, Holder
 from secretsvc.access.rules.ways import SYSTEM
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.place import Named
+from secretsvc.kernel.shell_project import Named
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -26,12 +26,12 @@ class NamedGrant:
     holder: Holder
     label: str
     created_by: str
-    place: str
+    scope_name: str
 
     @property
     def where(self) -> str:
         """Its scope in words."""
-        return self.place or "everywhere"
+        return self.scope_name or "everywhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ def select_named() -> Query:
 def make_named(**row: Any) -> NamedGrant:
     """A grant from the columns of `select_named`."""
     named = {name: row.pop(name) for name in ("kind", "holder", "label", "maker")}
-    place = tuple(filter(None, (row.pop("project_name"), row.pop("environment_name"))))
+    names = tuple(filter(None, (row.pop("project_name"), row.pop("environment_name"))))
     found = make_grant(**row)
     holder = Holder(named["kind"] or GROUP, named["holder"])
-    return NamedGrant(found, holder, named["label"], named["maker"] or SYSTEM, " / ".join(place))
+    return NamedGrant(found, holder, named["label"], named["maker"] or SYSTEM, " / ".join(names))
 
 
 def all_named(call: Call, *conditions: ColumnElement[bool]) -> list[NamedGrant]:

@@ -30,12 +30,12 @@
   const draw = () => {
     const who = form.elements.holder ? form.elements.holder.value.trim() : sentence.dataset.who;
     const role = form.querySelector("[name=role]:checked");
-    const place = where();
-    sentence.hidden = !(who && role && place);
+    const within = where();
+    sentence.hidden = !(who && role && within);
     if (sentence.hidden) return;
     const [strong, rest] = [sentence.querySelector("strong"), sentence.querySelector("span")];
-    strong.textContent = `${who} will be able to ${role.dataset.does.replace("{}", place[1])}`;
-    rest.textContent = `${place[0]}${until()}.`;
+    strong.textContent = `${who} will be able to ${role.dataset.does.replace("{}", within[1])}`;
+    rest.textContent = `${within[0]}${until()}.`;
   };
   form.addEventListener("input", draw);
 })();

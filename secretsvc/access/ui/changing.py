@@ -42,7 +42,7 @@ def add_grant_forms(
         """By a week from when it ended as the page was drawn."""
         grant_id, _, drawn = request.form["chosen"].partition("/")
         found = validate(schemas.ExtendForm(), {"chosen": grant_id, "drawn": drawn})
-        extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], WEEK)
+        extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], length=WEEK)
         return see_other(back(context), "extended" if extended else "unchanged")
 
     config.add_form(remove_grant, name="remove-grant", role=role, redraw=redraw, **page)

@@ -19,7 +19,7 @@ from secretsvc.access.ui.until import SPANS, read_end, shown_end
 from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, Issue, ValidationFailed
-from secretsvc.kernel.place import Place
+from secretsvc.kernel.shell_project import ShellProject
 from secretsvc.web.forms import Form
 from secretsvc.web.pages import see_other
 from secretsvc.web.query import parse_query
@@ -35,7 +35,7 @@ ROLES = (
     ("writer", "Writer", "Also adds, changes, rolls back and deletes", "read and change {}"),
     ("admin", "Admin", "Also gives access and reads the audit log", "read and change {}, and to give access"),
 )
-USUAL = {"role": "reader", "scope": "", "until": "1w", "holder": "", "expires_at": "", "announce": ""}
+DEFAULTS = {"role": "reader", "scope": "", "until": "1w", "holder": "", "expires_at": "", "announce": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Naming:
 
     def value(self, name: str) -> str:
         """What a field holds."""
-        return self.form.values.get(name, USUAL[name])
+        return self.form.values.get(name, DEFAULTS[name])
 
     @property
     def must_announce(self) -> bool:
@@ -91,15 +91,15 @@ class Giving(Naming):
         """Whether the caller can grant there."""
         return decide(self.call.snapshot, Address(project, environment)) is Role.ADMIN
 
-    def sentence(self, place: Place | None) -> Sentence | None:
+    def sentence(self, within: ShellProject | None) -> Sentence | None:
         """What the form as it is would give, None where it says too little."""
         who = self.holder.label if self.holder else self.value("holder").strip()
-        end = shown_end(Form(USUAL | self.form.values), self.call.now)
+        end = shown_end(Form(DEFAULTS | self.form.values), self.call.now)
         verb = next((verb for value, *_, verb in ROLES if value == self.value("role")), None)
         scope = self.value("scope")
         if not (who and scope and verb) or end is None:
             return None
-        where, values = _where(scope, place)
+        where, values = _where(scope, within)
         until = f" until {end}" if end else ", without an end"
         return Sentence(f"{who} will be able to {verb.format(values)}", f"{where}{until}.")
 
@@ -115,7 +115,7 @@ def opened(
     if "role" not in form.values:
         if "grant" not in query:
             return None
-        form.values.update({name: query[name] for name in USUAL if name in query})
+        form.values.update({name: query[name] for name in DEFAULTS if name in query})
     holders = [] if holder else grant_domain.known_holders(call)
     scopes = None if inside else grant_domain.grantable_scopes(call)
     back = action.removesuffix("/give")
@@ -205,14 +205,14 @@ def _twin(request: ServiceRequest, holder: FoundHolder | None) -> NamedGrant | N
     return None
 
 
-def _where(scope: str, place: Place | None) -> tuple[str, str]:
+def _where(scope: str, within: ShellProject | None) -> tuple[str, str]:
     """Where a scope is, and how many values it has, in words."""
     if scope == EVERYWHERE:
         return "in every project", "every value"
     project, _, slug = scope.partition("/")
-    if place is None or place.slug != project:
+    if within is None or within.slug != project:
         return f"in {scope.replace('/', ' / ')}", "every value"
-    environment = place.environment(slug)
+    environment = within.environment(slug)
     if environment is None:
         return "in the whole project", "every value"
     values = "1 value" if environment.keys == 1 else f"{environment.keys:,} values"

@@ -73,7 +73,6 @@ def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its forms."""
     page: Drawn[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
     config.add_page(grant_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(change_grant, role=ADMIN_SOMEWHERE, redraw=grant_page, **page)

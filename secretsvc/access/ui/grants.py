@@ -81,7 +81,6 @@ def add_macros(event: BeforeRender) -> None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages."""
     config.add_subscriber(add_macros, BeforeRender)
     template = "secretsvc.access:templates/grants.pt"
     page: Drawn[Grants] = {"context": Grants, "template": template}

@@ -99,7 +99,6 @@ def _tokens(request: ServiceRequest, found: role_map.RoleMap) -> list[Token] | N
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages and their forms."""
     whoami = "secretsvc.access:templates/whoami.pt"
     config.add_page(whoami_page, context=Root, name="whoami", template=whoami, role=ANY_IDENTITY)
     page: Drawn[Identity] = {"context": Identity, "template": "secretsvc.access:templates/identity.pt"}

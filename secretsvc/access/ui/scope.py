@@ -25,7 +25,7 @@ def access_page(context: Node, request: ServiceRequest) -> object:
     return {
         "table": table,
         "path": _path(context),
-        "place_path": context.path(PAGES),
+        "scope_path": context.path(PAGES),
         "audit": _audit(at),
         "most": SHOWN,
         "turned_away": turned_away_from(call, at),
@@ -35,7 +35,7 @@ def access_page(context: Node, request: ServiceRequest) -> object:
 
 
 def _audit(at: Address) -> dict[str, str]:
-    """What the address of the log has for a place."""
+    """What the address of the log has for a scope."""
     slugs = {"project": at.project, "environment": at.environment}
     return {name: slug for name, slug in slugs.items() if slug}
 

@@ -1,4 +1,4 @@
-"""The table of a place's access: what is shown of whom, and why."""
+"""The table of a scope's access: what is shown of whom, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from secretsvc.access.rules.ways import Holding, Way
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, Role, ScopeType, decide, is_expired
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.place import PlaceEnvironment
+from secretsvc.kernel.shell_project import ShellEnvironment
 
 #: How many rows stand on a page; the filter finds the others.
 SHOWN = 200
@@ -116,7 +116,7 @@ class Explaining:
 
 @dataclass(frozen=True, slots=True)
 class AccessTable:
-    """The table of a place, filtered by the address of the page."""
+    """The table of a scope, filtered by the address of the page."""
 
     call: Call
     at: Address
@@ -151,7 +151,7 @@ class AccessTable:
             for value, label in SEGMENTS
         ]
 
-    def rows(self, environments: Sequence[PlaceEnvironment]) -> list[Row]:
+    def rows(self, environments: Sequence[ShellEnvironment]) -> list[Row]:
         """What is shown, with a role for each of the environments."""
         names = {Address(self.at.project, one.slug): one.name for one in environments}
         found = self._of(self.query.get("show", ""))
@@ -199,10 +199,10 @@ class AccessTable:
     def _of(self, segment: str) -> list[Holding]:
         if segment == "ended":
             return [one for one in self.holdings if one.ended]
-        live = [one for one in self.holdings if one.ways]
+        in_force = [one for one in self.holdings if one.ways]
         if segment == "ending-soon":
-            return [one for one in live if self._ends_soon(one)]
-        return [one for one in live if one.kind == KINDS[segment]] if segment in KINDS else live
+            return [one for one in in_force if self._ends_soon(one)]
+        return [one for one in in_force if one.kind == KINDS[segment]] if segment in KINDS else in_force
 
     def _ends_soon(self, holding: Holding) -> bool:
         return holding.ending_before(self.call.now + SOON_MS)

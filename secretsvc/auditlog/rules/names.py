@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from sqlalchemy import Text, cast, literal, null, select, union_all
+import orjson
+from sqlalchemy import Text, cast, literal, null, or_, select, union_all
 
+from secretsvc.audit.models import audit_record
+from secretsvc.audit.rules.recording import SUCCESS
 from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.call import Call
@@ -16,12 +19,12 @@ from secretsvc.tables.grants import group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
-PROJECT, ENVIRONMENT, IDENTITY, GROUP, SEAL = range(5)
+PROJECT, ENVIRONMENT, IDENTITY, GROUP, DEPARTED, SEAL = range(6)
 _NOTHING: Expression = cast(null(), Text)
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceName:
+class ScopeName:
     """A project, or an environment with its project, by slugs and names."""
 
     project: str
@@ -62,19 +65,30 @@ class SealedUpTo:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What still exists of the things that were looked up, by id; and the state of the log, if asked for."""
+    """What still exists of the things that were looked up, by id; and the state of the log, if asked for.
 
-    places: dict[UUID, PlaceName]
+    `departed` has the slugs of what is deleted, in so far as the log knows them.
+    """
+
+    scopes: dict[UUID, ScopeName]
     holders: dict[UUID, HolderName]
+    departed: dict[UUID, str] = field(default_factory=dict)
     sealed: SealedUpTo | None = None
 
 
-def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID], *, with_seal: bool = False) -> Names:
+def look_up(
+    call: Call,
+    scopes: Iterable[UUID],
+    identities: Iterable[UUID],
+    groups: Iterable[UUID],
+    *,
+    with_seal: bool = False,
+) -> Names:
     """The names of projects and environments, and of identities and groups, in one statement.
 
     With `with_seal` it tells how far the log is sealed, too.
     """
-    scope_ids, holder_ids = {*scopes}, {*holders}
+    scope_ids, group_ids = {*scopes}, {*groups}
     parts = [
         _row(PROJECT, project.c, project.c.slug, project.c.name).where(project.c.id.in_(scope_ids)),
         _row(
@@ -83,20 +97,59 @@ def look_up(call: Call, scopes: Iterable[UUID], holders: Iterable[UUID], *, with
         .join_from(environment, project)
         .where(environment.c.id.in_(scope_ids)),
         _row(IDENTITY, identity.c, identity.c.subject, identity.c.display_name).where(
-            identity.c.id.in_(holder_ids)
+            identity.c.id.in_({*identities})
         ),
-        _row(GROUP, group.c, group.c.slug, group.c.name).where(group.c.id.in_(holder_ids)),
+        _row(GROUP, group.c, group.c.slug, group.c.name).where(group.c.id.in_(group_ids)),
+        *_departed(scope_ids, group_ids),
     ]
     names, sealed = Names({}, {}), None
     for kind, key, *columns in call.connection.execute(union_all(*parts, *([_SEAL] if with_seal else []))):
         if kind == SEAL:
             sealed = SealedUpTo(int(columns[0]), int(columns[1]), columns[2] and int(columns[2]))
+        elif kind == DEPARTED:
+            names.departed.update(_slug_in(key, columns[0]))
         elif kind in (PROJECT, ENVIRONMENT):
-            names.places[key] = PlaceName(*columns)
+            names.scopes[key] = ScopeName(*columns)
         else:
             under = "identities" if kind == IDENTITY else "groups"
             names.holders[key] = HolderName(f"/{under}/{key}", columns[1] or columns[0], columns[0])
     return replace(names, sealed=sealed)
+
+
+def _departed(scope_ids: set[UUID], group_ids: set[UUID]) -> list[Query]:
+    """The records that tell the slugs of things, which never change.
+
+    An environment that went with its project has none of its deletion. Of a group the detail alone has the
+    id, so that all deletions of groups are looked through.
+    """
+    row = audit_record.c
+    parts = [
+        _told(column, ("create", "delete"), thing).where(column.in_(scope_ids))
+        for column, thing in ((row.project_id, "project"), (row.environment_id, "environment"))
+    ]
+    if group_ids:
+        named = or_(*(row.detail.contains(str(one)) for one in group_ids))
+        parts.append(_told(cast(null(), Id), ("delete",), "group").where(named))
+    return parts
+
+
+def _told(key: Expression, verbs: Iterable[str], thing: str) -> Query:
+    row = audit_record.c
+    columns = (literal(DEPARTED).label("kind"), key.label("id"), row.detail.label("one"))
+    nothing = (_NOTHING.label(name) for name in ("two", "three", "four"))
+    actions = [f"{thing}.{verb}" for verb in verbs]
+    return select(*columns, *nothing).where(row.action.in_(actions), row.outcome == SUCCESS)
+
+
+def _slug_in(key: UUID | None, detail: str | None) -> dict[UUID, str]:
+    """The slug of a thing, where the detail of its record can be read."""
+    try:
+        told = orjson.loads(detail or "null")
+    except orjson.JSONDecodeError:
+        return {}
+    told = told if isinstance(told, dict) else {}
+    of = key or id_in(told.get("group_id"))
+    return {of: str(told["slug"])} if of is not None and "slug" in told else {}
 
 
 def id_in(value: object) -> UUID | None:

@@ -86,8 +86,8 @@ def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMap
 
 def take_sealed(call: Call, reach: Reach, asked: AuditFilter, first: int, size: int) -> list[RowMapping]:
     """At most `limit` of the sealed records from a position on, below `size`, each with its `position`."""
-    place, row = audit_seal.c.position, audit_record.c
-    within = [place >= first, place < size]
+    position, row = audit_seal.c.position, audit_record.c
+    within = [position >= first, position < size]
     conditions = _conditions(replace(asked, cursor=None), scoped=True, roughly=False)
     if asked.key is not None:
         # As text, because PostgreSQL has no least id; in the order of ids it might walk the whole log.
@@ -98,10 +98,10 @@ def take_sealed(call: Call, reach: Reach, asked: AuditFilter, first: int, size: 
         conditions.append(row.id.in_(_of_key(reach, asked, UUID(found))))
     elif not reach.everything:
         conditions.append(or_(row.project_id.in_(reach.projects), row.environment_id.in_(reach.environments)))
-    statement = select(audit_record, place).join_from(
+    statement = select(audit_record, position).join_from(
         audit_seal, audit_record, row.id == audit_seal.c.record_id
     )
-    statement = statement.where(*within, *conditions).order_by(place).limit(asked.limit)
+    statement = statement.where(*within, *conditions).order_by(position).limit(asked.limit)
     return [*call.connection.execute(statement).mappings()]
 
 

@@ -72,6 +72,5 @@ def _file(body: bytes, media: str, suffix: str) -> Response:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the files."""
     config.add_page(audit_csv, context=Root, name="audit.csv", role=ADMIN_SOMEWHERE)
     config.add_page(audit_json_lines, context=Root, name="audit.jsonl", role=ADMIN_SOMEWHERE)

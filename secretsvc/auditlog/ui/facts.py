@@ -6,9 +6,9 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from secretsvc.auditlog.domain import AuditRecord
-from secretsvc.auditlog.rules.names import Names, PlaceName
+from secretsvc.auditlog.rules.names import Names, ScopeName
 from secretsvc.auditlog.ui import labels
-from secretsvc.auditlog.ui.sentences import changes_of
+from secretsvc.auditlog.ui.sentences import changes_of, where
 from secretsvc.auditlog.ui.url import AuditUrl
 from secretsvc.web import moments
 
@@ -35,22 +35,23 @@ def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
     """The facts of one record."""
     detail = record.detail if isinstance(record.detail, dict) else {}
     facts = [Fact("Action", [Bit(record.action, code=True), *_outcome(record)])]
-    place = names.places.get(record.environment_id or record.project_id or record.id)
+    scope = names.scopes.get(record.environment_id or record.project_id or record.id)
     if changes := changes_of(record):
-        facts.append(Fact("Keys", _keys(changes, place)))
+        facts.append(Fact("Keys", _keys(changes, scope)))
     if isinstance(detail.get("rev"), int) and changes:
         facts.append(Fact("Revision", [Bit(f"{detail['rev'] - 1:,} → {detail['rev']:,}")]))
     rest = {name: value for name, value in detail.items() if name not in TOLD}
     facts += [Fact(one.name.capitalize(), [Bit(one.text)]) for one in labels.facts(rest)]
     facts += [Fact("Detail", [Bit(str(record.detail))])] if record.detail and not detail else []
-    facts += [Fact("Where", [Bit(place.text, place.path)])] if place else _gone(record)
+    if record.project_id or record.environment_id:
+        facts.append(Fact("Where", [Bit(where(record, names), scope.path if scope else None)]))
     facts += [Fact("Reason", [Bit(record.reason)])] if record.reason else []
     facts += [
         Fact("Who", _who(record, names)),
         Fact("Exact time", [Bit(f"{moments.moment(record.created_at):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC")]),
         *([Fact("From", [Bit(record.client_address, code=True)])] if record.client_address else []),
         Fact("Request", [Bit(record.request_id, url.around(record), code=True)]),
-        Fact("Also", _also(record, detail, place, url)),
+        Fact("Also", _also(record, detail, scope, url)),
     ]
     return facts
 
@@ -59,25 +60,19 @@ def _outcome(record: AuditRecord) -> list[Bit]:
     return [Bit(labels.OUTCOMES.get(record.outcome, record.outcome))]
 
 
-def _keys(changes: list[dict[str, object]], place: PlaceName | None) -> list[Bit]:
+def _keys(changes: list[dict[str, object]], scope: ScopeName | None) -> list[Bit]:
     bits = []
     for change in changes[: labels.MAX_FACTS]:
         key = str(change.get("key"))
-        bits.append(Bit(key, _secret(place, key), code=True))
+        bits.append(Bit(key, _secret(scope, key), code=True))
         version = f" (version {change['version']})" if change.get("version") else ""
         bits.append(Bit(f"{change.get('kind', 'change')}{version}"))
     left = len(changes) - labels.MAX_FACTS
     return bits + ([Bit(f"and {left:,} more")] if left > 0 else [])
 
 
-def _secret(place: PlaceName | None, key: str) -> str | None:
-    return f"{place.path}/secrets/{key}" if place is not None and place.environment else None
-
-
-def _gone(record: AuditRecord) -> list[Fact]:
-    thing = "environment" if record.environment_id else "project" if record.project_id else None
-    scope = record.environment_id or record.project_id
-    return [Fact("Where", [Bit(f"{thing} {scope}, gone")])] if thing else []
+def _secret(scope: ScopeName | None, key: str) -> str | None:
+    return f"{scope.path}/secrets/{key}" if scope is not None and scope.environment else None
 
 
 def _who(record: AuditRecord, names: Names) -> list[Bit]:
@@ -89,15 +84,15 @@ def _who(record: AuditRecord, names: Names) -> list[Bit]:
 
 
 def _also(
-    record: AuditRecord, detail: dict[str, object], place: PlaceName | None, url: AuditUrl
+    record: AuditRecord, detail: dict[str, object], scope: ScopeName | None, url: AuditUrl
 ) -> list[Bit]:
     bits = []
     key, rev = detail.get("key"), detail.get("rev")
-    if place is not None and place.environment:
+    if scope is not None and scope.environment:
         if isinstance(key, str):
-            bits.append(Bit(f"Open {key}", _secret(place, key)))
-            asked = {"project": place.project, "environment": place.environment, "key": key}
+            bits.append(Bit(f"Open {key}", _secret(scope, key)))
+            asked = {"project": scope.project, "environment": scope.environment, "key": key}
             bits.append(Bit(f"Who else read {key}", f"/audit?{urlencode(asked)}"))
         elif isinstance(rev, int) and rev:
-            bits.append(Bit(f"See revision {rev:,}", f"{place.path}/history?rev={rev}"))
+            bits.append(Bit(f"See revision {rev:,}", f"{scope.path}/history?rev={rev}"))
     return [*bits, Bit(f"Everything by {record.actor.subject}", url.by(record))]

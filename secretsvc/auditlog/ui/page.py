@@ -87,7 +87,6 @@ def _requests_audit(request: ServiceRequest, request_id: str) -> str:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and the ways to it."""
     config.add_page(
         audit_page,
         context=Audit,

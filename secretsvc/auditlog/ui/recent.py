@@ -31,5 +31,4 @@ def activity_of(request: ServiceRequest, who: Identity) -> list[Told]:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares what the pages of identities show."""
     config.set_activity(activity_of)

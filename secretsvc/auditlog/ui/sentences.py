@@ -1,10 +1,11 @@
-"""Records as sentences: actor, verb, key, place, “reason”, in words that each action's package declared."""
+"""Records as sentences: actor, verb, key, scope, “reason”, in words that each action's package declared."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from secretsvc.audit.directives import AuditAction, usual_sentence
 from secretsvc.audit.rules.recording import DENIED
@@ -52,8 +53,8 @@ class Teller:
         """One record."""
         action = self._actions.get(record.action) or AuditAction(usual_sentence(record.action), "circle")
         sentence, denied = action.sentence, record.outcome == DENIED
-        if "{place}" not in sentence and (record.project_id or record.environment_id):
-            sentence += " in {place}"
+        if "{scope}" not in sentence and (record.project_id or record.environment_id):
+            sentence += " in {scope}"
         parts = [*self._parts(sentence, record)]
         did = parts[0].text.split(" ")[0] if parts else ""
         icon = "ban" if denied else ICONS.get(did, action.icon) if "{" in sentence[:1] else action.icon
@@ -67,19 +68,10 @@ class Teller:
             return SYSTEM if record.actor.subject == "system" else record.actor.subject
         return found.text if found is not None else record.actor.subject
 
-    def place(self, record: AuditRecord) -> Part:
-        """Where it was; what is gone is called by the slug that its record kept, if any."""
-        named = self._names.places
+    def scope(self, record: AuditRecord) -> Part:
+        """Where it was; what is gone is called by its slug."""
         scope = record.environment_id or record.project_id
-        if scope is None:
-            return Part("everything", STRONG)
-        if scope in named:
-            return Part(named[scope].text, STRONG)
-        slug = _detail(record).get("slug")
-        thing = "environment" if record.environment_id else "project"
-        what = f"the {thing} {slug}" if isinstance(slug, str) else f"the {thing} {scope}, gone"
-        project = named.get(record.project_id) if record.project_id else None
-        return Part(f"{project.text} / {what}" if project else what, STRONG)
+        return Part(where(record, self._names) if scope else "everything", STRONG)
 
     def _parts(self, sentence: str, record: AuditRecord) -> Iterable[Part]:
         for number, text in enumerate(_MARK.split(sentence)):
@@ -89,8 +81,8 @@ class Teller:
                 yield Part(text)
 
     def _marked(self, name: str, record: AuditRecord) -> Iterable[Part]:
-        if name == "place":
-            return [self.place(record)]
+        if name == "scope":
+            return [self.scope(record)]
         if name in ("holder", "member", "group"):
             return [self._holder(name, record)]
         if name in MARKS:
@@ -108,7 +100,31 @@ class Teller:
         if found is not None:
             return Part(found.text, STRONG)
         known = detail.get("slug" if name == "group" else "subject")
+        if not known and ids and ids[0] in self._names.departed:
+            known = f"{self._names.departed[ids[0]]} (deleted)"
         return Part(str(known) if known else f"{ids[0]}, gone" if ids else "somebody", STRONG)
+
+
+def where(record: AuditRecord, names: Names) -> str:
+    """Where a record belongs, in words; what is gone is called by its slug, by its id where none is known."""
+    found = names.scopes.get(record.environment_id or record.project_id or record.id)
+    if found is not None:
+        return found.text
+    around = names.scopes.get(record.project_id) if record.project_id else None
+    inner = _departed("environment", record.environment_id, record, names)
+    outer = around.text if around else _departed("project", record.project_id, record, names)
+    return " / ".join(filter(None, (outer, inner)))
+
+
+def _departed(thing: str, key: UUID | None, record: AuditRecord, names: Names) -> str:
+    if key is None:
+        return ""
+    slug = names.departed.get(key)
+    if slug is None and key == (record.environment_id or record.project_id):
+        slug = _detail(record).get("slug")
+    # A sentence that says so itself does not say it twice.
+    deleted = "" if record.action == f"{thing}.delete" else " (deleted)"
+    return f"the {thing} {slug or key}{deleted}"
 
 
 def beside(record: AuditRecord) -> str:

@@ -72,7 +72,7 @@ def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Findi
         lambda: check_triggers(connection),
         lambda: check_rights(connection, {*registry.models.names, schema_release.name}),
         lambda: check_clock(connection),
-        lambda: check_adoption(registry),
+        lambda: check_adoption(registry, connection),
         lambda: check_ring(registry, connection),
     )
     for check in checks:
@@ -130,13 +130,13 @@ def check_clock(connection: Connection) -> Iterator[Finding]:
         yield ok("clock", f"{apart:.1f} s apart from the database's")
 
 
-def check_adoption(registry: ServiceRegistry) -> Iterator[Finding]:
+def check_adoption(registry: ServiceRegistry, connection: Connection) -> Iterator[Finding]:
     """Whether the active master key may seal into this database, or would by its first value."""
     try:
         kid = registry.load_ring().active_kid
     except ServerMisconfigured:
         return
-    if key_may_seal(registry):
+    if key_may_seal(registry, connection):
         yield ok("adoption", f"master key {kid} may seal into this database")
     else:
         advice = "start with the right key, or see docs/operations/key-rotation.md"

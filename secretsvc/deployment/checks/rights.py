@@ -20,8 +20,8 @@ _CHANGING = (*_ALL[1:], "TRUNCATE")
 _ON_TABLES = text(
     """
     SELECT relname, asked.name
-    FROM unnest(CAST(:tables AS text[]), CAST(:rights AS text[])) AS asked(place, name)
-    JOIN pg_class ON relname = asked.place
+    FROM unnest(CAST(:tables AS text[]), CAST(:rights AS text[])) AS asked(table_name, name)
+    JOIN pg_class ON relname = asked.table_name
     WHERE relkind IN ('r', 'p') AND pg_table_is_visible(pg_class.oid)
     AND has_table_privilege(pg_class.oid, asked.name) = :held
     ORDER BY 1, 2
@@ -80,7 +80,7 @@ def _of_the_process(connection: Connection) -> Iterator[Finding]:
         yield ok(NAME, "the database is in memory")
         return
     folder = os.path.dirname(os.path.abspath(path))
-    bad = [place for place in (path, folder) if not os.access(place, os.W_OK)]
+    bad = [one for one in (path, folder) if not os.access(one, os.W_OK)]
     if bad:
         yield fail(NAME, f"this user may not write to {' and '.join(bad)}: give both to the service's user")
     else:

@@ -1,1 +1,1 @@
-"""What exposure is made of: the places that are looked at, and how versions were met there."""
+"""What exposure is made of: the environments that are looked at, and how versions were met there."""

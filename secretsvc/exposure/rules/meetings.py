@@ -31,7 +31,7 @@ from secretsvc.db.base import Id
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import DIALECTS
 from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
-from secretsvc.exposure.rules.places import there
+from secretsvc.exposure.rules.environments import there
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, secret, secret_version
 from secretsvc.secrets.rules.lineage import ORIGIN, origin_of

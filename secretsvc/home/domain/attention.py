@@ -1,4 +1,4 @@
-"""What is amiss with keys that the caller may write: values nobody can read, gaps in protected places."""
+"""What is amiss with keys that the caller may write: values nobody can read, gaps where it is protected."""
 
 from __future__ import annotations
 

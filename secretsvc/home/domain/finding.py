@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
-from sqlalchemy import Text, cast, func, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Text, cast, exists, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
-from secretsvc.secrets.models import secret
+from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.grants import group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -25,7 +26,26 @@ _NOTHING: Expression = cast(null(), Text)
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlace:
+class Narrowing:
+    """What narrows a search, beside its text: the slugs of a project and of environments, and states of keys.
+
+    `missing` keys are not in each environment that the caller sees of their project, or not in that of the
+    slug. `by` is a part of the subject or display name of whoever made the current version.
+    """
+
+    project: str | None = None
+    environment: str | None = None
+    missing: bool = False
+    by: str | None = None
+
+    @property
+    def of_keys(self) -> bool:
+        """Whether it is of what keys alone have."""
+        return self.missing or self.by is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundScope:
     """A project, or an environment with the project that it is in."""
 
     project: str
@@ -58,37 +78,30 @@ class FoundHolder:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlaces:
-    """What was found of places and keys; `cut` where there is more."""
+class FoundScopes:
+    """What was found of scopes and keys; `cut` where there is more."""
 
     keys: list[FoundKey]
-    projects: list[FoundPlace]
-    environments: list[FoundPlace]
+    projects: list[FoundScope]
+    environments: list[FoundScope]
     cut: bool
 
 
-def find_places(
-    call: Call, text: str, limit: int, *, in_project: str | None = None, in_environment: str | None = None
-) -> FoundPlaces:
+def find_scopes(call: Call, text: str, limit: int, narrowing: Narrowing) -> FoundScopes:
     """Keys, projects and environments that the caller sees, at most `limit` rows of each; one statement.
 
-    Open to any identity, narrowed in the query, by the slugs of a project and of environments too; no project
-    is in an environment. A key counts once for each environment that has it.
+    Open to any identity, narrowed in the query. No project is in an environment, and keys alone have states.
+    A key counts once for each environment that has it.
     """
     keys: dict[tuple[str, str], FoundKey] = {}
-    found: dict[int, list[FoundPlace]] = {KEY: [], PROJECT: [], ENVIRONMENT: []}
-    parts = _places(call, text)
-    if in_project is not None:
-        parts = {kind: part.where(project.c.slug == in_project) for kind, part in parts.items()}
-    if in_environment is not None:
-        del parts[PROJECT]
-        parts = {kind: part.where(environment.c.slug == in_environment) for kind, part in parts.items()}
-    limited = (part.order_by("place", "key").limit(limit + 1).subquery() for part in parts.values())
+    found: dict[int, list[FoundScope]] = {KEY: [], PROJECT: [], ENVIRONMENT: []}
+    parts = _narrowed(call, _parts(call, text), narrowing)
+    limited = (part.order_by("sorted_by", "key").limit(limit + 1).subquery() for part in parts.values())
     statement = union_all(*map(select, limited))
-    rows = sorted(call.connection.execute(statement), key=lambda row: row.place)
+    rows = sorted(call.connection.execute(statement), key=lambda row: row.sorted_by)
     for row in rows:
         names = (row.project, row.project_name, row.environment, row.environment_name)
-        found[row.kind].append(FoundPlace(*names, row.description))
+        found[row.kind].append(FoundScope(*names, row.description))
     cut = any(len(some) > limit for some in found.values())
     for row in [row for row in rows if row.kind == KEY][:limit]:
         one = keys.setdefault((row.project, row.key), FoundKey(row.project, row.project_name, row.key))
@@ -96,7 +109,7 @@ def find_places(
         if row.description and row.description not in one.descriptions:
             one.descriptions.append(row.description)
     ordered = sorted(keys.values(), key=lambda one: (one.key, one.project))
-    return FoundPlaces(ordered, found[PROJECT][:limit], found[ENVIRONMENT][:limit], cut)
+    return FoundScopes(ordered, found[PROJECT][:limit], found[ENVIRONMENT][:limit], cut)
 
 
 def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
@@ -124,7 +137,7 @@ def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
     return [FoundHolder(*one) for one in call.connection.execute(found)]
 
 
-def _places(call: Call, text: str) -> dict[int, Query]:
+def _parts(call: Call, text: str) -> dict[int, Query]:
     dialect_name = call.connection.dialect.name
     holds, exact = partial(holds_text, dialect_name, text), partial(by_code_point, dialect_name)
     own, inner = project.c, environment.c
@@ -147,6 +160,47 @@ def _places(call: Call, text: str) -> dict[int, Query]:
     return {KEY: keys, PROJECT: projects, ENVIRONMENT: environments}
 
 
+def _narrowed(call: Call, parts: dict[int, Query], narrowing: Narrowing) -> dict[int, Query]:
+    slug = narrowing.environment
+    if narrowing.of_keys:
+        parts = {KEY: parts[KEY]}
+    elif slug is not None:
+        parts = {KEY: parts[KEY], ENVIRONMENT: parts[ENVIRONMENT]}
+    if narrowing.project is not None:
+        parts = {kind: part.where(project.c.slug == narrowing.project) for kind, part in parts.items()}
+    if narrowing.missing:
+        parts[KEY] = parts[KEY].where(_missing(call, slug))
+    elif slug is not None:
+        parts = {kind: part.where(environment.c.slug == slug) for kind, part in parts.items()}
+    if narrowing.by is not None:
+        current = (secret_version.c.secret_id == secret.c.id) & (secret_version.c.version == secret.c.version)
+        named = holds_text(
+            call.connection.dialect.name, narrowing.by, identity.c.subject, identity.c.display_name
+        )
+        parts[KEY] = (
+            parts[KEY]
+            .join(secret_version, current)
+            .join(identity, identity.c.id == secret_version.c.created_by)
+            .where(named)
+        )
+    return parts
+
+
+def _missing(call: Call, slug: str | None) -> ColumnElement[bool]:
+    """Whether an environment of the project that the caller sees, or that of a slug, lacks the key."""
+    other, there = environment.alias("other"), secret.alias("there")
+    has_it = exists().where(
+        there.c.environment_id == other.c.id, there.c.key == secret.c.key, ~there.c.deleted
+    )
+    lacks_it = exists().where(
+        other.c.project_id == project.c.id,
+        reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id),
+        ~has_it.correlate_except(there),
+    )
+    lacks_it = lacks_it if slug is None else lacks_it.where(other.c.slug == slug)
+    return lacks_it.correlate_except(other)
+
+
 def _row(
     kind: int,
     order: Expression,
@@ -163,5 +217,5 @@ def _row(
         name.label("environment_name"),
         key.label("key"),
         description.label("description"),
-        cast(order, Text).label("place"),
+        cast(order, Text).label("sorted_by"),
     )

@@ -41,7 +41,7 @@ def used_lately(call: Call) -> list[Used]:
 
 def _statement(call: Call) -> Query:
     row = audit_record.c
-    mine = (
+    own = (
         select(row.id, row.environment_id, row.key)
         .where(
             row.actor_subject == call.actor.subject,
@@ -54,10 +54,8 @@ def _statement(call: Call) -> Query:
         .limit(LOOKED_AT)
         .subquery()
     )
-    held = and_(
-        secret.c.environment_id == mine.c.environment_id, secret.c.key == mine.c.key, ~secret.c.deleted
-    )
-    whole = or_(mine.c.key.is_(None), mine.c.key.in_((WHOLE, OLDER, COPIED)))
+    held = and_(secret.c.environment_id == own.c.environment_id, secret.c.key == own.c.key, ~secret.c.deleted)
+    whole = or_(own.c.key.is_(None), own.c.key.in_((WHOLE, OLDER, COPIED)))
     return (
         select(
             project.c.slug,
@@ -66,10 +64,10 @@ def _statement(call: Call) -> Query:
             environment.c.name.label("environment_name"),
             secret.c.key,
         )
-        .select_from(mine)
-        .join(environment, environment.c.id == mine.c.environment_id)
+        .select_from(own)
+        .join(environment, environment.c.id == own.c.environment_id)
         .join(project, project.c.id == environment.c.project_id)
         .outerjoin(secret, held)
         .where(environment_in_sight(call), or_(whole, secret.c.key.is_not(None)))
-        .order_by(mine.c.id.desc())
+        .order_by(own.c.id.desc())
     )

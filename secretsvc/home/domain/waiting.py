@@ -43,7 +43,7 @@ class TurnedAway:
     at: int
 
 
-def expiring_grants(call: Call, within: int, limit: int) -> list[ExpiringGrant]:
+def expiring_grants(call: Call, *, within: int, limit: int) -> list[ExpiringGrant]:
     """The unexpired grants that end in the next `within` milliseconds, the first to end first.
 
     At most `limit` of them, at scopes that the caller administers. Raises `Forbidden` for an admin of

@@ -90,7 +90,7 @@ def _missing(one: Amiss) -> Item:
 
 
 def _grants(call: Call) -> Iterator[Item]:
-    ending = expiring_grants(call, SOON_MS, COUNTED + 1)
+    ending = expiring_grants(call, within=SOON_MS, limit=COUNTED + 1)
     if ending:
         told = [_ending(one, call.now) for one in ending]
         how_many = f"More than {COUNTED} grants" if len(ending) > COUNTED else count(len(ending), "grant")
@@ -126,7 +126,7 @@ def _tokens(call: Call) -> Iterator[Item]:
     tokens = []
     with suppress(ServerMisconfigured):
         if call.settings.service_tokens:
-            tokens = ending_tokens(call, TOKENS_SOON_MS, COUNTED + 1)
+            tokens = ending_tokens(call, within=TOKENS_SOON_MS, limit=COUNTED + 1)
     if tokens:
         told = [f"{one.name} of {one.subject} {relative(one.expires_at, call.now)}" for one in tokens]
         many = len(tokens) > COUNTED

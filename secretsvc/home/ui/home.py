@@ -54,10 +54,10 @@ def _first_run(call: Call, projects: list[ProjectOverview]) -> dict[str, Any]:
     except ServerMisconfigured:
         kid = None
     first = projects[0] if projects else None
-    places = first.environments if first else []
+    environments = first.environments if first else []
     return {
         "project": first,
-        "environment": places[0] if places else None,
+        "environment": environments[0] if environments else None,
         "has_keys": any(one.keys for one in projects),
         "is_read": bool(projects) and is_read_by_services(call),
         "origin": _origin(call),
@@ -82,6 +82,5 @@ def _origin(call: Call) -> str:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
     config.add_page(home, context=Root, template="secretsvc.home:templates/home.pt", role=ANY_IDENTITY)
     config.add_navigation("Home", "/", order=10, icon="house", section=MAIN)

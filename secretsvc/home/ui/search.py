@@ -1,8 +1,7 @@
-"""The page of the search: keys with the environments that have them, places, people."""
+"""The page of the search: keys with the environments that have them, projects, environments, people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -10,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from secretsvc.home import schemas
-from secretsvc.home.domain.finding import find_holders, find_places
+from secretsvc.home.domain.finding import Narrowing, find_holders, find_scopes
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.grammar import is_slug
@@ -25,8 +24,13 @@ from secretsvc.web.views import ANY_IDENTITY
 
 #: How many rows of each kind a search finds.
 FOUND = 200
-#: Words that narrow a search, each with a slug behind it.
-IN_PROJECT, IN_ENVIRONMENT = NARROWING = ("in:", "env:")
+#: Words that narrow a search, by what each begins with: the field of `Narrowing`, and what is behind it.
+WORDS = {
+    "in:": ("project", "the address of a project, as in:shop"),
+    "env:": ("environment", "the address of an environment, as env:production"),
+    "is:": ("missing", "missing: is:missing finds keys that are not set everywhere"),
+    "by:": ("by", "a part of the name of whoever changed a key last, as by:wendy"),
+}
 KINDS = {
     "keys": "Keys",
     "projects": "Projects",
@@ -40,16 +44,15 @@ def search_page(_context: Root, request: ServiceRequest) -> object:
     query = parse_query(request.environ)
     text, show = query.get("q", "").strip(), query.get("show", "all")
     request.form = Form({"q": text})
-    sought, narrowed = split(text)
     shown: dict[str, Any] = {"text": text, "found": None, "show": show, "segments": []}
-    shown["marked"] = partial(Marked, sought=sought)
     if not text:
         return shown
     try:
         validate(schemas.PageQuery(), {"text": text})
-        if not sought:
+        sought, narrowing = split(text)
+        if not sought and not narrowing.of_keys:
             raise ValidationFailed.at("text", "Say what is to be found there, too.")
-        found = _found(request, sought, narrowed)
+        found = _found(request, sought, narrowing)
     except ValidationFailed as error:
         request.form.label("text", "Search", "hero")
         request.form.refuse(error)
@@ -57,33 +60,60 @@ def search_page(_context: Root, request: ServiceRequest) -> object:
         return shown
     if show not in KINDS:
         shown["show"] = show = "all"
+    shown |= {"marked": partial(Marked, sought=sought), "asked": asked(sought, narrowing)}
     return shown | {"found": found, "segments": _segments(found, text, show)}
 
 
-def split(text: str) -> tuple[str, dict[str, str]]:
-    """What is sought, and the slugs that words narrow it to, by their prefixes; the last of each counts."""
+def split(text: str) -> tuple[str, Narrowing]:
+    """What is sought, and what words narrow it to; the last of each kind counts.
+
+    Raises `ValidationFailed` for a word that names nothing that could be.
+    """
     words, narrowed = [], {}
     for word in text.split(" "):
-        prefix = next((one for one in NARROWING if word.startswith(one)), "")
-        if prefix and is_slug(word.removeprefix(prefix)):
-            narrowed[prefix] = word.removeprefix(prefix)
-        else:
+        prefix = next((one for one in WORDS if word.startswith(one)), "")
+        if not prefix:
             words.append(word)
-    return " ".join(words).strip(), narrowed
+            continue
+        field, wanted = WORDS[prefix]
+        value = word.removeprefix(prefix)
+        if not _can_be(field, value):
+            raise ValidationFailed.at("text", f"Behind {prefix} stands {wanted}.")
+        narrowed[field] = value
+    missing = narrowed.pop("missing", None) is not None
+    return " ".join(words).strip(), Narrowing(missing=missing, **narrowed)
 
 
-def _found(request: ServiceRequest, text: str, narrowed: Mapping[str, str]) -> dict[str, Any]:
-    at = {"in_project": narrowed.get(IN_PROJECT), "in_environment": narrowed.get(IN_ENVIRONMENT)}
-    places = find_places(request.call, text, FOUND, **at)
-    # People are in no place.
-    sees_people = not narrowed and next(administered(request.call.snapshot), None) is not None
+def _can_be(field: str, value: str) -> bool:
+    if field in ("project", "environment"):
+        return is_slug(value)
+    return value == "missing" if field == "missing" else bool(value)
+
+
+def asked(sought: str, narrowing: Narrowing) -> str:
+    """What everything that is found has in common, to go on from "Nothing that you see"."""
+    slug = f"“{narrowing.environment}”"
+    said = [
+        sought and f"has “{sought}” in its name or description",
+        narrowing.project and f"is in a project “{narrowing.project}”",
+        narrowing.environment and not narrowing.missing and f"is in an environment {slug}",
+        narrowing.missing and f"is missing from {slug if narrowing.environment else 'an environment'}",
+        narrowing.by and f"was last changed by “{narrowing.by}”",
+    ]
+    return " and ".join(one for one in said if one)
+
+
+def _found(request: ServiceRequest, text: str, narrowing: Narrowing) -> dict[str, Any]:
+    scopes = find_scopes(request.call, text, FOUND, narrowing)
+    # People are in no scope, and in no state that a word asks for.
+    sees_people = narrowing == Narrowing() and next(administered(request.call.snapshot), None) is not None
     people = find_holders(request.call, text, FOUND) if sees_people else None
     return {
-        "keys": places.keys,
-        "projects": places.projects,
-        "environments": places.environments,
+        "keys": scopes.keys,
+        "projects": scopes.projects,
+        "environments": scopes.environments,
         "people": people,
-        "cut": places.cut,
+        "cut": scopes.cut,
     }
 
 
@@ -118,7 +148,6 @@ def _folded(text: str) -> str:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page."""
     config.add_page(
         search_page,
         context=Root,

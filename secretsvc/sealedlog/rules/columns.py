@@ -84,11 +84,11 @@ def _fit(rows: Sequence[FoundRow], record: FoundRow, keys: object) -> bool:
     return record.action == EXPORT or all(row.given is None for row in rows)
 
 
-_place = audit_seal.c.position
-_IN_THE_PAGE = (_place >= bindparam("first"), _place < bindparam("size"))
+_position = audit_seal.c.position
+_IN_THE_PAGE = (_position >= bindparam("first"), _position < bindparam("size"))
 _RECORDS = (
     select(
-        _place,
+        _position,
         *(as_text(audit_record.c[name]) for name in ("id", "identity_id", "environment_id")),
         *(audit_record.c[name] for name in ("created_at", "action", "outcome", "detail", "key", "given")),
     )
@@ -101,11 +101,11 @@ _RECORDS = (
             audit_record.c.given.is_not(None),
         )
     )
-    .order_by(_place)
+    .order_by(_position)
 )
 _KEYS = (
     select(
-        _place,
+        _position,
         *(as_text(audit_key.c[name]) for name in ("record_id", "identity_id", "environment_id")),
         *(audit_key.c[name] for name in ("key", "given", "created_at")),
     )

@@ -54,7 +54,7 @@ class GroupDetail(TypedDict, total=False):
     identity_id: str
 
 
-class PlaceDetail(TypedDict, total=False):
+class ScopeDetail(TypedDict, total=False):
     """Of a project or an environment."""
 
     slug: str

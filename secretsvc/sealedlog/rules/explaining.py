@@ -16,7 +16,7 @@ from secretsvc.sealedlog.rules.stored import Sealed, waiting_leaves
 
 
 class Replay:
-    """Meets the places of the log one after the other, then compares; to be used once.
+    """Meets the positions of the log one after the other, then compares; to be used once.
 
     It begins with a snapshot, or with the first record and nothing. Everything that it reads must be of one
     state of the database.
@@ -32,13 +32,13 @@ class Replay:
         """What the records that were met lead to."""
         return self._state
 
-    def meet(self, place: Sealed) -> Iterator[str]:
+    def meet(self, entry: Sealed) -> Iterator[str]:
         """Applies a record that is there; what is wrong with it."""
-        if place.leaf is not None and place.position >= self._first:
-            yield from self._apply(f"index {place.position}", place.leaf)
+        if entry.leaf is not None and entry.position >= self._first:
+            yield from self._apply(f"index {entry.position}", entry.leaf)
 
     def compare(self, connection: Connection, ring: KeyRing | None) -> Iterator[str]:
-        """What the tables hold otherwise, once all places were met; records that wait are applied before."""
+        """What the tables hold otherwise, once all entries were met; records that wait are applied before."""
         for record_id, leaf in waiting_leaves(connection):
             yield from self._apply(f"record {record_id}", leaf)
         for lost in sorted(self._state.applied):
@@ -47,18 +47,18 @@ class Replay:
             yield "the state that the replay begins with is not one that the log tells of"
         yield from unexplained(connection, ring, self._state)
 
-    def _apply(self, place: str, leaf: Leaf) -> Iterator[str]:
+    def _apply(self, where: str, leaf: Leaf) -> Iterator[str]:
         try:
             record = fields_of(leaf)
             if record["action"] == ADOPTED:
-                yield from self._adopt(place, record["detail"])
+                yield from self._adopt(where, record["detail"])
             self._state.apply(record)
         except (orjson.JSONDecodeError, ValueError) as error:
-            yield f"{place}: {error}"
+            yield f"{where}: {error}"
 
-    def _adopt(self, place: str, detail: object) -> Iterator[str]:
+    def _adopt(self, where: str, detail: object) -> Iterator[str]:
         """The record of the state that the replay began with."""
         if isinstance(detail, dict) and self._adopted is not None and detail.get("sha256") == self._adopted:
             self._adopted = None
         else:
-            yield f"{place}: the state that was adopted there is not what the replay begins with"
+            yield f"{where}: the state that was adopted there is not what the replay begins with"

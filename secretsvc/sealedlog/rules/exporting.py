@@ -71,16 +71,16 @@ def _read(which: str, note: str, signatory: Signatory) -> Checkpoint:
         raise ValueError(f"the {which} is {error}") from None
 
 
-def _write_entries(files: Files, tile: Tile, kept: list[bytes], places: list[Sealed]) -> None:
+def _write_entries(files: Files, tile: Tile, kept: list[bytes], sealed: list[Sealed]) -> None:
     entries, hashes = [*kept], [leaf_hash(one) for one in kept]
-    for index, place in enumerate(places, tile.number * WIDTH + len(kept)):
-        leaf = place.leaf
-        if place.position != index or leaf is None or leaf_hash(leaf.data) != place.leaf_hash:
+    for index, entry in enumerate(sealed, tile.number * WIDTH + len(kept)):
+        leaf = entry.leaf
+        if entry.position != index or leaf is None or leaf_hash(leaf.data) != entry.leaf_hash:
             raise ValueError(f"index {index}: the record is not the one that was sealed")
         if leaf.beside is not None:
             files.write(detail_path(index), leaf.beside)
         entries.append(leaf.data)
-        hashes.append(place.leaf_hash)
+        hashes.append(entry.leaf_hash)
     if len(entries) != tile.width:
         raise ValueError(f"index {tile.number * WIDTH + len(entries)}: the record is missing")
     files.write(tile.path(None), bundled(entries))

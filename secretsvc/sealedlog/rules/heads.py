@@ -21,7 +21,7 @@ from secretsvc.secrets.rules.sealing import MAY_SEAL
 
 OTHER_TREE = "the tree that is stored is not the one that was signed last"
 BEYOND = (
-    "audit_seal holds places that no head speaks of (below 0, or from {} on), which somebody wrote there: "
+    "audit_seal holds positions that no head speaks of (below 0, or from {} on), which somebody wrote there: "
     "verify the log, then remove them"
 )
 
@@ -42,7 +42,7 @@ class HeadRow(NamedTuple):
 
 
 def standing_of(connection: Connection, ring: KeyRing) -> FoundRow | None:
-    """The signing key's row, with the head and the outermost places; None where there is no key yet.
+    """The signing key's row, with the head and the outermost positions; None where there is no key yet.
 
     `is_adopted` is whether the active master key is in use here. One statement.
     """
@@ -112,7 +112,7 @@ _STANDING = Prepared(
         *(audit_signer.c[name] for name in ("public_key", "envelope", "kid")),
         MAY_SEAL.label("is_adopted"),
         *(audit_head.c[name] for name in HeadRow._fields),
-        # Of the places, too: in one statement each is the end of an index.
+        # Of the positions, too: in one statement each is the end of an index.
         select(func.min(audit_seal.c.position)).scalar_subquery().label("first"),
         select(func.max(audit_seal.c.position)).scalar_subquery().label("last"),
     ).select_from(audit_signer.outerjoin(audit_head, true()))

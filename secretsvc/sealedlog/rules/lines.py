@@ -22,7 +22,7 @@ _OTHER = "the file holds other lines than a tail of the log writes; it is left a
 
 
 def lines_from(connection: Connection, first: int | None) -> Iterator[tuple[int, bytes]]:
-    """An index and its line for each place from `first` on; of a lost record there is no more than that.
+    """An index and its line for each position from `first` on; of a lost record there is no more than that.
 
     None is the first that is not pruned. Raises ValueError for one that is.
     """
@@ -31,19 +31,19 @@ def lines_from(connection: Connection, first: int | None) -> Iterator[tuple[int,
         first = pruned
     if first < pruned:
         raise ValueError(f"index {first} to {pruned - 1} are pruned: they are in the export")
-    for place in sealed_from(connection, first, 0 if head is None else head.size):
-        yield place.position, _line(place) + b"\n"
+    for entry in sealed_from(connection, first, 0 if head is None else head.size):
+        yield entry.position, _line(entry) + b"\n"
 
 
-def _line(place: Sealed) -> bytes:
-    if place.leaf is None:
-        return orjson.dumps({"index": place.position})
-    found = {"index": place.position, **fields_of(place.leaf)}
+def _line(entry: Sealed) -> bytes:
+    if entry.leaf is None:
+        return orjson.dumps({"index": entry.position})
+    found = {"index": entry.position, **fields_of(entry.leaf)}
     try:
         return orjson.dumps(found)
     except orjson.JSONEncodeError:
         # It reads a detail that is nested deeper than what it writes.
-        beside = place.leaf.beside or b""
+        beside = entry.leaf.beside or b""
         return orjson.dumps(found | {"detail": beside.decode(errors="replace")})
 
 

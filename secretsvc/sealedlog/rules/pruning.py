@@ -1,6 +1,6 @@
 """Retention: what was exported is noted, and the oldest records go, as far as the database lets them (7.5).
 
-The places of records and the hashes of their leaves stay, so that checkpoints and proofs hold as before.
+The positions of records and the hashes of their leaves stay, so that checkpoints and proofs hold as before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER = "(0|[1-9][0-9]{0,18})"
 #: What is signed of a pruning; another field makes another number behind its name.
 _SAID = re.compile(rf"([^ \n]+) pruning/1\n{_NUMBER}\n([0-9a-f]{{64}})\n{_NUMBER}\n{_NUMBER}\n")
 #: Rows that one transaction removes at most; the database allows no more.
-MOST = 1000
+BATCH_ROWS = 1000
 #: So many positions are looked at together where the end of a pruning is sought.
 _STRETCH = 10_000
 
@@ -126,7 +126,7 @@ def prune_some(connection: Connection, pruning: Pruning, most: int) -> int:
     Raises `sqlalchemy.exc.DBAPIError` for what is not exported, not older, or not this role's to remove.
     """
     # On PostgreSQL by the function that alone may; on SQLite the triggers have the same rule.
-    asked = {"up_to": pruning.size, "before": pruning.before, "most": min(most, MOST)}
+    asked = {"up_to": pruning.size, "before": pruning.before, "most": min(most, BATCH_ROWS)}
     if connection.dialect.name == "postgresql":
         ending: int = connection.execute(_BY_THE_OWNER, asked).scalar_one()
         return ending
@@ -149,11 +149,11 @@ _RECORDED = (
     .join_from(audit_record, audit_seal, audit_seal.c.record_id == audit_record.c.id, isouter=True)
     .where(audit_record.c.action == PRUNE)
 )
-_place = audit_seal.c.position
+_position = audit_seal.c.position
 _LATER = (
-    select(func.min(_place))
+    select(func.min(_position))
     .join_from(audit_seal, audit_record, audit_record.c.id == audit_seal.c.record_id)
-    .where(_place >= bindparam("first"), _place < bindparam("end"))
+    .where(_position >= bindparam("first"), _position < bindparam("end"))
     .where(audit_record.c.created_at >= bindparam("before"))
 )
 _BY_THE_OWNER = text(
@@ -170,6 +170,6 @@ _LAST = text(
     ) WHERE total <= :most OR others = 0
     """
 )
-_GONE = select(audit_seal.c.record_id).where(_place >= bindparam("first"), _place < bindparam("end"))
+_GONE = select(audit_seal.c.record_id).where(_position >= bindparam("first"), _position < bindparam("end"))
 _DELETE_KEYS = delete(audit_key).where(audit_key.c.record_id.in_(_GONE))
 _DELETE_RECORDS = delete(audit_record).where(audit_record.c.id.in_(_GONE))

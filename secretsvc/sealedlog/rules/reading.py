@@ -1,4 +1,4 @@
-"""What is read of the sealed log: its head, the places of records, and positions that tell nothing."""
+"""What is read of the sealed log: its head, the positions of records, and positions that tell nothing."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def positions_of(connection: Connection, ids: Collection[UUID]) -> dict[UUID, in
     if not ids:
         return {}
     named = is_among(audit_seal.c.record_id, "ids", connection.dialect.name)
-    places = select(audit_seal.c.record_id, audit_seal.c.position).where(named)
-    return {row.record_id: row.position for row in connection.execute(places, {"ids": [*ids]})}
+    found = select(audit_seal.c.record_id, audit_seal.c.position).where(named)
+    return {row.record_id: row.position for row in connection.execute(found, {"ids": [*ids]})}
 
 
 class Cursors:

@@ -19,8 +19,8 @@ from secretsvc.sealedlog.rules.details import (
     GrantDetail,
     GroupDetail,
     IdentityDetail,
-    PlaceDetail,
     ProjectRecord,
+    ScopeDetail,
     ScopeRecord,
     WriteDetail,
 )
@@ -186,7 +186,7 @@ class State:
         if times not in (0, 1):
             self.changed[member] = {JOINED: times - (times > 0)}
 
-    def _create_project(self, record: ProjectRecord, detail: PlaceDetail) -> None:
+    def _create_project(self, record: ProjectRecord, detail: ScopeDetail) -> None:
         if self._came(record["project_id"]):
             self.projects[record["project_id"]] = detail["slug"]
 
@@ -199,13 +199,13 @@ class State:
             self.waiting.pop(one, None)
         self._drop_grants(lambda one: one.project_id == project_id)
 
-    def _create_environment(self, record: EnvironmentRecord, detail: PlaceDetail) -> None:
+    def _create_environment(self, record: EnvironmentRecord, detail: ScopeDetail) -> None:
         environment_id = record["environment_id"]
         made = Environment(record["project_id"], detail["slug"], False, 0)
         if self._make(self.environments, environment_id, made):
             self._go_on(environment_id)
 
-    def _update_environment(self, record: EnvironmentRecord, detail: PlaceDetail) -> None:
+    def _update_environment(self, record: EnvironmentRecord, detail: ScopeDetail) -> None:
         if "protected" in detail:
             self._change(self.environments, record["environment_id"], protected=detail["protected"])
 

@@ -1,4 +1,4 @@
-"""Sealing: records that wait get the next places of the log, and its head is signed anew.
+"""Sealing: records that wait get the next positions of the log, and its head is signed anew.
 
 A step is one transaction of one process: on PostgreSQL by a lock that nobody waits for, on SQLite by the
 write lock, under which nothing is computed. What it rests on is in the database, so that a process that dies
@@ -44,17 +44,17 @@ class SealRow(TypedDict):
 
 
 class Batch(NamedTuple):
-    """What a step writes: the places of records after the first `before`, and the head that they make.
+    """What a step writes: the positions of records after the first `before`, and the head that they make.
 
-    `signer` is the public key of who signed it. The head is None where nothing is sealed. `again` are ids of
-    records that are listed though they are sealed: they come off the list.
+    `signer` is the public key of who signed it. The head is None where nothing is sealed. `relisted` are ids
+    of records that are listed though they are sealed: they come off the list.
     """
 
     before: int
     signer: bytes
     seals: list[SealRow]
     head: HeadRow | None
-    again: list[UUID]
+    relisted: list[UUID]
 
 
 def is_due(connection: Connection) -> bool:
@@ -120,15 +120,15 @@ def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch |
     waiting = waiting_records(connection, bound.records)
     seals = _seals(waiting.records, frontier, bound.seconds)
     if not seals:
-        return Batch(before, signer, [], None, waiting.again) if waiting.again else None
+        return Batch(before, signer, [], None, waiting.relisted) if waiting.relisted else None
     checkpoint = Checkpoint(sealing.origin, frontier.size, frontier.root())
     head = HeadRow(frontier.size, frontier.stored, sign(sealing.origin, key, checkpoint.body))
     sealing.hold(signer, head)
-    return Batch(before, signer, seals, head, waiting.again)
+    return Batch(before, signer, seals, head, waiting.relisted)
 
 
 def _seals(records: Sequence[FoundRow], frontier: Frontier, seconds: float) -> list[SealRow]:
-    """Their places, as far as there is time; the time of this thread, not that of the machine."""
+    """Their positions, as far as there is time; the time of this thread, not that of the machine."""
     ends, seals = time.thread_time() + seconds, list[SealRow]()
     for record in records:
         leaf = leaf_hash(leaf_of(record).data)
@@ -147,7 +147,7 @@ def _put(connection: Connection, batch: Batch) -> int:
     sealed: list[UUID] = [one["record_id"] for one in batch.seals]
     if sealed:
         insert_many(connection, audit_seal, batch.seals)
-    _UNLIST[connection.dialect.name].run(connection, {"ids": [*sealed, *batch.again]})
+    _UNLIST[connection.dialect.name].run(connection, {"ids": [*sealed, *batch.relisted]})
     if batch.head is not None:
         row = {**batch.head._asdict(), "sealed_at": now_ms()}
         if found is None:

@@ -18,7 +18,7 @@ PAGE = 1024
 
 
 class Sealed(NamedTuple):
-    """A place of the log: the hash that was sealed, and the leaf of the record as it is, if it is there."""
+    """An entry of the log: the hash that was sealed, and the leaf of the record as it is, if it is there."""
 
     position: int
     leaf_hash: bytes
@@ -39,7 +39,7 @@ def head_of(connection: Connection) -> Head | None:
 
 
 def sealed_from(connection: Connection, first: int, size: int) -> Iterator[Sealed]:
-    """The places from `first` on and below `size`, as far as they are there."""
+    """The positions from `first` on and below `size`, as far as they are there."""
     while first < size:
         rows = connection.execute(_PAGE, {"first": first, "size": min(size, first + PAGE)}).all()
         for row in rows:
@@ -72,7 +72,7 @@ def wrongly_listed(connection: Connection) -> Iterator[str]:
 
 
 def count_beyond(connection: Connection, size: int) -> int:
-    """How many places there are that no head speaks of."""
+    """How many positions there are that no head speaks of."""
     outside = or_(audit_seal.c.position < 0, audit_seal.c.position >= size)
     found: int = connection.execute(select(func.count()).select_from(audit_seal).where(outside)).scalar_one()
     return found
@@ -96,10 +96,10 @@ _WAITING = (
     .limit(PAGE)
 )
 _LATER = _WAITING.where(audit_record.c.id > bindparam("after", type_=IdText()))
-_place = audit_seal.c.position
+_position = audit_seal.c.position
 _PAGE = (
-    select(_place, audit_seal.c.leaf_hash, *_RECORD)
+    select(_position, audit_seal.c.leaf_hash, *_RECORD)
     .join_from(audit_seal, audit_record, audit_record.c.id == audit_seal.c.record_id, isouter=True)
-    .where(_place >= bindparam("first"), _place < bindparam("size"))
-    .order_by(_place)
+    .where(_position >= bindparam("first"), _position < bindparam("size"))
+    .order_by(_position)
 )

@@ -144,11 +144,11 @@ def verify_database(
         yield str(error)
     replay = Replay(begin) if can else None
     tree = _Tree([*older, *signers.heads, head, *([exported] if exported is not None else [])], prunings)
-    for place in sealed_from(connection, 0, head.size):
-        yield from tree.meet(place)
+    for entry in sealed_from(connection, 0, head.size):
+        yield from tree.meet(entry)
         if files is not None and exported is not None:
-            yield from _not_as_exported(place, files, exported)
-        yield from () if replay is None else replay.meet(place)
+            yield from _not_as_exported(entry, files, exported)
+        yield from () if replay is None else replay.meet(entry)
     yield from tree.end()
     yield from _wrong_end_of_pruning(pruned_of(connection), tree.gone, prunings)
     yield from _beside_the_log(connection, head.size, signers, tree.gone)
@@ -168,7 +168,7 @@ def is_replayed(connection: Connection, signers: Signers, files: Files | None) -
 
 
 class _Tree:
-    """Meets the places of the log one after the other, and holds their tree against checkpoints.
+    """Meets the positions of the log one after the other, and holds their tree against checkpoints.
 
     `gone` is how many records are missing from the first on that a pruning explains.
     """
@@ -180,20 +180,20 @@ class _Tree:
         self._frontier = Frontier()
         self._good = 0
 
-    def meet(self, place: Sealed) -> Iterator[str]:
-        """What is wrong with a place, and with what lies before it."""
-        yield from _missing(self._frontier.size, place.position)
-        while self._frontier.size < place.position:
+    def meet(self, entry: Sealed) -> Iterator[str]:
+        """What is wrong with a position, and with what lies before it."""
+        yield from _missing(self._frontier.size, entry.position)
+        while self._frontier.size < entry.position:
             self._frontier.append(b"")
-        if place.leaf is None and place.position == self.gone < max(self._pruned, default=0):
+        if entry.leaf is None and entry.position == self.gone < max(self._pruned, default=0):
             self.gone += 1
-        elif place.leaf is None:
-            yield f"index {place.position}: the record is missing"
-        elif leaf_hash(place.leaf.data) != place.leaf_hash:
-            yield f"index {place.position}: the record is not the one that was sealed"
-        elif is_bare_digest(place.leaf):
-            yield f"index {place.position}: its detail is a digest, and of what cannot be told"
-        self._frontier.append(place.leaf_hash)
+        elif entry.leaf is None:
+            yield f"index {entry.position}: the record is missing"
+        elif leaf_hash(entry.leaf.data) != entry.leaf_hash:
+            yield f"index {entry.position}: the record is not the one that was sealed"
+        elif is_bare_digest(entry.leaf):
+            yield f"index {entry.position}: its detail is a digest, and of what cannot be told"
+        self._frontier.append(entry.leaf_hash)
         pruned = self._pruned.get(self._frontier.size)
         if pruned is not None and self._frontier.root().hex() != pruned:
             yield PRUNED_OTHERWISE.format(self._frontier.size - 1)
@@ -204,7 +204,7 @@ class _Tree:
                 self._good = one.size
 
     def end(self) -> Iterator[str]:
-        """What a checkpoint has beyond the last place that was met."""
+        """What a checkpoint has beyond the last position that was met."""
         yield from _missing(self._frontier.size, max(one.size for one in self._checkpoints))
 
 
@@ -227,12 +227,12 @@ def _wrong_end_of_pruning(stored: Pruned, gone: int, prunings: Sequence[Told]) -
         yield f"no pruning that the log tells of is from before {stored.complete_since}, as the database says"
 
 
-def _not_as_exported(place: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:
-    if place.position < exported.size:
-        number, at = divmod(place.position, WIDTH)
+def _not_as_exported(entry: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:
+    if entry.position < exported.size:
+        number, at = divmod(entry.position, WIDTH)
         tile = Tile(number, min(WIDTH, exported.size - number * WIDTH))
-        if [place.leaf_hash] != files.hashes(0, tile)[at : at + 1]:
-            yield f"index {place.position}: the hash is not the one that was exported"
+        if [entry.leaf_hash] != files.hashes(0, tile)[at : at + 1]:
+            yield f"index {entry.position}: the hash is not the one that was exported"
 
 
 def _beside_the_log(connection: Connection, size: int, signers: Signers, pruned: int) -> Iterator[str]:

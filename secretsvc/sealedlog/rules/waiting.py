@@ -28,7 +28,7 @@ class Waiting(NamedTuple):
     """Records to be sealed, the oldest first; the ids of others that are listed though they are sealed."""
 
     records: Sequence[FoundRow]
-    again: list[UUID]
+    relisted: list[UUID]
 
 
 def waiting_records(connection: Connection, limit: int) -> Waiting:
@@ -37,13 +37,13 @@ def waiting_records(connection: Connection, limit: int) -> Waiting:
     What is listed and is not there stays on the list, for a verification to name, and is logged once. In
     statements of their own: PostgreSQL may take a join of the tables for a walk along the whole log.
     """
-    name, again, lost = connection.dialect.name, list[UUID](), 0
+    name, relisted, lost = connection.dialect.name, list[UUID](), 0
     found: Sequence[FoundRow] = []
     rows = _OLDEST[name].rows(connection, {"limit": limit})
     while rows and not found:
         ids = [one.record_id for one in rows]
         sealed = {one.record_id for one in _SEALED[name].rows(connection, {"ids": ids})}
-        again += [one for one in ids if one in sealed]
+        relisted += [one for one in ids if one in sealed]
         left = [one for one in ids if one not in sealed]
         found = _RECORDS[name].rows(connection, {"ids": left}) if left else []
         lost += len(left) - len(found)
@@ -51,7 +51,7 @@ def waiting_records(connection: Connection, limit: int) -> Waiting:
             rows = _FURTHER[name].rows(connection, {"limit": limit, "after": ids[-1]})
     if lost and _complaints.passes("lost") is not None:
         log.error(LOST, lost)
-    return Waiting(found, again)
+    return Waiting(found, relisted)
 
 
 def _oldest(name: str) -> Query:

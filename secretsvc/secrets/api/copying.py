@@ -30,7 +30,7 @@ def copy_secrets(context: Secrets, request: ServiceRequest) -> object:
     refuse_precondition(request)
     body = dict(request.body_values)
     source = Address(**body.pop("from"))
-    written = domain.copy_secrets(request.call, context.address, source, **body)
+    written = domain.copy_secrets(request.call, context.address, source=source, **body)
     return told(written, dry_run=body["dry_run"])
 
 
@@ -43,7 +43,6 @@ def restore_secrets(context: Secrets, request: ServiceRequest) -> object:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
     declare_writes(
         config,
         ("copySecrets", ":copy", copy_secrets, "Write what another environment holds", schemas.CopyBody()),

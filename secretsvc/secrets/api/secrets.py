@@ -13,8 +13,6 @@ from secretsvc.kernel.described import Count, Ordinal, SecretKey, called
 from secretsvc.kernel.errors import Issue
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reading, writing
-from secretsvc.secrets.domain.conditional import revision_if_known
-from secretsvc.secrets.domain.protection import missing_reason
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.rules.planning import ChangeKind
 from secretsvc.secrets.rules.writing import Written
@@ -80,9 +78,9 @@ def reveal_secret(context: Secret, request: ServiceRequest) -> object:
     call, at, key, query = request.call, context.address, context.__name__, request.query_values
     reason, version = query["reason"], query.get("version")
     if version is None:
-        found = reading.reveal_secret(call, at, key, reason)
+        found = reading.reveal_secret(call, at, key, reason=reason)
     else:
-        found = history.reveal_version(call, at, key, version, reason)
+        found = history.reveal_version(call, at, key, version, reason=reason)
     return found if query["format"] == "json" else _raw(request, found.value)
 
 
@@ -131,7 +129,7 @@ def rename_secret(context: Secrets, request: ServiceRequest) -> object:
     refuse_precondition(request)
     body = request.body_values
     return writing.rename_secret(
-        request.call, context.address, body["from"], body["to"], reason=body.get("reason")
+        request.call, context.address, source=body["from"], target=body["to"], reason=body.get("reason")
     )
 
 
@@ -165,7 +163,7 @@ def judged_reason(context: Secrets, request: ServiceRequest, body: Mapping[str, 
     reason = body.get("reason")
     if body.get("dry_run") is True or not (reason is None or isinstance(reason, str)):
         return ()
-    return missing_reason(request.call, context.address, reason)
+    return writing.missing_reason(request.call, context.address, reason)
 
 
 def _known(context: Secrets, request: ServiceRequest) -> object:
@@ -173,7 +171,7 @@ def _known(context: Secrets, request: ServiceRequest) -> object:
     is_known = revisions_known(request)
     if is_known is None:
         return None
-    rev = revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
+    rev = reading.revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
     return None if rev is None else not_modified(request, rev)
 
 
@@ -183,7 +181,6 @@ def _expecting(request: ServiceRequest) -> Values:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the operations."""
     config.include("secretsvc.secrets.resources")
     _declare_reads(config)
     _declare_reads_of_one(config)

@@ -29,7 +29,7 @@ from secretsvc.tables.projects import environment, project
 MISSING, PRESENT = "missing", "present"
 WEEK_MS = 7 * 86_400_000
 #: So many records of a kind are counted at most; who read it before those is not told.
-MOST = 500
+COUNTED_RECORDS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class LatelyRead:
     @property
     def is_least(self) -> bool:
         """Whether it may have been more often than was counted."""
-        return self.number >= MOST
+        return self.number >= COUNTED_RECORDS
 
 
 def elsewhere(call: Call, at: Address, history: KeyHistory) -> list[Elsewhere]:
@@ -100,8 +100,8 @@ def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list
     there: dict[Lacking, set[str]] = {}
     for slug, name, key in call.connection.execute(statement, parameters) if keys else ():
         there.setdefault(Lacking(slug, name), set()).add(key)
-    missing = {key: [place for place, present in there.items() if key not in present] for key in keys}
-    return {key: places for key, places in missing.items() if places}
+    missing = {key: [one for one, present in there.items() if key not in present] for key in keys}
+    return {key: lacking for key, lacking in missing.items() if lacking}
 
 
 def _compared(own: str, value: str) -> str:
@@ -125,7 +125,7 @@ def lately_read(call: Call, at: Address, history: KeyHistory) -> list[LatelyRead
     bounds = [(operator.ge, earliest_id(since))]
     parts = []
     for action in (REVEAL, EXPORT):
-        wanted = Wanted((), bounds, lambda column: column.desc(), MOST, action)
+        wanted = Wanted((), bounds, lambda column: column.desc(), COUNTED_RECORDS, action)
         parts += ids_of_key(history.environment_id, history.key, wanted)
     # SQLite orders and cuts a part of a union only inside a query of its own.
     ids = union(*(select(one.subquery().c.id) for one in parts))

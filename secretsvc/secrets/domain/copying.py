@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -13,8 +13,8 @@ from secretsvc.kernel.described import Count
 from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed, refuse
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.rules.comparing import Compared, compare, in_doubt
-from secretsvc.secrets.rules.contents import Contents, contents_of
-from secretsvc.secrets.rules.known import Known
+from secretsvc.secrets.rules.contents import Contents, contents_beside, contents_of
+from secretsvc.secrets.rules.known import Known, known_secrets
 from secretsvc.secrets.rules.opening import Marks
 from secretsvc.secrets.rules.planning import REMOVED, Plan
 from secretsvc.secrets.rules.reads import record_copied
@@ -68,8 +68,8 @@ def _other(at: Address, project: str | None, environment: str | None) -> Address
 def copy_secrets(
     call: Call,
     at: Address,
-    source: Address,
     *,
+    source: Address,
     keys: Sequence[str] | None = None,
     mode: str = MERGE,
     existing: str = OVERWRITE,
@@ -91,8 +91,6 @@ def copy_secrets(
         work.plan,
         action="secret.copy",
         keys=work.look,
-        whole=mode == REPLACE,
-        sealed=True,
         **options,
     )
     is_replayed = call.once is not None and call.once.replayed
@@ -128,11 +126,13 @@ class _Copy:
         self.call, self.source, self.keys = call, source, keys
         self.mode, self.existing, self.from_rev = mode, existing, from_rev
 
-    def look(self) -> Collection[str]:
-        """The keys to be taken. Raises `NotFound`, `ValidationFailed` for keys that the source lacks."""
-        found = contents_of(self.call, self.source, self.from_rev)
+    def look(self, environment: Environment) -> Mapping[str, Known]:
+        """For `write`. Raises `NotFound`, `ValidationFailed` for keys that the source lacks."""
+        found, known = contents_beside(self.call, self.source, self.from_rev, environment.id)
         self.taken = found if self.keys is None else _selected(found, self.keys)
-        return self.taken.entries.keys()
+        if self.mode == REPLACE:
+            return known_secrets(self.call, environment.id, (), whole=True) | known
+        return known
 
     def plan(self, environment: Environment, known: Mapping[str, Known]) -> Plan:
         """For `write`."""
@@ -181,9 +181,10 @@ def restore_secrets(
     assert_can(call, Role.WRITER, at)
     taken: list[Contents] = []
 
-    def look() -> Collection[str]:
-        taken[:] = [contents_of(call, at, to_rev)]
-        return taken[0].entries.keys()
+    def look(environment: Environment) -> Mapping[str, Known]:
+        then, known = contents_beside(call, at, to_rev, environment.id)
+        taken[:] = [then]
+        return known
 
     def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
         (then,) = taken
@@ -198,7 +199,5 @@ def restore_secrets(
         plan,
         action="secret.restore",
         keys=look,
-        whole=True,
-        sealed=True,
         **options,
     )

@@ -48,7 +48,7 @@ def holdings(call: Call, at: Address, key: str) -> list[Holding]:
 
 
 def rename_everywhere(
-    call: Call, at: Address, source: str, target: str, revs: Mapping[str, int], reason: str | None
+    call: Call, at: Address, revs: Mapping[str, int], *, source: str, target: str, reason: str | None
 ) -> int:
     """Renames a key wherever the caller may write, and tells in how many environments; each is asserted.
 
@@ -60,7 +60,7 @@ def rename_everywhere(
 
     def rename(here: Address, name: str, rev: int) -> None:
         try:
-            rename_secret(call, here, source, target, expected_rev=rev, reason=reason)
+            rename_secret(call, here, source=source, target=target, expected_rev=rev, reason=reason)
         except Conflict:
             raise Conflict(f"{name} has {target} already.") from None
 
@@ -80,20 +80,20 @@ def delete_everywhere(call: Call, at: Address, key: str, revs: Mapping[str, int]
 def _each(
     call: Call, at: Address, key: str, revs: Mapping[str, int], act: Callable[[Address, str, int], None]
 ) -> int:
-    places = _writable(call, at, key, revs)
-    if not places or places.keys() != revs.keys():
+    writable = _writable(call, at, key, revs)
+    if not writable or writable.keys() != revs.keys():
         raise PreconditionFailed(f"Other environments have the key by now: {NOTHING}")
     connection = call.connection
     # In one order, so that two who lock several environments wait for each other and not in a circle.
-    for slug in sorted(places):
+    for slug in sorted(writable):
         try:
-            act(Address(at.project, slug), places[slug].name, revs[slug])
+            act(Address(at.project, slug), writable[slug].name, revs[slug])
         except PreconditionFailed:
-            raise PreconditionFailed(f"{places[slug].name} was changed meanwhile: {NOTHING}") from None
+            raise PreconditionFailed(f"{writable[slug].name} was changed meanwhile: {NOTHING}") from None
         if call.connection is not connection:
             # A second try began another transaction: what was written before is undone.
             raise VersionConflict(f"A write got in between: {NOTHING}")
-    return len(places)
+    return len(writable)
 
 
 def _writable(call: Call, at: Address, key: str, asked: Collection[str]) -> dict[str, Environment]:

@@ -77,7 +77,7 @@ def list_state(call: Call, at: Address, rev: int) -> Listing:
         return Listing([list_item(cipher, row) for row in rows], rev)
 
 
-def reveal_version(call: Call, at: Address, key: str, version: int, reason: str) -> Value:
+def reveal_version(call: Call, at: Address, key: str, version: int, *, reason: str) -> Value:
     """One value of any version, also of a deleted key, recorded as `reveal_secret` does (contract 5.1).
 
     Raises `NotFound`, also for a missing version and a tombstone, `DecryptFailed`, `UnknownKid`.

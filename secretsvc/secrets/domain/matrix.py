@@ -103,7 +103,7 @@ def key_matrix(call: Call, at: Address, text: str = "", base: str | None = None)
     )
 
 
-def compared_matrix(call: Call, at: Address, here: str | None, there: str | None) -> KeyMatrix:
+def compared_matrix(call: Call, at: Address, *, here: str | None, there: str | None) -> KeyMatrix:
     """Two environments, the second compared with; without a slug they are those that one copies between.
 
     There is one column where only one is in sight, or one is compared with itself. Raises as `key_matrix`,

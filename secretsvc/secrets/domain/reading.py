@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, select
@@ -13,15 +14,18 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Kid, Ordinal, SecretKey, Time, called
 from secretsvc.kernel.errors import NotFound
-from secretsvc.projects.rules import find_environment
+from secretsvc.projects.rules import find_environment, lock_environment
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.rules.reads import record_reveal
+from secretsvc.secrets.rules.known import known_secrets
+from secretsvc.secrets.rules.reads import record_reveal, record_reveals
+from secretsvc.secrets.rules.revisions import require_revision
 from secretsvc.secrets.rules.rows import (
     SECRET_NOT_FOUND,
     Sealed,
     SecretListItem,
     find_secret,
     list_item,
+    open_all,
     open_value,
     secrets_inside,
 )
@@ -69,6 +73,28 @@ class History:
     items: list[Version]
 
 
+def revision_if_known(
+    call: Call, at: Address, is_known: Callable[[int], bool], rev: int | None = None
+) -> int | None:
+    """The revision that a read would show, None where that is not known and the read has yet to be done.
+
+    That is `rev`, or else the present one. One statement, which is a transaction by itself; nothing is
+    opened, written or recorded. To be called before anything else uses the connection. Raises `NotFound`,
+    also for a later revision.
+    """
+    assert_can(call, Role.READER, at)
+    call.reads_once = True
+    environment = find_environment(call, at)
+    if rev is not None:
+        require_revision(environment, rev)
+    shown = environment.rev if rev is None else rev
+    if is_known(shown):
+        return shown
+    call.reads_once = False
+    call.restart()
+    return None
+
+
 def list_secrets(call: Call, at: Address) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
@@ -78,7 +104,7 @@ def list_secrets(call: Call, at: Address) -> Listing:
         return Listing([list_item(cipher, row) for row in rows], environment.rev)
 
 
-def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
+def reveal_secret(call: Call, at: Address, key: str, *, reason: str) -> Value:
     """One value, recorded with the reason (specification, "Secrets" 2).
 
     Raises `NotFound`, `DecryptFailed`, `UnknownKid`.
@@ -90,6 +116,25 @@ def reveal_secret(call: Call, at: Address, key: str, reason: str) -> Value:
     value = open_value(call, Sealed(row.id, key, row.version, row.envelope, row.kid))
     record_reveal(call, row.project_id, row.id, reason, key, row.version)
     return Value(key, value)
+
+
+def reveal_secrets(
+    call: Call, at: Address, reason: str, keys: Collection[str] | None = None
+) -> dict[str, str]:
+    """Those keys' values that are there and can be opened, or all; one statement writes a record for each.
+
+    Raises `NotFound`, and `Unavailable` where too many values are under way (contract 8.1).
+    """
+    assert_can(call, Role.READER, at)
+    # So that each record names the version that was read.
+    lock_environment(call, at)
+    environment, values = open_all(call, at, lenient=True)
+    if keys is not None:
+        values = {key: values[key] for key in sorted({*keys} & values.keys())}
+    known = known_secrets(call, environment.id, values)
+    versions = {key: known[key].version for key in values}
+    record_reveals(call, environment.project_id, environment.id, reason, versions)
+    return values
 
 
 def secret_versions(call: Call, at: Address, key: str) -> History:

@@ -11,14 +11,15 @@ from sqlalchemy import bindparam, select
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Conflict, NotFound, ValidationFailed
-from secretsvc.projects.rules import Environment
+from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
+from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.bounds import check_edits, check_values
 from secretsvc.secrets.rules.importing import Reader, expandable
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
 from secretsvc.secrets.rules.planning import Origin, Plan
+from secretsvc.secrets.rules.revisions import REASON_REQUIRED, lacks_reason
 from secretsvc.secrets.rules.rows import SECRET_NOT_FOUND, VERSION_NOT_FOUND, Sealed, open_value
 from secretsvc.secrets.rules.writing import Planner, WriteOptions, Written, write
 
@@ -30,6 +31,20 @@ class Imported(Written):
     """The outcome of an import; `expandable` are the keys that `importing.expandable` names."""
 
     expandable: Sequence[str]
+
+
+def missing_reason(call: Call, at: Address, reason: str | None) -> tuple[Issue, ...]:
+    """The issue of a write without a reason, for a body that is refused for something else already.
+
+    Contract 5.13. What is accepted so far is judged under the lock, as the first thing there. Of what is not
+    there nothing is told.
+    """
+    assert_can(call, Role.WRITER, at)
+    try:
+        environment = find_environment(call, at)
+    except NotFound:
+        return ()
+    return (REASON_REQUIRED,) if lacks_reason(environment, reason) else ()
 
 
 def batch_secrets(
@@ -86,6 +101,7 @@ def import_secrets(
 def rename_secret(
     call: Call,
     at: Address,
+    *,
     source: str,
     target: str,
     **options: Unpack[WriteOptions],

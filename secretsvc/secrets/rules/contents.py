@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, LargeBinary, Text, and_, case, func, select, type_coerce
+from sqlalchemy import ColumnElement, LargeBinary, Text, and_, bindparam, case, func, select, type_coerce
 
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
@@ -16,7 +17,8 @@ from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
-from secretsvc.secrets.models import secret
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.lineage import ORIGIN
 from secretsvc.secrets.rules.revisions import REVISION_NOT_FOUND
 from secretsvc.secrets.rules.rows import IS_CURRENT, length_of, versions_beside
@@ -54,15 +56,37 @@ class Contents:
 
 
 def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
-    """The contents of an environment, the present ones without `rev`: of one moment, in one statement.
+    """The contents of an environment, the present ones without `rev`: a snapshot, by one statement.
 
     Descriptions are today's, None for a key that is deleted since. Raises `NotFound`, also for a later
     revision.
     """
-    statement = (_PRESENT if rev is None else _OLDER)[call.connection.dialect.name]
-    parameters: dict[str, object] = {"project_slug": at.project, "environment_slug": at.environment}
+    return _read(call, at, rev, _CONTENTS, {})[0]
+
+
+def contents_beside(
+    call: Call, at: Address, rev: int | None, environment_id: UUID
+) -> tuple[Contents, dict[str, Known]]:
+    """As `contents_of`; and what an environment has of these keys, deleted ones too, in the same statement.
+
+    Of it come the envelopes that are short and as long as those beside them: other values differ. The keys
+    are all that the other one ever had where a revision is given, else those that it has.
+    """
+    contents, rows = _read(call, at, rev, _BESIDE, {"own_environment_id": environment_id})
+    return contents, {row[_OWN + 1]: Known._make(row[_OWN:]) for row in rows if row[_OWN] is not None}
+
+
+def _read(
+    call: Call,
+    at: Address,
+    rev: int | None,
+    statements: Mapping[tuple[str, bool], Prepared],
+    parameters: dict[str, object],
+) -> tuple[Contents, list[Sequence[Any]]]:
+    parameters |= {"project_slug": at.project, "environment_slug": at.environment}
     if rev is not None:
         parameters["rev"] = rev
+    statement = statements[call.connection.dialect.name, rev is not None]
     rows = [*statement.tuples(call.connection, parameters)]
     if not rows:
         raise not_found(call, at)
@@ -72,8 +96,8 @@ def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
     if rev is not None and rev > present:
         raise NotFound(REVISION_NOT_FOUND)
     # An environment without secrets has one row without a key; a key that was not there has no version.
-    entries = {row[4]: Entry._make(row[3:]) for row in rows if row[5] is not None}
-    return Contents(project_id, environment_id, present if rev is None else rev, entries)
+    entries = {row[4]: Entry._make(row[3:_OWN]) for row in rows if row[5] is not None}
+    return Contents(project_id, environment_id, present if rev is None else rev, entries), rows
 
 
 def _stored(column: ColumnElement[UUID], dialect_name: str) -> Expression:
@@ -87,7 +111,7 @@ def _uuid(stored: str | bytes) -> UUID:
     return UUID(stored) if isinstance(stored, str) else UUID(bytes=stored)
 
 
-def _contents(dialect_name: str, *, older: bool) -> Query:
+def _contents(dialect_name: str, *, older: bool, beside: bool = False) -> Query:
     """An environment beside each of its keys; outer joins, so that an empty one has a row too.
 
     A secret whose current version is missing is unreadable, and must not be left out.
@@ -102,8 +126,8 @@ def _contents(dialect_name: str, *, older: bool) -> Query:
     else:
         version, is_in_force = versions_beside(dialect_name, IS_CURRENT)
         inside = and_(inside, ~secret.c.deleted)
-    size = func.coalesce(length_of(version.c.envelope, dialect_name), 0)
-    return (
+    length = length_of(version.c.envelope, dialect_name)
+    found = (
         select(
             _stored(environment.c.project_id, dialect_name).label("project_id"),
             _stored(environment.c.id, dialect_name).label("id"),
@@ -112,7 +136,7 @@ def _contents(dialect_name: str, *, older: bool) -> Query:
             secret.c.key,
             number.label("version"),
             description.label("description"),
-            size.label("size"),
+            func.coalesce(length, 0).label("size"),
             short_of(version.c.envelope, dialect_name).label("envelope"),
             version.c.kid,
             *(version.c[one.name] for one in ORIGIN),
@@ -123,7 +147,37 @@ def _contents(dialect_name: str, *, older: bool) -> Query:
         .where(at_environment())
         .order_by(secret.c.key)
     )
+    return _with_own(found, dialect_name, length) if beside else found
 
 
-_PRESENT = {name: Prepared(_contents(name, older=False)) for name in DIALECTS}
-_OLDER = {name: Prepared(_contents(name, older=True)) for name in DIALECTS}
+def _with_own(found: Query, dialect_name: str, length: ColumnElement[int]) -> Query:
+    """With the columns of `Known` of the keys in the bound `own_environment_id`."""
+    own = secret.alias("own")
+    of_key = and_(own.c.environment_id == bindparam("own_environment_id"), own.c.key == secret.c.key)
+    current = secret_version.alias("current")
+    is_current = and_(current.c.secret_id == own.c.id, current.c.version == own.c.version)
+    version, on = versions_beside(dialect_name, is_current, own, version=current)
+    may_equal = length_of(version.c.envelope, dialect_name) == length
+    envelope = case((may_equal, short_of(version.c.envelope, dialect_name)))
+    return (
+        found.add_columns(
+            *(own.c[name].label(f"own_{name}") for name in Known._fields if name in own.c),
+            envelope.label("own_envelope"),
+            version.c.kid.label("own_kid"),
+        )
+        .outerjoin(own, of_key)
+        .outerjoin(version, on)
+    )
+
+
+#: Where the columns of `Known` begin.
+_OWN = 3 + len(Entry._fields)
+#: By the dialect, and whether they are of an older revision.
+_CONTENTS, _BESIDE = (
+    {
+        (name, older): Prepared(_contents(name, older=older, beside=beside))
+        for name in DIALECTS
+        for older in (False, True)
+    }
+    for beside in (False, True)
+)

@@ -14,14 +14,12 @@ from secretsvc.db.statements import DIALECTS, Array, is_among
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret
-from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
-from secretsvc.secrets.rules.short import short_of
 
 
 class Known(NamedTuple):
     """A key that the environment has or once had.
 
-    Where it was asked for, with the envelope of its version, if that is short, and the kid of any.
+    Beside a state, with the envelope of its version and the kid where `contents_beside` gives them.
     """
 
     id: int
@@ -36,13 +34,10 @@ class Known(NamedTuple):
 
 
 def known_secrets(
-    call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False, sealed: bool = False
+    call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
 ) -> dict[str, Known]:
-    """The named keys, deleted ones too; with `whole` all that are not deleted, without description.
-
-    They come with their envelopes if `sealed`.
-    """
-    statement = _KNOWN[call.connection.dialect.name, whole, sealed]
+    """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
+    statement = _KNOWN[call.connection.dialect.name, whole]
     rows = statement.tuples(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
     return {known.key: known for known in starmap(Known, rows)}
 
@@ -63,15 +58,6 @@ def count_undeleted(call: Call, environment_id: UUID) -> int:
     return found
 
 
-def _known(dialect_name: str, *, whole: bool, sealed: bool) -> Query:
-    found = (_whole if whole else _named)(dialect_name)
-    if not sealed:
-        return found
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
-    envelope = short_of(version.c.envelope, dialect_name).label("envelope")
-    return found.add_columns(envelope, version.c.kid).outerjoin_from(secret, version, is_current)
-
-
 def _named(dialect_name: str) -> Query:
     return select(*_COLUMNS).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
 
@@ -87,19 +73,15 @@ def _whole(dialect_name: str) -> Query:
     return select(*columns).where(_IS_INSIDE, or_(~secret.c.deleted, is_named))
 
 
-def _ids(dialect_name: str) -> Query:
-    return select(secret.c.id, secret.c.key).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
-
-
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
 _COLUMNS = [secret.c[name] for name in Known._fields if name in secret.c]
 _KNOWN = {
-    (name, whole, sealed): Prepared(_known(name, whole=whole, sealed=sealed))
+    (name, whole): Prepared((_whole if whole else _named)(name))
     for name in DIALECTS
     for whole in (False, True)
-    for sealed in (False, True)
 }
-_IDS = {name: Prepared(_ids(name)) for name in DIALECTS}
+_INSIDE = select(secret.c.id, secret.c.key).where(_IS_INSIDE)
+_IDS = {name: Prepared(_INSIDE.where(is_among(secret.c.key, "keys", name))) for name in DIALECTS}
 #: Takes `environment_id`.
 UNDELETED_COUNT = (
     select(func.count().label("undeleted")).select_from(secret).where(_IS_INSIDE, ~secret.c.deleted)

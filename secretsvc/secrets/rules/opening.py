@@ -90,7 +90,7 @@ def open_differing(
     call.admit(admitted)
     count, size = 0, 0
     with _pairs(call, entries, {key: present[key] for key in present.keys() - left_alone}) as rows:
-        for one, envelope, kid, own_envelope, own_kid, *origin in rows:
+        for one, envelope, kid, own_envelope, own_kid, origin in rows:
             key, version = one.key, one.version
             plaintext = cipher.open(envelope, kid, key, version)
             count += 1
@@ -151,13 +151,13 @@ def _pairs(
     numbers = [(one.id, one.version, own and own.id, own and own.version) for one, own in beside]
     size = sum(one.size if own is None else 2 * one.size for one, own in beside)
     with read_all(call, _PAIRS, as_listed(call.connection.dialect.name, numbers, *_BESIDE), size) as rows:
-        yield chain(near, ((far[row[0]], *row[1:]) for row in rows))
+        yield chain(near, ((far[row[0]], *row[1:5], row[5:]) for row in rows))
 
 
 def _near(one: Entry, own: Known | None) -> Sequence[Any]:
-    if own is None or own.envelope is None or len(own.envelope) != one.size:
-        return one, one.envelope, one.kid, None, None, *one[-3:]
-    return one, one.envelope, one.kid, own.envelope, own.kid, *one[-3:]
+    if own is None:
+        return one, one.envelope, one.kid, None, None, one[-3:]
+    return one, one.envelope, one.kid, own.envelope, own.kid, one[-3:]
 
 
 def _is(version: FromClause, number: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:

@@ -51,8 +51,8 @@ def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
     ring = call.ring
     if values:
         admit(call)
-    places = {one.environment_id for one in values}
-    inside = {environment_id: ring.within(environment_id) for environment_id in places}
+    environments = {one.environment_id for one in values}
+    inside = {environment_id: ring.within(environment_id) for environment_id in environments}
     return [
         inside[one.environment_id].seal(one.value.encode("utf-8"), one.key, one.version) for one in values
     ]
@@ -90,12 +90,12 @@ def may_seal(connection: Connection, ring: KeyRing) -> bool:
     return _way_in(connection, ring, known) is not None
 
 
-def enter(call: Call, kid: str, place: int, way: str) -> bool:
+def enter(call: Call, kid: str, number: int, way: str) -> bool:
     """Adopts a key that was not known; False where another was quicker.
 
     The record is by the system, whoever's request it was (contract 3.11).
     """
-    row = {"kid": kid, "place": place, "adopted_at": call.now, "retired_at": None}
+    row = {"kid": kid, "place": number, "adopted_at": call.now, "retired_at": None}
     if not insert_or_ignore(call.connection, master_key, row):
         return False
     _keep_digest_keys(call.connection, call.ring)
@@ -176,10 +176,10 @@ def _judge(call: Call, ring: KeyRing) -> Verdict | None:
         way = _way_in(call.connection, ring, known)
         if way is None:
             return Verdict(Standing.UNKNOWN, newest)
-        place = known[newest].place + 1 if newest is not None else 1
-        if enter(call, ring.active_kid, place, way):
+        number = known[newest].place + 1 if newest is not None else 1
+        if enter(call, ring.active_kid, number, way):
             return None
-        # Another transaction took the place, and has ended: what it adopted decides.
+        # Another transaction took the number, and has ended: what it adopted decides.
 
 
 def _way_in(connection: Connection, ring: KeyRing, known: dict[str, FoundRow]) -> str | None:

@@ -68,6 +68,8 @@ class WrittenByHand(Written):
 
 
 Planner = Callable[[Environment, Mapping[str, Known]], Plan]
+#: Finds the keys that a planner is shown.
+Look = Callable[[Environment], Mapping[str, Known]]
 
 
 class WriteOptions(TypedDict, total=False):
@@ -84,21 +86,19 @@ def write(
     planner: Planner,
     *,
     action: str,
-    keys: Iterable[str] | Callable[[], Iterable[str]],
+    keys: Iterable[str] | Look,
     whole: bool = False,
-    sealed: bool = False,
     expected_rev: int | None = None,
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Written:
     """Applies a plan to the environment.
 
-    The planner is shown `keys`, deleted ones too, or what a function finds under the lock; with `whole` also
-    every other key that is not deleted, without its description; with envelopes if `sealed`. The loser of a
-    version race is tried once more (specification, "Secrets" 4); what `call.once` says was done is not done
-    again. A dry run takes no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`,
-    `VersionConflict`, `Conflict` for an idempotency key of other input, and `ValidationFailed` where a reason
-    is due.
+    The planner is shown `keys`, deleted ones too, and with `whole` also every other key that is not deleted,
+    without its description; or what a function finds under the lock. The loser of a version race is tried
+    once more (specification, "Secrets" 4); what `call.once` says was done is not done again. A dry run takes
+    no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`, `Conflict` for an
+    idempotency key of other input, and `ValidationFailed` where a reason is due.
     """
     call.only_reads = call.only_reads or dry_run
 
@@ -108,8 +108,10 @@ def write(
         if before is not None:
             return Written(*before)
         _judge(environment, expected_rev, reason, dry_run=dry_run)
-        named = keys() if callable(keys) else keys
-        known = known_secrets(call, environment.id, named, whole=whole, sealed=sealed)
+        if callable(keys):
+            known = keys(environment)
+        else:
+            known = known_secrets(call, environment.id, keys, whole=whole)
         plan = planner(environment, known)
         written = _carry_out(call, environment, plan, known, action, reason, dry_run=dry_run)
         keep_success(call, environment.id, action, written.rev, made=written.rev > environment.rev)

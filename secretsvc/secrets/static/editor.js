@@ -36,9 +36,9 @@ function tally(changed) {
 
 // What stays is not written again: the browser would lay the page out for it.
 function count(name, text) {
-  const place = edits.querySelector(`.${name}`);
-  if (place && place.textContent !== text) {
-    place.textContent = text;
+  const counter = edits.querySelector(`.${name}`);
+  if (counter && counter.textContent !== text) {
+    counter.textContent = text;
   }
 }
 

@@ -1,6 +1,6 @@
 // Reveal and copy: one request, and so one record in the audit log, each. What is shown is masked again
 // after a while, which is counted down beside it, when the page is hidden or left, and by Escape.
-// A place is a row of the editor, or an element `.value` that says its key and its path itself.
+// A holder is a row of the editor, or an element `.value` that says its key and its path itself.
 const SHOWN_SECONDS = 30;
 const shown = new Map();
 
@@ -16,23 +16,23 @@ const NEXT = {
   429: "Wait a moment, then try again.",
 };
 
-function placeOf(element) {
+function holderOf(element) {
   return element.closest("tr.old, .value");
 }
 
-function keyOf(place) {
-  return place.dataset.key ?? place.querySelector(".key").textContent;
+function keyOf(holder) {
+  return holder.dataset.key ?? holder.querySelector(".key").textContent;
 }
 
-function pathOf(place) {
-  return place.dataset.path ?? place.closest("form").dataset.api + keyOf(place);
+function pathOf(holder) {
+  return holder.dataset.path ?? holder.closest("form").dataset.api + keyOf(holder);
 }
 
-async function read(place, reason) {
-  const key = keyOf(place);
+async function read(holder, reason) {
+  const key = keyOf(holder);
   let answer, body;
   try {
-    answer = await fetch(`${pathOf(place)}?reason=${reason}`, { cache: "no-store", redirect: "error" });
+    answer = await fetch(`${pathOf(holder)}?reason=${reason}`, { cache: "no-store", redirect: "error" });
     body = await answer.json();
   } catch {
     // A proxy that wants somebody to sign in leads elsewhere, or answers with a page.
@@ -45,8 +45,8 @@ async function read(place, reason) {
 }
 
 // A line below the value; a failure stands there until the next attempt.
-function tell(place, text, kind) {
-  place.querySelectorAll(`:scope .${kind}`).forEach((line) => line.remove());
+function tell(holder, text, kind) {
+  holder.querySelectorAll(`:scope .${kind}`).forEach((line) => line.remove());
   if (!text) {
     return undefined;
   }
@@ -56,12 +56,12 @@ function tell(place, text, kind) {
     line.setAttribute("role", "alert");
   }
   line.textContent = text;
-  (place.querySelector("td.val") ?? place).append(line);
+  (holder.querySelector("td.val") ?? holder).append(line);
   return line;
 }
 
-function revealButton(place) {
-  return [...place.querySelectorAll("button")].find((one) => !isCopy(one) && one.name !== "menu");
+function revealButton(holder) {
+  return [...holder.querySelectorAll("button")].find((one) => !isCopy(one) && one.name !== "menu");
 }
 
 // The label that is heard says the same as the text and the symbol that are seen.
@@ -85,10 +85,10 @@ function draw(button, before, after, symbols) {
   }
 }
 
-function hide(place) {
-  const { target, value, timer, before } = shown.get(place);
+function hide(holder) {
+  const { target, value, timer, before } = shown.get(holder);
   clearInterval(timer);
-  shown.delete(place);
+  shown.delete(holder);
   if (target.matches("textarea")) {
     // What was typed over it stays.
     if (target.value === value) {
@@ -102,9 +102,9 @@ function hide(place) {
     target.textContent = before;
     target.classList.remove("open", "shown");
   }
-  tell(place, "", "countdown");
-  place.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
-  draw(revealButton(place), "Mask", "Reveal", "eye");
+  tell(holder, "", "countdown");
+  holder.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
+  draw(revealButton(holder), "Mask", "Reveal", "eye");
   target.dispatchEvent(new Event("masked", { bubbles: true }));
 }
 
@@ -113,37 +113,37 @@ function hideAll() {
 }
 
 // Where the value stands: in its field, or below it where something else was typed there.
-function targetOf(place) {
-  const field = place.querySelector("textarea.w");
+function targetOf(holder) {
+  const field = holder.querySelector("textarea.w");
   if (field && field.value === "") {
     return field;
   }
   if (field) {
     const line = document.createElement("code");
     line.className = "beside";
-    place.querySelector("td.val").append(line);
+    holder.querySelector("td.val").append(line);
     return line;
   }
-  return place.querySelector(".mask");
+  return holder.querySelector(".mask");
 }
 
-function watch(place, target, value, before) {
+function watch(holder, target, value, before) {
   let left = SHOWN_SECONDS;
   const told = () => `Revealed and recorded. Masked again in ${left} ${left === 1 ? "second" : "seconds"}.`;
-  const line = tell(place, told(), "countdown");
+  const line = tell(holder, told(), "countdown");
   line.classList.add("sub");
   const timer = setInterval(() => {
     left -= 1;
     line.textContent = told();
     if (left <= 0) {
-      hide(place);
+      hide(holder);
     }
   }, 1000);
-  shown.set(place, { target, value, timer, before });
+  shown.set(holder, { target, value, timer, before });
 }
 
-function showValue(place, value) {
-  const target = targetOf(place);
+function showValue(holder, value) {
+  const target = targetOf(holder);
   const before = target.matches(".mask") ? target.textContent : null;
   if (target.matches("textarea")) {
     target.value = value;
@@ -151,31 +151,31 @@ function showValue(place, value) {
     target.textContent = value;
   }
   target.classList.add("open", "shown");
-  draw(revealButton(place), "Reveal", "Mask", "eye-off");
-  watch(place, target, value, before);
+  draw(revealButton(holder), "Reveal", "Mask", "eye-off");
+  watch(holder, target, value, before);
 }
 
-async function toggle(place) {
-  if (shown.has(place)) {
-    hide(place);
+async function toggle(holder) {
+  if (shown.has(holder)) {
+    hide(holder);
     return;
   }
-  const value = await read(place, "reveal");
-  if (document.hidden || shown.has(place)) {
+  const value = await read(holder, "reveal");
+  if (document.hidden || shown.has(holder)) {
     return;
   }
-  showValue(place, value);
-  say(`${keyOf(place)} is shown for ${SHOWN_SECONDS} seconds.`);
+  showValue(holder, value);
+  say(`${keyOf(holder)} is shown for ${SHOWN_SECONDS} seconds.`);
 }
 
-async function copy(place, button) {
-  const value = await read(place, "copy");
+async function copy(holder, button) {
+  const value = await read(holder, "copy");
   try {
     await navigator.clipboard.writeText(value);
   } catch {
-    throw new Error(`${keyOf(place)}: the browser does not let this page write to the clipboard.`);
+    throw new Error(`${keyOf(holder)}: the browser does not let this page write to the clipboard.`);
   }
-  say(`${keyOf(place)} was copied.`);
+  say(`${keyOf(holder)} was copied.`);
   draw(button, "Copy", "Copied", "check");
   setTimeout(() => draw(button, "Copied", "Copy", "copy"), 2000);
 }
@@ -211,13 +211,13 @@ document.addEventListener("click", (event) => {
     return;
   }
   event.preventDefault();
-  const place = placeOf(button);
-  tell(place, "", "told");
-  const done = isCopy(button) ? copy(place, button) : toggle(place);
-  done.catch((problem) => tell(place, problem.message, "told"));
+  const holder = holderOf(button);
+  tell(holder, "", "told");
+  const done = isCopy(button) ? copy(holder, button) : toggle(holder);
+  done.catch((problem) => tell(holder, problem.message, "told"));
 });
 document.addEventListener("input", (event) => {
-  const one = shown.get(placeOf(event.target));
+  const one = shown.get(holderOf(event.target));
   if (one && one.target === event.target) {
     one.target.classList.toggle("open", one.target.value === one.value);
   }
@@ -241,8 +241,8 @@ document.addEventListener("visibilitychange", () => {
 window.addEventListener("pagehide", hideAll);
 // What the server has shown is watched like what was fetched.
 for (const target of document.querySelectorAll("tr.old .open")) {
-  const place = placeOf(target);
+  const holder = holderOf(target);
   const isField = target.matches("textarea");
-  place.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
-  watch(place, target, isField ? target.value : target.textContent, isField ? null : "••••••••");
+  holder.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
+  watch(holder, target, isField ? target.value : target.textContent, isField ? null : "••••••••");
 }

@@ -37,8 +37,8 @@ class Offer:
 
 def offers(context: Node, request: ServiceRequest, missing: Mapping[str, Sequence[Lacking]]) -> list[Offer]:
     """The environments that the caller may add new keys to: the few that lack most of them."""
-    counts = Counter(place for places in missing.values() for place in places)
-    writable = [place for place, _ in counts.most_common() if may_write(context, request, place.slug)]
+    counts = Counter(one for lacking in missing.values() for one in lacking)
+    writable = [one for one, _ in counts.most_common() if may_write(context, request, one.slug)]
     marked = chosen(request.form)
     return [Offer(one.slug, one.name, counts[one], one.slug in marked) for one in writable[:NAMED]]
 
@@ -62,5 +62,5 @@ def lead_on(context: Node, form: Form) -> RelativeResponse | None:
     if not left:
         return None
     project = next(node for node in context.lineage() if isinstance(node, Project))
-    place = f"{project.path(PAGES)}/environments/{left[0]}/copy-review"
-    return RelativeResponse(status=307, location=place)
+    path = f"{project.path(PAGES)}/environments/{left[0]}/copy-review"
+    return RelativeResponse(status=307, location=path)

@@ -47,7 +47,7 @@ def compare(context: Project, request: ServiceRequest) -> object:
     given = {name: query[name] for name in ("from", "to") if query.get(name)}
     sides = validate(schemas.SidesQuery(), given)
     here, there = sides.get("from"), sides.get("to")
-    found = matrix_domain.compared_matrix(request.call, context.address, here, there)
+    found = matrix_domain.compared_matrix(request.call, context.address, here=here, there=there)
     writes = found.base is not None and may_write(context, request, found.base.slug)
     show, keys = query.get("show", UNLIKE), named_keys(query.get("keys", ""))
     rows = _rows(context, found, keys, writes=writes) if len(found.environments) > 1 else []
@@ -63,8 +63,8 @@ def compare(context: Project, request: ServiceRequest) -> object:
 def pick(context: Project, request: ServiceRequest) -> object:
     """Leads on to the comparison with the keys ticked that were ticked elsewhere."""
     form = request.form
-    places = {"from": form["from"], "to": form["to"]}
-    return see_other(compare_path(context.path(PAGES), ticked(form), **places))
+    sides = {"from": form["from"], "to": form["to"]}
+    return see_other(compare_path(context.path(PAGES), ticked(form), **sides))
 
 
 def kind_of(here: Cell, there: Cell) -> str:
@@ -115,7 +115,6 @@ def _segments(
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and the form that leads to it."""
     template = "secretsvc.secrets:templates/compare.pt"
     config.add_page(compare, context=Project, name="compare", role=VISIBLE, template=template)
     config.add_form(pick, context=Project, name="compare", role=VISIBLE)

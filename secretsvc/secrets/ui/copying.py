@@ -28,7 +28,7 @@ from secretsvc.web.shell import Shell
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import VISIBLE
 
-OTHER_PLACE = "Choose another environment than the one you copy from."
+SAME_ENVIRONMENT = "Choose another environment than the one you copy from."
 #: After a copy the URL tells the number of keys, the source's slug, and the revision.
 DETAILS = 3
 _NUMBER = re.compile(r"[0-9]{1,15}")
@@ -55,17 +55,17 @@ def choose(context: Project, request: ServiceRequest) -> object:
     if not keys:
         raise ValidationFailed.at("keys", SELECT_ONE)
     if read["from"] == read["to"]:
-        raise ValidationFailed.at("to", OTHER_PLACE)
+        raise ValidationFailed.at("to", SAME_ENVIRONMENT)
     # With the body: whatever was ticked, no address could hold it.
-    place = f"{context.path(PAGES)}/environments/{read['to']}/copy-review"
-    return RelativeResponse(status=307, location=place)
+    path = f"{context.path(PAGES)}/environments/{read['to']}/copy-review"
+    return RelativeResponse(status=307, location=path)
 
 
 def review(context: Environment, request: ServiceRequest) -> object:
     """What copying would do to this environment, at the present revisions of both."""
     asked = replace(_asked(context, request), rev=None, from_rev=None)
     reviewed = _reviewed(context, request, asked)
-    # A place that has everything by now is no reason to forget those that follow.
+    # An environment that has everything by now is no reason to forget those that follow.
     return (None if reviewed["rows"] else lead_on(context, request.form)) or reviewed
 
 
@@ -75,7 +75,7 @@ def apply(context: Environment, request: ServiceRequest) -> object:
     written = domain.copy_secrets(
         request.call,
         context.address,
-        asked.source,
+        source=asked.source,
         keys=asked.keys,
         existing=asked.existing,
         from_rev=asked.from_rev,
@@ -106,10 +106,10 @@ def redrawn(context: Environment, request: ServiceRequest) -> object:
 
 def copied(ui: Shell, details: Sequence[str]) -> str | None:
     """What the destination's page says afterwards; the details are those that `apply` leads on with."""
-    place, numbers = ui.place, details[::2]
-    if place is None or len(details) != DETAILS or not all(map(_NUMBER.fullmatch, numbers)):
+    within, numbers = ui.shell_project, details[::2]
+    if within is None or len(details) != DETAILS or not all(map(_NUMBER.fullmatch, numbers)):
         return None
-    there, here = place.environment(details[1]), place.environment(ui.environment_slug)
+    there, here = within.environment(details[1]), within.environment(ui.environment_slug)
     if there is None or here is None:
         return None
     count, rev = map(int, numbers)
@@ -124,7 +124,7 @@ def _asked(context: Environment, request: ServiceRequest) -> Asked:
         raise ValidationFailed.at("keys", SELECT_ONE)
     source = Address(context.address.project, read["from"])
     if source == context.address:
-        raise ValidationFailed.at("from", OTHER_PLACE)
+        raise ValidationFailed.at("from", SAME_ENVIRONMENT)
     return Asked(source, keys, read["existing"], read["from_rev"], read["rev"], read.get("reason"))
 
 
@@ -141,7 +141,7 @@ def _reviewed(
     ]
     taken = [key for key in asked.keys if key not in left_out]
     project = next(node for node in context.lineage() if isinstance(node, Project))
-    places = {"from": source.slug, "to": context.__name__}
+    sides = {"from": source.slug, "to": context.__name__}
     return {
         "source": source,
         "asked": asked,
@@ -155,7 +155,7 @@ def _reviewed(
         "skips": asked.existing == SKIP,
         "by": _told(theirs.values()) if late is not None else "",
         "also": chosen(request.form),
-        "back": compare_path(project.path(PAGES), taken, **places),
+        "back": compare_path(project.path(PAGES), taken, **sides),
     }
 
 
@@ -172,7 +172,7 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
         return domain.copy_secrets(
             request.call,
             context.address,
-            asked.source,
+            source=asked.source,
             keys=keys,
             existing=asked.existing,
             from_rev=asked.from_rev,
@@ -190,7 +190,6 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the forms."""
     config.add_done("copied", copied)
     page: Drawn[Project] = {"context": Project, "template": "secretsvc.secrets:templates/matrix.pt"}
     config.add_form(choose, name="copy", role=VISIBLE, redraw=matrix, **page)

@@ -22,29 +22,28 @@ def delete_keys(context: Project, request: ServiceRequest) -> object:
     form.label("keys", "Keys", "main")
     if not keys:
         raise ValidationFailed.at("keys", SELECT_ONE)
-    found = matrix_domain.key_matrix(request.call, context.address, base="")
-    chosen = [row for row in found.rows if row.key in {*keys}]
-    places = [
+    matrix = matrix_domain.key_matrix(request.call, context.address, base="")
+    chosen = [row for row in matrix.rows if row.key in {*keys}]
+    holding = [
         (one, sum(row.cells[index].state != MISSING for row in chosen))
-        for index, one in enumerate(found.environments)
+        for index, one in enumerate(matrix.environments)
         if may_write(context, request, one.slug)
     ]
-    return {"keys": [row.key for row in chosen], "places": [place for place in places if place[1]]}
+    return {"keys": [row.key for row in chosen], "environments": [one for one in holding if one[1]]}
 
 
-def drawn_again(context: Project, request: ServiceRequest) -> object:
+def redrawn(context: Project, request: ServiceRequest) -> object:
     """The matrix, which says what was wrong."""
     request.override_renderer = f"{TEMPLATES}/matrix.pt"
     return matrix(context, request)
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the form."""
     config.add_form(
         delete_keys,
         context=Project,
         name="delete-keys",
         role=VISIBLE,
-        redraw=drawn_again,
+        redraw=redrawn,
         template=f"{TEMPLATES}/delete.pt",
     )

@@ -26,17 +26,13 @@ def doubts(value: str) -> list[str]:
     kinds = {one for one in set(value) if not (one.isascii() and one.isprintable())}
     if any(map(_TURNING.match, kinds)):
         found.append("turns the direction of text")
-    if any(map(_is_odd_space, kinds)):
+    if {"Zs", "Zl", "Zp"}.intersection(map(unicodedata.category, kinds)):
         found.append("has a space that is no plain space")
     if any(map(_is_invisible, kinds)):
         found.append("has invisible characters")
     if _PLACEHOLDER.fullmatch(value.strip()):
         found.append("looks like a placeholder")
     return found
-
-
-def _is_odd_space(one: str) -> bool:
-    return unicodedata.category(one) in ("Zs", "Zl", "Zp")
 
 
 def _is_invisible(one: str) -> bool:

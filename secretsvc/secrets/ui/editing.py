@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import PreconditionFailed
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets.domain import around, copying, revealing
+from secretsvc.secrets.domain import around, copying, reading
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.rules.importing import read_env, read_json
@@ -101,7 +101,7 @@ def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str
         # It was for reading alone.
         request.call.restart()
         request.call.only_reads = False
-    return revealing.reveal_secrets(request.call, context.address, "reveal", keys)
+    return reading.reveal_secrets(request.call, context.address, "reveal", keys)
 
 
 def _rows(
@@ -244,7 +244,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
     config.add_done("written", written_alone)
-    acts = {"review": review, "reveal": review, "apply": apply, "again": back_to_edit}
+    acts = {"review": review, "reveal": review, "apply": apply, "back": back_to_edit}
     for draft in (EDIT, IMPORT, TEXT, WRITE):
         node: type[Node] = Secret if draft is WRITE else Environment
         for name, act in acts.items():

@@ -15,7 +15,7 @@ from secretsvc.kernel.grammar import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import exports, reading, revealing
+from secretsvc.secrets.domain import exports, reading
 from secretsvc.secrets.domain.editing import EditorState
 from secretsvc.secrets.resources import Secrets
 from secretsvc.secrets.rules.rows import SECRET_NOT_FOUND
@@ -154,10 +154,10 @@ BUTTONS = ("reveal", "copy", "reveal-all", "mask", "menu")
 
 def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mapping[str, str]:
     if act == "reveal-all":
-        return revealing.reveal_secrets(request.call, context.address, "reveal")
+        return reading.reveal_secrets(request.call, context.address, "reveal")
     if not is_secret_key(key):
         raise NotFound(SECRET_NOT_FOUND)
-    return {key: reading.reveal_secret(request.call, context.address, key, act).value}
+    return {key: reading.reveal_secret(request.call, context.address, key, reason=act).value}
 
 
 def read(context: Environment, request: ServiceRequest) -> object:

@@ -35,12 +35,12 @@ def everywhere_page(context: Project, request: ServiceRequest) -> object:
     form.label("to", "New key")
     if isinstance(form.error, PreconditionFailed) and _is_done(context, request, key):
         return see_other(context.path(PAGES), "unchanged")
-    places = domain.holdings(request.call, context.address, key)
+    found = domain.holdings(request.call, context.address, key)
     return {
         "key": key,
         "renames": request.view_name == RENAME,
-        "written": [one.environment for one in places if one.writes],
-        "left": [one.environment for one in places if not one.writes],
+        "written": [one.environment for one in found if one.writes],
+        "left": [one.environment for one in found if not one.writes],
         "joined": joined,
     }
 
@@ -51,7 +51,9 @@ def rename_everywhere(context: Project, request: ServiceRequest) -> object:
     form.label("to", "New key")
     body = form.read(schemas.RenameBody(), "to", "reason", **{"from": form["key"]})
     call, source, target, reason = request.call, body["from"], body["to"], body.get("reason")
-    done = domain.rename_everywhere(call, context.address, source, target, _revs(request), reason)
+    done = domain.rename_everywhere(
+        call, context.address, _revs(request), source=source, target=target, reason=reason
+    )
     return see_other(context.path(PAGES), "renamed", done)
 
 
@@ -105,7 +107,6 @@ def _told(did: str, ui: Shell, details: Sequence[str]) -> str | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages, their forms and what is said of them."""
     page: Drawn[Project] = {"context": Project, "template": "secretsvc.secrets:templates/everywhere.pt"}
     for name, act in ((RENAME, rename_everywhere), (DELETE, delete_everywhere)):
         config.add_page(everywhere_page, name=name, role=VISIBLE, **page)

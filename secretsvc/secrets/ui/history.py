@@ -195,7 +195,6 @@ def _query(schema: Body, request: ServiceRequest, **more: str) -> Values:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the pages and the form."""
     page: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/history.pt"}
     config.add_page(history, name="history", role=Role.READER, **page)
     config.add_tab("History", context=Environment, name="history", role=Role.READER, order=15)

@@ -114,14 +114,14 @@ def reveal(context: Secret, request: ServiceRequest) -> object:
     }
     if read.get("left") and read.get("right"):
         two = read["left"], read["right"]
-        first, second = (reveal_version(call, at, key, one, read["reason"]).value for one in two)
+        first, second = (reveal_version(call, at, key, one, reason=read["reason"]).value for one in two)
         labels = Side(f"Version {two[0]}"), Side(f"Version {two[1]}")
         shown["row"] = ChangeRow(key, CHANGED, values=set_apart(labels, (first, second)))
     elif read.get("version"):
         shown["version"] = read["version"]
-        shown["value"] = reveal_version(call, at, key, read["version"], read["reason"]).value
+        shown["value"] = reveal_version(call, at, key, read["version"], reason=read["reason"]).value
     else:
-        shown["value"] = reveal_secret(call, at, key, read["reason"]).value
+        shown["value"] = reveal_secret(call, at, key, reason=read["reason"]).value
     request.response.headers["Refresh"] = f"{SHOWN_SECONDS};url={context.path(PAGES)}"
     return shown
 
@@ -145,7 +145,12 @@ def rename(context: Secret, request: ServiceRequest) -> object:
     body = form.read(schemas.RenameBody(), "to", "reason", **{"from": context.__name__})
     source, target, reason = body["from"], body["to"], body.get("reason")
     written = writing.rename_secret(
-        request.call, context.address, source, target, reason=reason, expected_rev=revision_of(form)
+        request.call,
+        context.address,
+        source=source,
+        target=target,
+        reason=reason,
+        expected_rev=revision_of(form),
     )
     version = next(one.version for one in written.changes if one.key == target)
     return _to(f"{environment_of(context).path(PAGES)}/secrets/{target}", renamed=version)
@@ -176,7 +181,6 @@ def _to(path: str, **told: int) -> RelativeResponse:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Declares the page and its forms."""
     page: Drawn[Secret] = {"context": Secret, "template": f"{TEMPLATES}/secret.pt"}
     config.add_page(secret, role=Role.READER, **page)
     revealed = f"{TEMPLATES}/revealed.pt"

@@ -25,8 +25,8 @@ def named_keys(text: str) -> set[str]:
     return set(filter(is_secret_key, text.split(",")))
 
 
-def compare_path(base: str, keys: Iterable[str], **places: str | None) -> str:
+def compare_path(base: str, keys: Iterable[str], **sides: str | None) -> str:
     """The page that compares, with keys ticked; of more than a URL holds, with none."""
     text = ",".join(keys)
-    query = {**places, "keys": text if len(text) <= MAX_LENGTH else None}
+    query = {**sides, "keys": text if len(text) <= MAX_LENGTH else None}
     return f"{base}/compare?{urlencode({name: value for name, value in query.items() if value}, safe=',')}"

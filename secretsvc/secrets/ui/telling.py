@@ -78,10 +78,10 @@ def compared(pair: Pair) -> str:
     return " ".join([PAIRS[pair.kind], *groups])
 
 
-def way(reader: Reader, place: str) -> str:
-    """Where and through what somebody can read; `place` is the project's name."""
+def way(reader: Reader, project_name: str) -> str:
+    """Where and through what somebody can read; `project_name` is the project's."""
     source = reader.source
-    where = "here" if source.environment else place if source.project else "everywhere"
+    where = "here" if source.environment else project_name if source.project else "everywhere"
     if source.group is not None:
         return f"{where}, through {source.group.slug}"
     return f"{where}, directly" if source.grant_id is not None else f"{where}, by the configuration"

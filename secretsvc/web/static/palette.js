@@ -25,9 +25,9 @@ function row(found) {
   const name = document.createElement("b");
   name.textContent = found.key ?? found.name;
   name.className = found.key ? "key" : "";
-  const place = document.createElement("small");
-  place.textContent = found.key ? `${found.project} / ${found.environment}` : found.kind;
-  link.append(name, place);
+  const scope = document.createElement("small");
+  scope.textContent = found.key ? `${found.project} / ${found.environment}` : found.kind;
+  link.append(name, scope);
   const item = document.createElement("li");
   item.append(link);
   return item;

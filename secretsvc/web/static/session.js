@@ -23,7 +23,7 @@ let sent = new WeakSet();
 window.addEventListener("submit", (event) => {
   const form = event.target;
   // What a download answers leaves the page as it is.
-  if (event.defaultPrevented || form.method !== "post" || "again" in form.dataset) {
+  if (event.defaultPrevented || form.method !== "post" || "repeatable" in form.dataset) {
     return;
   }
   if (sent.has(form)) {

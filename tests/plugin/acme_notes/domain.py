@@ -18,19 +18,19 @@ class NotesFull(SecretsvcError):
 
 def list_notes(call, session, at):
     assert_can(call, Role.READER, at)
-    place = find_environment(call, at)
-    notes = select(Note).where(Note.environment_id == place.id).order_by(Note.id)
+    found = find_environment(call, at)
+    notes = select(Note).where(Note.environment_id == found.id).order_by(Note.id)
     return session.scalars(notes).all()
 
 
 def add_note(call, session, at, text):
     assert_can(call, Role.WRITER, at)
-    place = find_environment(call, at)
-    count = select(func.count()).where(Note.environment_id == place.id)
+    found = find_environment(call, at)
+    count = select(func.count()).where(Note.environment_id == found.id)
     if session.scalar(count) >= call.settings.acme_notes_limit:
         raise NotesFull()
-    note = Note(id=new_id(), environment_id=place.id, text=text, created_at=call.now)
+    note = Note(id=new_id(), environment_id=found.id, text=text, created_at=call.now)
     session.add(note)
-    where = {"project_id": place.project_id, "environment_id": place.id}
+    where = {"project_id": found.project_id, "environment_id": found.id}
     record(call, "acme_note.create", **where, detail={"note": note.id})
     return note

@@ -27,7 +27,7 @@ from secretsvc.secrets.models import departed_version, revision, secret, secret_
 from secretsvc.tables.projects import environment, project
 
 
-class Place(NamedTuple):
+class MetEnvironment(NamedTuple):
     """An environment; with `whole` any of its keys may hold something, else those that say so themselves."""
 
     id: UUID
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A secret of the place that is `at` so far in a list; `version` is its newest, a tombstone or not."""
+    """A secret of the environment at index `at` of a list; `version` is its newest, a tombstone or not."""
 
     at: int
     id: int
@@ -45,9 +45,9 @@ class Key(NamedTuple):
     version: int
 
 
-def places_met_in(
+def environments_met_in(
     call: Call, identity_id: UUID, start: tuple[str, str], most: int, *, inside: bool
-) -> list[Place]:
+) -> list[MetEnvironment]:
     """Environments that the caller administers, from the slugs `start` on, `inside` this one too.
 
     Those that the identity read or wrote, and those that are the source or the target of a copy. One
@@ -66,22 +66,24 @@ def places_met_in(
         .limit(most)
     )
     rows = call.connection.execute(statement)
-    return [Place(row[0], row[1], row[2], bool(row[3])) for row in rows]
+    return [MetEnvironment(row[0], row[1], row[2], bool(row[3])) for row in rows]
 
 
-def keys_of(call: Call, identity_id: UUID, places: Sequence[Place], start: str, most: int) -> list[Key]:
-    """Keys of the places, deleted ones too, at most so many of each; of the first from `start` on.
+def keys_of(
+    call: Call, identity_id: UUID, environments: Sequence[MetEnvironment], start: str, most: int
+) -> list[Key]:
+    """Keys of the environments, deleted ones too, at most so many of each; of the first from `start` on.
 
     One statement.
     """
     parts = []
-    for at, place in enumerate(places):
+    for at, within in enumerate(environments):
         columns = (type_coerce(literal(at), Integer).label("at"), secret.c.id, secret.c.key, secret.c.version)
-        part = select(*columns).where(secret.c.environment_id == place.id)
+        part = select(*columns).where(secret.c.environment_id == within.id)
         if at == 0:
             part = part.where(secret.c.key >= start)
-        if not place.whole:
-            part = part.where(or_(*_met(identity_id, place.id), *_related()))
+        if not within.whole:
+            part = part.where(or_(*_met(identity_id, within.id), *_related()))
         parts.append(select(part.order_by(secret.c.key).limit(most).subquery()))
     found = [Key(*row) for row in call.connection.execute(union_all(*parts))]
     return sorted(found)

@@ -15,7 +15,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceEnvironment:
+class ShellEnvironment:
     """An environment that the caller sees, with the number of its keys."""
 
     slug: str
@@ -25,7 +25,7 @@ class PlaceEnvironment:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShellProject:
     """A project with the environments that the caller sees, oldest first, and some of the other projects.
 
     `keys` counts each key once, in however many environments it is.
@@ -34,9 +34,9 @@ class Place:
     slug: str
     name: str
     keys: int
-    environments: Sequence[PlaceEnvironment]
+    environments: Sequence[ShellEnvironment]
     others: Sequence[Named]
 
-    def environment(self, slug: str | None) -> PlaceEnvironment | None:
+    def environment(self, slug: str | None) -> ShellEnvironment | None:
         """One of the environments."""
         return next((one for one in self.environments if one.slug == slug), None)

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, FromClause, Text, bindparam, false, func, 
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.place import Named, Place, PlaceEnvironment
+from secretsvc.kernel.shell_project import Named, ShellEnvironment, ShellProject
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -17,7 +17,7 @@ OTHERS = 8
 PROJECT, ENVIRONMENT, OTHER = range(3)
 
 
-def find_place(call: Call, at: Address) -> Place | None:
+def find_shell_project(call: Call, at: Address) -> ShellProject | None:
     """The project of a scope, None where it is gone; one statement.
 
     Open to any identity, narrowed in the query.
@@ -29,11 +29,11 @@ def find_place(call: Call, at: Address) -> Place | None:
     own = next((row for row in rows if row.kind == PROJECT), None)
     if own is None:
         return None
-    return Place(
+    return ShellProject(
         own.slug,
         own.name,
         own.keys,
-        [PlaceEnvironment(*row[2:]) for row in rows if row.kind == ENVIRONMENT],
+        [ShellEnvironment(*row[2:]) for row in rows if row.kind == ENVIRONMENT],
         [Named(row.slug, row.name) for row in rows if row.kind == OTHER],
     )
 
