@@ -27,7 +27,8 @@ from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.deployment.auditing import STEP
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules.sealing import Sealing, seal_some
+from secretsvc.sealedlog.rules.heads import Sealing
+from secretsvc.sealedlog.rules.sealing import seal_some
 from secretsvc.sealedlog.worker import STEP_SECONDS, WORK_SECONDS, Sealer
 
 ROOT = "root@example.com"

@@ -21,10 +21,11 @@ from secretsvc.kernel.notes import Checkpoint, Signatory, Verifier, read_checkpo
 from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.lines import last_index, lines_from, lock
 from secretsvc.sealedlog.rules.pruning import note_export
 from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
-from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
+from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database, verify_files

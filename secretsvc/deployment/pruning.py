@@ -37,7 +37,7 @@ from secretsvc.web.request import ServiceRegistry
 
 #: A batch takes about so long, and the next begins after as long again: a write waits for one at most.
 BATCH_SECONDS = 0.03
-LEAST_ROWS = 10
+FIRST_ROWS, LEAST_ROWS = 50, 10
 #: How often, and for how long, a record of a pruning is waited for until it is sealed.
 SEALING_SECONDS, SEALING_TIMES = 0.5, 120
 DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"])
@@ -153,7 +153,7 @@ def _keep(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
 
 def _remove(engine: Engine, pruning: Pruning) -> None:
     """In batches, as large as the time for one allows; whoever waits to write comes in between."""
-    rows, end = BATCH_ROWS // 4, 0
+    rows, end = FIRST_ROWS, 0
     while end < pruning.size:
         with write_transaction(engine) as connection:
             # From here on: how long it waited for others says nothing of the batch.

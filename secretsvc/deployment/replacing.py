@@ -7,7 +7,7 @@ import click
 from secretsvc.deployment import auditing
 from secretsvc.deployment.running import INI, failing_plainly, registry_of
 from secretsvc.sealedlog.rules import replacing
-from secretsvc.sealedlog.rules.sealing import Sealing
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.web.headers import new_request_id
 
 

@@ -20,20 +20,28 @@ def canonical(value: object) -> bytes:
 
 
 def _ordered(value: object) -> object:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        if abs(value) > MAX_INTEGER:
+            raise ValueError("an integer that JSON readers round")
+        return value
     if isinstance(value, dict):
-        # By UTF-16, as JavaScript sorts: what lies beyond the basic plane comes before U+E000.
-        names = sorted(value, key=_utf16)
-        return {name: _ordered(value[name]) for name in names}
+        return {name: _ordered(value[name]) for name in _sorted(value)}
     if isinstance(value, list):
         return [_ordered(one) for one in value]
-    if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        raise ValueError("an integer that JSON readers round")
-    if value is None or isinstance(value, str | int):
-        return value
     raise ValueError(f"no canonical JSON of {type(value).__name__}")
 
 
-def _utf16(name: object) -> bytes:
-    if not isinstance(name, str):
-        raise ValueError("a member without a name")
+def _sorted(names: dict[str, object]) -> list[str]:
+    """By UTF-16, as JavaScript sorts: what lies beyond the basic plane comes before U+E000."""
+    try:
+        # Of ASCII every order is the same.
+        by = None if "".join(names).isascii() else _utf16
+        return sorted(names, key=by)
+    except TypeError:
+        raise ValueError("a member without a name") from None
+
+
+def _utf16(name: str) -> bytes:
     return name.encode("utf-16-be")

@@ -95,7 +95,7 @@ def sign(name: str, private_key: bytes, text: str, *further_keys: bytes) -> str:
 
 def _line(name: str, private_key: bytes, text: str) -> str:
     key = Ed25519PrivateKey.from_private_bytes(private_key)
-    verifier = Verifier(name, public_key_of(private_key))
+    verifier = Verifier(name, key.public_key().public_bytes_raw())
     signature = base64.b64encode(verifier.key_id + key.sign(text.encode())).decode()
     return f"\N{EM DASH} {name} {signature}\n"
 

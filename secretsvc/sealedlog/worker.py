@@ -12,7 +12,8 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.throttle import Throttle
-from secretsvc.sealedlog.rules.sealing import Bound, NotSignedLast, Sealing, is_due, seal_some
+from secretsvc.sealedlog.rules.heads import NotSignedLast, Sealing
+from secretsvc.sealedlog.rules.sealing import Bound, is_due, seal_some
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.failures import cause_of
 
@@ -21,11 +22,12 @@ log = logging.getLogger(__name__)
 #: A step works so long, by the clock of its thread, and the next comes so much later where more waits.
 WORK_SECONDS, STEP_SECONDS = 0.02, 0.2
 #: So much of the time is aimed at, because a step may take longer than those before it.
-AIM = 0.65
+AIM = 0.5
 #: Of a step's work so much is to read and hash; the rest is to write, which takes about as long.
-READING = 0.5
+READING = 0.4
 LEAST_RECORDS, BATCH_RECORDS = 8, 1000
-FIRST = 100
+#: Of the first step; from one to the next a process dares so many times as many.
+FIRST, BOLDER = 32, 1.5
 #: Until a setting that is malformed, for which nothing is sealed, is complained of again.
 MISCONFIGURED_SECONDS = 60.0
 
@@ -35,7 +37,8 @@ class Sealer:
 
     def __init__(self, database: Database, settings: Settings, load_ring: Callable[[], KeyRing]) -> None:
         self._database, self._settings, self._load_ring = database, settings, load_ring
-        self._records = FIRST
+        self._records, self._more = FIRST, False
+        self._sealing: Sealing | None = None
         self._complaints = Throttle()
         #: How many steps have failed.
         self.failures = 0
@@ -52,8 +55,8 @@ class Sealer:
             return 0
 
     def pause_after(self, sealed: int) -> float:
-        """Seconds until the next step: a moment where more may wait, else half of what a record may wait."""
-        if sealed:
+        """Seconds until the next step: a moment where more waits, else half of what a record may wait."""
+        if sealed and self._more:
             return STEP_SECONDS
         try:
             return self._settings.audit_seal_seconds / 2
@@ -67,15 +70,24 @@ class Sealer:
         with read_once(engine) as connection:
             if not is_due(connection):
                 return 0
-        sealing = Sealing(self._load_ring(), self._settings.audit_origin)
+        bound = Bound(self._records, WORK_SECONDS * READING)
         began = time.thread_time()
-        sealed = seal_some(engine, sealing, Bound(self._records, WORK_SECONDS * READING))
-        spent = time.thread_time() - began
-        if sealed:
-            self._records = max(
-                LEAST_RECORDS, min(BATCH_RECORDS, int(sealed * AIM * WORK_SECONDS / max(spent, 1e-6)))
-            )
+        sealed = seal_some(engine, self._with(), bound)
+        self._learn(sealed, time.thread_time() - began)
         return sealed
+
+    def _with(self) -> Sealing:
+        ring = self._load_ring()
+        if self._sealing is None or self._sealing.ring is not ring:
+            self._sealing = Sealing(ring, self._settings.audit_origin)
+        return self._sealing
+
+    def _learn(self, sealed: int, spent: float) -> None:
+        """Has the next step take as many records as there is time for; one that took few tells of no more."""
+        room = AIM * WORK_SECONDS / max(spent, 1e-6)
+        self._more = sealed >= self._records or spent >= WORK_SECONDS * READING
+        if room < 1 or sealed >= self._records:
+            self._records = max(LEAST_RECORDS, min(BATCH_RECORDS, int(sealed * min(room, BOLDER))))
 
 
 def _cause(error: Exception) -> str:

@@ -17,9 +17,9 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_pruned, audit_seal
 from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.pruning import Pruning, prune_some, prunings_of, signed
 from secretsvc.sealedlog.rules.replacing import replace_key
-from secretsvc.sealedlog.rules.sealing import Sealing
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database
 

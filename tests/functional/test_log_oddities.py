@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,13 +20,15 @@ from secretsvc.kernel.ids import earliest_id, new_id
 from secretsvc.kernel.merkle import leaf_hash
 from secretsvc.kernel.throttle import Throttle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules import sealing
+from secretsvc.sealedlog.rules import sealing, waiting
 from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.lines import lock
-from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
+from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.rules.state import log_state
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.sealedlog.worker import Sealer
 
 DIGEST = {"sha256": "0" * 64}
 
@@ -32,7 +36,7 @@ DIGEST = {"sha256": "0" * 64}
 @pytest.fixture
 def sealed(vault, service, monkeypatch):
     """A service whose records are sealed, and that has not complained of anything."""
-    monkeypatch.setattr(sealing, "_complaints", Throttle())
+    monkeypatch.setattr(waiting, "_complaints", Throttle())
     vault.set(A="x")
     seal(service)
     return service
@@ -198,3 +202,75 @@ def test_a_digest_that_was_sealed_as_it_was_is_exported_as_it_was_sealed(sealed,
     auditing.export_to(sealed.app.registry, files)
     [found] = problems(sealed)
     assert "its detail is a digest" in found
+
+
+ODD = "no id at all"
+#: What of one row is no id: a statement, and what is said of the row.
+NO_IDS = {
+    "of a record that waits": (
+        "INSERT INTO audit_record SELECT '{odd}', created_at, action, outcome, identity_id, actor_kind,"
+        " actor_subject, project_id, environment_id, request_id, reason, detail, client_address, key, given"
+        " FROM audit_record WHERE action = 'secret.batch'",
+        ["audit_record {odd}: its id is no id", "audit_unsealed {odd}: its record_id is no id"],
+    ),
+    "of a record that is sealed": (
+        "UPDATE audit_record SET id = '{odd}' WHERE action = 'secret.batch'",
+        [
+            "index {place}: the record is missing",
+            "audit_record {odd}: its id is no id",
+            "record {odd} is neither sealed nor waits to be",
+        ],
+    ),
+    "of an actor": (
+        "UPDATE audit_record SET identity_id = '{odd}' WHERE action = 'secret.batch'",
+        ["index {place}: the record is not the one that was sealed", "its identity_id is no id"],
+    ),
+    "of an identity": ("UPDATE identity SET id = '{odd}'", ["identity {odd}: its id is no id"]),
+    "of an environment": (
+        "UPDATE secret SET environment_id = '{odd}'",
+        ["its environment_id is no id", "key A of environment {odd}: the log does not tell of it"],
+    ),
+    "of a member": (
+        "INSERT INTO group_member (group_id, identity_id, created_at) VALUES ('{odd}', '{odd}', 1)",
+        ["group_member {odd}: its group_id, identity_id is no id"],
+    ),
+}
+
+
+@pytest.mark.parametrize("whose", NO_IDS)
+def test_what_is_no_id_is_named_with_its_row_and_keeps_nothing_from_being_sealed(sealed, whose):
+    if sealed.engine.name == "postgresql":
+        pytest.skip("it has a type for ids")
+    statement, told = NO_IDS[whose]
+    [written] = sealed.audit("secret.batch")
+    [place] = [row["position"] for row in sealed.rows(audit_seal) if row["record_id"] == written["id"]]
+    let(sealed, "audit_record")
+    waits = "INSERT INTO audit_unsealed VALUES (NEW.id)"
+    with closing(sqlite3.connect(sealed.url.removeprefix("sqlite:///"))) as connection:
+        connection.execute(f"CREATE TRIGGER waits AFTER INSERT ON audit_record BEGIN {waits}; END")
+        connection.execute(statement.format(odd=ODD))
+        connection.commit()
+    log(sealed)
+    assert (step(sealed), step(sealed)) == (1, 0)
+    found = "\n".join(problems(sealed))
+    for one in told:
+        assert one.format(odd=ODD, place=place) in found
+
+
+BEYOND = "audit_seal holds positions that no head speaks of (below 0, or from {} on)"
+
+
+@pytest.mark.parametrize("far", [0, 10**6])
+def test_a_position_beyond_the_head_stops_the_sealing_until_it_is_gone_and_is_told(sealed, caplog, far):
+    [waiting] = log(sealed)
+    registry, size = sealed.app.registry, len(sealed.rows(audit_seal))
+    sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)
+    place = {"position": size + far, "record_id": waiting if far else new_id(), "leaf_hash": bytes(32)}
+    sealed.execute(audit_seal.insert(), [place])
+    assert [(sealer.step(), sealer.failures) for _ in range(2)] == [(0, 1), (0, 2)]
+    assert caplog.text.count(BEYOND.format(size)) == 1
+    assert f"index {size}: 1 records are sealed that the checkpoint does not have" in problems(sealed)
+    let(sealed, "audit_seal")
+    sealed.execute(audit_seal.delete().where(audit_seal.c.position >= size))
+    assert sealer.step() == 1
+    assert problems(sealed) == []

@@ -27,8 +27,9 @@ from secretsvc.kernel.succession import Replacement, read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
 from secretsvc.sealedlog.rules import sealing, signing
 from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.replacing import replace_key
-from secretsvc.sealedlog.rules.sealing import Sealing, seal_some
+from secretsvc.sealedlog.rules.sealing import seal_some
 from secretsvc.sealedlog.rules.signing import private_key
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
 

@@ -16,8 +16,9 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.notes import Verifier
 from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_head, audit_signer, audit_snapshot
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.replaying import State
-from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
+from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.sealedlog.rules.verifying import verify_database
 from secretsvc.secrets.models import digest_key, secret

@@ -5,6 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,10 +27,13 @@ from secretsvc.kernel.ids import earliest_id
 from secretsvc.kernel.merkle import leaf_hash, root_of
 from secretsvc.kernel.notes import Verifier, read_checkpoint
 from secretsvc.keyring import domain
+from secretsvc.sealedlog import worker
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer, audit_unsealed
-from secretsvc.sealedlog.rules import sealing
+from secretsvc.sealedlog.rules import heads, sealing
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.leaves import leaf_of
-from secretsvc.sealedlog.rules.sealing import Bound, Sealing, seal_some
+from secretsvc.sealedlog.rules.sealing import Bound, seal_some
+from secretsvc.sealedlog.rules.signing import private_key
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.secrets.models import master_key
 
@@ -42,6 +49,20 @@ def with_ring(service) -> Sealing:
 def seal(service, bound=PLENTY) -> int:
     """Seals by one step."""
     return seal_some(service.engine, with_ring(service), bound)
+
+
+def new_sealer(service) -> Sealer:
+    """As in a process that has just begun."""
+    registry = service.app.registry
+    return Sealer(registry.database, registry.service_settings, registry.load_ring)
+
+
+@contextmanager
+def running_for(spent: float) -> Iterator[None]:
+    """The thread's clock shows so many seconds more each time that the worker looks at it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "time", SimpleNamespace(thread_time=count(0, spent).__next__))
+        yield
 
 
 def order(service) -> list[Any]:
@@ -147,12 +168,41 @@ def test_the_worker_seals_in_steps_until_nothing_is_left_and_then_waits(vault, s
     log(service, 300)
     sealer = service.app.registry.audit_sealer
     steps = [sealer.step()]
-    while steps[-1]:
+    while sum(steps) < len(service.audit()):
         assert sealer.pause_after(steps[-1]) == pytest.approx(0.2)
         steps.append(sealer.step())
-    assert sum(steps) == len(service.audit())
+    assert sealer.step() == 0
     assert sealer.pause_after(0) == 5
     assert is_whole(service)
+
+
+def test_where_little_waits_a_step_takes_all_of_it_and_more_is_left_to_gather(sealed):
+    log(sealed, 3)
+    sealer = new_sealer(sealed)
+    assert (sealer.step(), sealer.pause_after(3)) == (3, 5)
+
+
+def test_a_step_that_took_little_time_is_followed_by_one_of_more_records_and_else_of_fewer(sealed):
+    log(sealed, 400)
+    sealer, steps = new_sealer(sealed), []
+    for spent in (0.002, 0.002, 0.1, 0.002):
+        with running_for(spent):
+            steps.append(sealer.step())
+    assert steps == [32, 48, 72, 8]
+
+
+def test_the_head_of_this_process_is_held_against_its_signature_once(sealed, monkeypatch):
+    verified, looked_at = heads.read_checkpoint, []
+    monkeypatch.setattr(heads, "read_checkpoint", lambda *args: looked_at.append(1) or verified(*args))
+    sealing_here = with_ring(sealed)
+    for _ in range(3):
+        log(sealed)
+        assert seal_some(sealed.engine, sealing_here, PLENTY) == 1
+    assert len(looked_at) == 1
+    log(sealed, 2)
+    assert [seal(sealed, Bound(1, 60)), seal_some(sealed.engine, sealing_here, PLENTY)] == [1, 1]
+    assert len(looked_at) == 3
+    assert is_whole(sealed)
 
 
 @pytest.mark.engine_neutral
@@ -287,7 +337,7 @@ def test_the_database_refuses_what_would_undo_a_seal_or_leave_a_record_out(seale
 
 def test_the_signing_key_cannot_be_had_from_the_database_alone(sealed):
     [row] = sealed.rows(audit_signer)
-    key = sealing.private_key(sealed.app.registry.load_ring(), Row(row))
+    key = private_key(sealed.app.registry.load_ring(), Row(row))
     assert all(key not in value for value in row.values() if isinstance(value, bytes))
     assert Row(row).kid == sealed.app.registry.load_ring().active_kid
 
@@ -347,9 +397,7 @@ def test_a_signing_key_whose_row_was_exchanged_is_not_moved_and_the_old_key_stay
 def test_a_signing_key_whose_row_was_exchanged_signs_nothing(sealed, caplog):
     log(sealed)
     exchange_signer(sealed)
-    registry = sealed.app.registry
-    sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)
-    assert sealer.step() == 0
+    assert new_sealer(sealed).step() == 0
     assert "the audit log is not being sealed: DECRYPT_FAILED" in caplog.text
     with sealed.engine.connect() as connection:
         assert connection.execute(select(audit_head.c.size)).scalar_one() == len(order(sealed))
@@ -364,12 +412,13 @@ REWRITTEN = {
 
 @pytest.mark.parametrize("what", REWRITTEN)
 def test_what_the_key_has_not_signed_is_not_sealed_on(sealed, what, caplog):
+    sealer = new_sealer(sealed)
+    log(sealed)
+    assert sealer.step() == 1
     log(sealed)
     [head] = sealed.rows(audit_head)
     tampered(sealed, update(audit_head).values(REWRITTEN[what](head)), "audit_head")
     before = sealed.rows(audit_head)
-    registry = sealed.app.registry
-    sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)
     assert (sealer.step(), sealer.failures) == (0, 1)
     told = "the audit log is not being sealed: the tree that is stored is not the one that was signed last"
     assert told in caplog.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +105,32 @@ CHANGES = {
 def test_a_change_may_come_before_what_it_changes(action):
     made, changed = CHANGES[action]
     assert replayed([changed, *made]).to_json() == replayed([*made, changed]).to_json()
+
+
+def terms(before, after):
+    said = [{"role": role, "expires_at": None} for role in (before, after)]
+    return record("grant.update", granted("g2", before=said[0], after=said[1]), "shop", "prod")
+
+
+ROLES = ["reader", "writer", "admin", "reader", "admin", "writer"]
+
+
+@given(st.permutations(range(len(ROLES))))
+def test_changes_of_a_grant_may_come_in_any_order(order):
+    made = record("grant.create", granted("g2", role="reader", expires_at=None), "shop", "prod")
+    told = [made, *(terms(before, after) for before, after in pairwise(ROLES))]
+    mixed = replayed([told[at] for at in order])
+    assert mixed.grants == replayed(told).grants
+
+
+@pytest.mark.parametrize("times", [4, 5])
+@given(data=st.data())
+def test_joining_a_group_and_leaving_it_may_come_in_any_order(times, data):
+    actions = [f"group.member.{('add', 'remove')[number % 2]}" for number in range(times)]
+    told = [record(one, {"group_id": "crew", "identity_id": "bot"}) for one in actions]
+    mixed = replayed(data.draw(st.permutations(told)))
+    assert mixed.to_json() == replayed(told).to_json()
+    assert (mixed.members, mixed.changed) == ({"crew": {"bot"} if times % 2 else set()}, {})
 
 
 GONE = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, TextClause, Update
+from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
 
 from secretsvc.db.engine import DEFERRED, Mode, mode_of
 from secretsvc.db.fast import switch
@@ -16,7 +16,7 @@ from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
-Statement = Query | CompoundQuery | Insert | Update | TextClause
+Statement = Query | CompoundQuery | Insert | Update | Delete | TextClause
 
 
 class Prepared:

@@ -7,7 +7,6 @@ rest on them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from uuid import UUID
 
 import orjson
 from sqlalchemy import Connection, bindparam, exists, or_, select
@@ -16,6 +15,7 @@ from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.audit.rules.recording import SUCCESS
 from secretsvc.db.types import FoundRow
 from secretsvc.sealedlog.models import audit_seal
+from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.sealedlog.rules.replaying import WRITES
 from secretsvc.sealedlog.rules.stored import PAGE
 from secretsvc.secrets.rules.reads import EXPORT, REVEAL
@@ -32,7 +32,7 @@ def wrong_columns(connection: Connection, first: int, size: int) -> Iterator[str
     """
     while first < size:
         page = {"first": first, "size": min(size, first + PAGE)}
-        rows: dict[UUID, list[FoundRow]] = {}
+        rows: dict[str, list[FoundRow]] = {}
         for one in connection.execute(_KEYS, page):
             rows.setdefault(one.record_id, []).append(one)
         for record in connection.execute(_RECORDS, page):
@@ -89,8 +89,8 @@ _IN_THE_PAGE = (_position >= bindparam("first"), _position < bindparam("size"))
 _RECORDS = (
     select(
         _position,
-        *(audit_record.c[name] for name in ("id", "created_at", "action", "outcome", "identity_id")),
-        *(audit_record.c[name] for name in ("environment_id", "detail", "key", "given")),
+        *(as_text(audit_record.c[name]) for name in ("id", "identity_id", "environment_id")),
+        *(audit_record.c[name] for name in ("created_at", "action", "outcome", "detail", "key", "given")),
     )
     .join_from(audit_seal, audit_record, audit_record.c.id == audit_seal.c.record_id)
     .where(*_IN_THE_PAGE)
@@ -104,13 +104,17 @@ _RECORDS = (
     .order_by(_position)
 )
 _KEYS = (
-    select(_position, audit_key)
+    select(
+        _position,
+        *(as_text(audit_key.c[name]) for name in ("record_id", "identity_id", "environment_id")),
+        *(audit_key.c[name] for name in ("key", "given", "created_at")),
+    )
     .join_from(audit_seal, audit_record, audit_record.c.id == audit_seal.c.record_id)
     .join(audit_key, audit_key.c.record_id == audit_seal.c.record_id)
     .where(*_IN_THE_PAGE)
 )
 _STRAY = (
-    select(audit_key.c.record_id)
+    select(as_text(audit_key.c.record_id))
     .where(~exists(select(audit_record.c.id).where(audit_record.c.id == audit_key.c.record_id)))
     .limit(1)
 )

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, Uuid, select
 
-from secretsvc.db.types import FoundRow, Query
+from secretsvc.db.types import Expression, FoundRow, Query
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
+from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.describing import digest_of
@@ -20,6 +21,7 @@ from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
+COMPARED = (identity, group, group_member, project, environment, grant, secret)
 #: Rows that are read at once.
 PAGE = 1000
 NOT_TOLD = "{}: the log does not tell of it"
@@ -40,7 +42,7 @@ Followed = TypeVar("Followed", Identity, Environment, Grant, Named)
 class StoredSecret(NamedTuple):
     """A row of a secret."""
 
-    environment_id: UUID
+    environment_id: str
     key: str
     version: int
     deleted: bool
@@ -59,9 +61,9 @@ def read_state(connection: Connection, ring: KeyRing) -> State:
     state.environments = dict(_rows(connection, Environment, environment))
     state.grants = dict(_rows(connection, Grant, grant))
     for row in _secrets(connection):
-        digest = digest_of(key, row.environment_id, row.key, row.description)
+        digest = _digest(key, row)
         found = Secret(row.version, row.deleted, None if digest is None else kid, digest)
-        state.secrets.setdefault(str(row.environment_id), {})[row.key] = found
+        state.secrets.setdefault(row.environment_id, {})[row.key] = found
     return state
 
 
@@ -116,7 +118,7 @@ class _Digests:
         key = self._keys[told.kid]
         if key is None:
             return f"{thing}: without the master key {told.kid} its description cannot be compared"
-        same = digest_of(key, row.environment_id, row.key, row.description) == told.digest
+        same = _digest(key, row) == told.digest
         return None if same else OTHER.format(thing, "description")
 
     def _key(self, ring: KeyRing, kid: str) -> bytes | None:
@@ -126,10 +128,18 @@ class _Digests:
             return None
 
 
+def _digest(key: bytes, row: StoredSecret) -> str | None:
+    """None without a description, and of what is in no environment: its id is no id."""
+    try:
+        return digest_of(key, UUID(row.environment_id), row.key, row.description)
+    except ValueError:
+        return None
+
+
 def _secrets_differing(connection: Connection, digests: _Digests, state: State) -> Iterator[str]:
     for row in _secrets(connection):
         thing = f"key {row.key} of environment {row.environment_id}"
-        told = state.secrets.get(str(row.environment_id), {}).pop(row.key, None)
+        told = state.secrets.get(row.environment_id, {}).pop(row.key, None)
         if told is None:
             yield NOT_TOLD.format(thing)
             continue
@@ -146,20 +156,25 @@ def _secrets_differing(connection: Connection, digests: _Digests, state: State) 
 
 def _rows(connection: Connection, kind: type[Followed], table: Table) -> Iterator[tuple[str, Followed]]:
     """The id of each row, and what counts of it."""
-    columns = [table.c[name] for name in kind._fields]
-    for one, *values in _all(connection, select(table.c.id, *columns).order_by(table.c.id)):
-        yield str(one), kind._make(str(value) if isinstance(value, UUID) else value for value in values)
+    columns = [_read(table.c[name]) for name in kind._fields]
+    for one, *values in _all(connection, select(as_text(table.c.id), *columns).order_by(table.c.id)):
+        yield one, kind._make(values)
 
 
 def _members(connection: Connection) -> Iterator[tuple[str, str]]:
-    for row in _all(connection, select(group_member.c.group_id, group_member.c.identity_id)):
-        yield str(row.group_id), str(row.identity_id)
+    columns = as_text(group_member.c.group_id), as_text(group_member.c.identity_id)
+    for row in _all(connection, select(*columns)):
+        yield row[0], row[1]
 
 
 def _secrets(connection: Connection) -> Iterator[StoredSecret]:
-    columns = [secret.c[name] for name in StoredSecret._fields]
+    columns = [_read(secret.c[name]) for name in StoredSecret._fields]
     for row in _all(connection, select(*columns).order_by(secret.c.id)):
         yield StoredSecret(*row)
+
+
+def _read(column: Expression) -> Expression:
+    return as_text(column) if isinstance(column.type, Uuid) else column
 
 
 def _all(connection: Connection, statement: Query) -> Iterator[FoundRow]:

@@ -62,7 +62,7 @@ class ScopeDetail(TypedDict, total=False):
 
 
 class GrantDetail(TypedDict, total=False):
-    """Of a grant; `after` are its terms once they were changed, by name."""
+    """Of a grant; `before` and `after` are its terms around a change, by name."""
 
     grant_id: str
     identity_id: str | None
@@ -70,6 +70,7 @@ class GrantDetail(TypedDict, total=False):
     scope_type: str
     role: str
     expires_at: int | None
+    before: dict[str, str | int | None]
     after: dict[str, str | int | None]
 
 

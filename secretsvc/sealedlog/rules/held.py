@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Identity(NamedTuple):
@@ -44,3 +47,13 @@ class Secret(NamedTuple):
     deleted: bool
     kid: str | None = None
     digest: str | None = None
+
+
+def lists(found: Mapping[str, tuple[object, ...]]) -> dict[str, object]:
+    """As JSON has them."""
+    return {name: [*one] for name, one in found.items()}
+
+
+def tuples(kind: Callable[..., T], found: Mapping[str, Iterable[object]]) -> dict[str, T]:
+    """The other way round."""
+    return {name: kind(*one) for name, one in found.items()}

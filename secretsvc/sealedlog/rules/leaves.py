@@ -10,15 +10,22 @@ from uuid import UUID
 import orjson
 
 from secretsvc.audit.models import audit_record
-from secretsvc.db.types import FoundRow
+from secretsvc.db.types import Expression, FoundRow
 from secretsvc.kernel.canonical import canonical
 from secretsvc.kernel.merkle import leaf_hash
 from secretsvc.kernel.tiles import LONGEST_ENTRY
+from secretsvc.sealedlog.rules.ids import as_text
 
 #: Which fields a leaf has: docs/audit.md lists them. Another field makes another number.
 VERSION = 1
 #: How a detail begins in a leaf that is there by its digest, perhaps.
 BY_DIGEST = b'"detail":{"sha256":'
+#: What is read of a record for its leaf, beside its own id.
+FIELDS: list[Expression] = [
+    *(as_text(audit_record.c[name]) for name in ("identity_id", "project_id", "environment_id")),
+    *(audit_record.c[name] for name in ("created_at", "action", "outcome", "actor_kind", "actor_subject")),
+    *(audit_record.c[name] for name in ("request_id", "client_address", "reason", "detail")),
+]
 #: Of each other column, where they make a leaf too long: so many bytes are there themselves.
 _LONGEST_VALUE = 4096
 
@@ -41,7 +48,8 @@ def leaf_of(row: FoundRow) -> Leaf:
         return _leaf(row, row.detail)
     except ValueError:
         # Nothing that the service writes.
-        values = {column.name: _readable(getattr(row, column.name)) for column in audit_record.c}
+        names = ["id", *(str(column.key) for column in FIELDS)]
+        values = {name: _readable(getattr(row, name)) for name in names}
         return _leaf(SimpleNamespace(**values), row.detail)
 
 
@@ -117,22 +125,22 @@ def _bytes(value: object) -> bytes:
 
 def _fields(row: FoundRow | SimpleNamespace, detail: object) -> dict[str, object]:
     return {
-        "v": VERSION,
-        "id": str(row.id),
-        "created_at": row.created_at,
         "action": row.action,
-        "outcome": row.outcome,
         "actor": {
             "identity_id": _text(row.identity_id),
             "kind": row.actor_kind,
             "subject": row.actor_subject,
         },
-        "project_id": _text(row.project_id),
-        "environment_id": _text(row.environment_id),
-        "request_id": row.request_id,
         "client_address": row.client_address,
-        "reason": row.reason,
+        "created_at": row.created_at,
         "detail": detail,
+        "environment_id": _text(row.environment_id),
+        "id": str(row.id),
+        "outcome": row.outcome,
+        "project_id": _text(row.project_id),
+        "reason": row.reason,
+        "request_id": row.request_id,
+        "v": VERSION,
     }
 
 

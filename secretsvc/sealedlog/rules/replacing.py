@@ -17,7 +17,8 @@ from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.notes import KEY_BYTES, Checkpoint, Verifier, public_key_of, read_checkpoint, sign
 from secretsvc.kernel.succession import Replacement, Signers, read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
-from secretsvc.sealedlog.rules.sealing import Sealing, keep_from_sealing
+from secretsvc.sealedlog.rules.heads import Sealing
+from secretsvc.sealedlog.rules.sealing import keep_from_sealing
 from secretsvc.sealedlog.rules.signing import cursor_key, find_signer, private_key, seal_signer
 from secretsvc.sealedlog.rules.stored import head_of
 from secretsvc.secrets.rules.sealing import MAY_SEAL

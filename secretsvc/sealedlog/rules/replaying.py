@@ -2,12 +2,12 @@
 
 Records are applied in the order in which they were sealed. That is the order of their ids wherever they
 waited together, so that of two the later may come first if the clocks of two hosts differ: removals and
-changes wait for what they are of, and a revision for the one before it.
+changes wait for what they are of, a revision for the one before it, and new terms for those before them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import orjson
@@ -24,7 +24,8 @@ from secretsvc.sealedlog.rules.details import (
     ScopeRecord,
     WriteDetail,
 )
-from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
+from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret, lists, tuples
+from secretsvc.sealedlog.rules.stepping import revise, stepped, terms_of
 
 T = TypeVar("T")
 #: What a record may change that comes before the one that makes it.
@@ -32,6 +33,9 @@ Changing = TypeVar("Changing", Identity, Environment, Grant)
 
 #: Of a state as JSON; another field makes another number.
 VERSION = 1
+#: What waits in `State.changed`, beside fields: changes of a grant's terms; how often more than once, or less
+#: than never, somebody has joined a group so far.
+STEPS, JOINED = "steps", "joined"
 #: How the actions begin of which those with `changes` are writes of secrets.
 WRITES = "secret."
 
@@ -83,13 +87,13 @@ class State:
         return canonical(
             {
                 "v": VERSION,
-                "identities": _lists(self.identities),
+                "identities": lists(self.identities),
                 "groups": self.groups,
                 "members": {one: sorted(held) for one, held in self.members.items() if held},
                 "projects": self.projects,
-                "environments": _lists(self.environments),
-                "grants": _lists(self.grants),
-                "secrets": {one: _lists(held) for one, held in self.secrets.items() if held},
+                "environments": lists(self.environments),
+                "grants": lists(self.grants),
+                "secrets": {one: lists(held) for one, held in self.secrets.items() if held},
                 "waiting": {one: [held[rev] for rev in sorted(held)] for one, held in self.waiting.items()},
                 "removed": sorted(self.removed),
                 "changed": self.changed,
@@ -105,12 +109,12 @@ class State:
             if found["v"] != VERSION:
                 raise ValueError("a state of another version")
             state = cls()
-            state.identities = _tuples(Identity, found["identities"])
+            state.identities = tuples(Identity, found["identities"])
             state.groups, state.projects = dict(found["groups"]), dict(found["projects"])
             state.members = {one: set(held) for one, held in found["members"].items()}
-            state.environments = _tuples(Environment, found["environments"])
-            state.grants = _tuples(Grant, found["grants"])
-            state.secrets = {one: _tuples(Secret, held) for one, held in found["secrets"].items()}
+            state.environments = tuples(Environment, found["environments"])
+            state.grants = tuples(Grant, found["grants"])
+            state.secrets = {one: tuples(Secret, held) for one, held in found["secrets"].items()}
             state.waiting = {
                 one: {detail["rev"]: detail for detail in held} for one, held in found["waiting"].items()
             }
@@ -165,14 +169,22 @@ class State:
         self._drop_grants(lambda one: one.group_id == group_id)
 
     def _add_member(self, _record: object, detail: GroupDetail) -> None:
-        if self._came(_member(detail)):
-            self.members.setdefault(detail["group_id"], set()).add(detail["identity_id"])
+        self._count_member(detail, 1)
 
     def _remove_member(self, _record: object, detail: GroupDetail) -> None:
-        held = self.members.get(detail["group_id"], set())
-        if detail["identity_id"] not in held:
-            self.removed.add(_member(detail))
-        held.discard(detail["identity_id"])
+        self._count_member(detail, -1)
+
+    def _count_member(self, detail: GroupDetail, more: int) -> None:
+        """Nobody joins twice without leaving between: how often they are in is so in whatever order."""
+        one, member = detail["identity_id"], f"{detail['identity_id']} of {detail['group_id']}"
+        held = self.members.setdefault(detail["group_id"], set())
+        times = (one in held) - (member in self.removed) + self.changed.pop(member, {}).get(JOINED, 0) + more
+        self.removed.discard(member)
+        held.discard(one)
+        if times > 0:
+            held.add(one)
+        if times not in (0, 1):
+            self.changed[member] = {JOINED: times - (times > 0)}
 
     def _create_project(self, record: ProjectRecord, detail: ScopeDetail) -> None:
         if self._came(record["project_id"]):
@@ -207,15 +219,34 @@ class State:
     def _create_grant(self, record: ScopeRecord, detail: GrantDetail) -> None:
         scope = (detail["scope_type"], record["project_id"], record["environment_id"])
         made = Grant(detail["identity_id"], detail["group_id"], *scope, detail["role"], detail["expires_at"])
-        self._make(self.grants, detail["grant_id"], made)
+        self._make_grant(detail["grant_id"], made)
 
     def _bootstrap(self, _record: object, detail: GrantDetail) -> None:
         made = Grant(detail["identity_id"], None, "global", None, None, "admin", None)
-        self._make(self.grants, detail["grant_id"], made)
+        self._make_grant(detail["grant_id"], made)
 
     def _update_grant(self, _record: object, detail: GrantDetail) -> None:
-        terms = {name: detail["after"][name] for name in ("role", "expires_at")}
-        self._change(self.grants, detail["grant_id"], **terms)
+        after = terms_of(detail["after"])
+        if "before" not in detail:
+            self._change(self.grants, detail["grant_id"], **after)
+            return
+        steps = self.changed.setdefault(detail["grant_id"], {}).setdefault(STEPS, [])
+        steps.append([terms_of(detail["before"]), after])
+        self._step(detail["grant_id"])
+
+    def _make_grant(self, grant_id: str, made: Grant) -> None:
+        steps = self.changed.get(grant_id, {}).pop(STEPS, [])
+        if self._make(self.grants, grant_id, made) and steps:
+            self.changed[grant_id] = {STEPS: steps}
+            self._step(grant_id)
+
+    def _step(self, grant_id: str) -> None:
+        """Applies the changes of a grant's terms that have waited for those that it has."""
+        if grant_id in self.grants:
+            steps = self.changed[grant_id][STEPS]
+            self.grants[grant_id] = stepped(self.grants[grant_id], steps)
+            if not steps:
+                del self.changed[grant_id]
 
     def _delete_grant(self, _record: object, detail: GrantDetail) -> None:
         self._remove(self.grants, detail["grant_id"])
@@ -238,37 +269,10 @@ class State:
         found, waiting = self.environments[environment_id], self.waiting.pop(environment_id, {})
         while (following := waiting.pop(found.rev + 1, None)) is not None:
             found = found._replace(rev=found.rev + 1)
-            _revise(self.secrets.setdefault(environment_id, {}), following)
+            revise(self.secrets.setdefault(environment_id, {}), following)
         self.environments[environment_id] = found
         if waiting:
             self.waiting[environment_id] = waiting
-
-
-def _member(detail: GroupDetail) -> str:
-    return f"{detail['identity_id']} of {detail['group_id']}"
-
-
-def _revise(held: dict[str, Secret], detail: WriteDetail) -> None:
-    """What a revision makes of an environment's keys."""
-    for change in detail["changes"]:
-        before, is_removed = held.get(change["key"]), change["kind"] == "removed"
-        if before is None:
-            held[change["key"]] = Secret(change["version"], is_removed)
-        else:
-            held[change["key"]] = before._replace(version=change["version"], deleted=is_removed)
-    described = detail["descriptions"] or {"kid": None, "digests": {}}
-    for key, digest in described["digests"].items():
-        if key in held:
-            kid = None if digest is None else described["kid"]
-            held[key] = held[key]._replace(kid=kid, digest=digest)
-
-
-def _lists(found: Mapping[str, tuple[object, ...]]) -> dict[str, object]:
-    return {name: [*one] for name, one in found.items()}
-
-
-def _tuples(kind: Callable[..., T], found: Mapping[str, Iterable[object]]) -> dict[str, T]:
-    return {name: kind(*one) for name, one in found.items()}
 
 
 _ACTS: dict[str, Callable[[State, Any, Any], None]] = {

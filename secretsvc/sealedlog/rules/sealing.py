@@ -7,7 +7,6 @@ at any statement leaves what the next goes on from.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
@@ -15,38 +14,18 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, delete, exists, insert, select, text, true, update
 
-from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import read_transaction, write_transaction
-from secretsvc.db.statements import insert_many, is_among
+from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.statements import DIALECTS, insert_many, is_among
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash
-from secretsvc.kernel.notes import Checkpoint, Verifier, read_checkpoint, sign
-from secretsvc.kernel.throttle import Throttle
+from secretsvc.kernel.notes import Checkpoint, sign
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
+from secretsvc.sealedlog.rules.heads import HeadRow, Sealing, standing_of
 from secretsvc.sealedlog.rules.leaves import leaf_of
-from secretsvc.sealedlog.rules.reading import positions_of
-from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer, private_key
-
-log = logging.getLogger(__name__)
-_complaints = Throttle()
-
-OTHER_TREE = "the tree that is stored is not the one that was signed last"
-
-
-class NotSignedLast(ValueError):
-    """The head that the database holds is not what the log's key has signed last; why, in one line.
-
-    Nothing is sealed on top of it: the key would sign whatever somebody has put there.
-    """
-
-
-class Sealing(NamedTuple):
-    """With what is sealed: the ring that opens the signing key, and the log's name."""
-
-    ring: KeyRing
-    origin: str
+from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer
+from secretsvc.sealedlog.rules.waiting import waiting_records
 
 
 class Bound(NamedTuple):
@@ -54,17 +33,6 @@ class Bound(NamedTuple):
 
     records: int
     seconds: float
-
-
-class Waiting(NamedTuple):
-    """Records to be sealed; the ids of others that are listed though they are sealed.
-
-    `lost` is how many are listed that are not there: they stay on the list, for a verification to name.
-    """
-
-    records: Sequence[FoundRow]
-    relisted: list[UUID]
-    lost: int
 
 
 class SealRow(TypedDict):
@@ -78,21 +46,21 @@ class SealRow(TypedDict):
 class Batch(NamedTuple):
     """What a step writes: the positions of records after the first `before`, and the head that they make.
 
-    `signer` is the public key of who signed it. `relisted` are ids of records that are listed though they are
-    sealed: they come off the list.
+    `signer` is the public key of who signed it. The head is None where nothing is sealed. `relisted` are ids
+    of records that are listed though they are sealed: they come off the list.
     """
 
     before: int
     signer: bytes
     seals: list[SealRow]
-    head: dict[str, object]
+    head: HeadRow | None
     relisted: list[UUID]
 
 
 def is_due(connection: Connection) -> bool:
     """Whether a record waits; it takes the same however many are sealed."""
-    found: bool = connection.execute(select(exists(select(audit_unsealed.c.record_id)))).scalar_one()
-    return found
+    [[found]] = _IS_DUE.tuples(connection, {})
+    return bool(found)
 
 
 def seal_some(engine: Engine, sealing: Sealing, bound: Bound) -> int:
@@ -144,70 +112,19 @@ def _begin_log(engine: Engine, sealing: Sealing, bound: Bound) -> int:
 
 def _prepared(connection: Connection, sealing: Sealing, bound: Bound) -> Batch | None:
     """None where nothing waits, there is no signing key yet, or the active key is not adopted."""
-    signer = find_signer(connection)
-    if signer is None or not is_adopted(connection, sealing.ring):
+    standing = standing_of(connection, sealing.ring)
+    if standing is None or not standing.is_adopted:
         return None
-    key = private_key(sealing.ring, signer)
-    frontier = frontier_of(connection, Verifier(sealing.origin, signer.public_key))
-    before = frontier.size
-    waiting = _waiting(connection, bound.records)
-    if waiting.lost and _complaints.passes("lost") is not None:
-        log.error("records that are listed to be sealed are missing (%d): verify the log", waiting.lost)
+    key, frontier = sealing.key(standing), sealing.frontier(standing)
+    signer, before = standing.public_key, frontier.size
+    waiting = waiting_records(connection, bound.records)
     seals = _seals(waiting.records, frontier, bound.seconds)
     if not seals:
-        return Batch(before, signer.public_key, [], {}, waiting.relisted) if waiting.relisted else None
+        return Batch(before, signer, [], None, waiting.relisted) if waiting.relisted else None
     checkpoint = Checkpoint(sealing.origin, frontier.size, frontier.root())
-    return Batch(
-        before,
-        signer.public_key,
-        seals,
-        {
-            "size": frontier.size,
-            "frontier": frontier.stored,
-            "checkpoint": sign(sealing.origin, key, checkpoint.body),
-            "sealed_at": now_ms(),
-        },
-        waiting.relisted,
-    )
-
-
-def frontier_of(connection: Connection, verifier: Verifier) -> Frontier:
-    """That of the head, which must be what the newest checkpoint says. Raises `NotSignedLast`."""
-    head = connection.execute(select(audit_head)).first()
-    if head is None:
-        return Frontier()
-    try:
-        last = read_checkpoint(head.checkpoint, verifier)
-    except ValueError as error:
-        raise NotSignedLast(f"the newest checkpoint is {error}") from None
-    try:
-        frontier = Frontier(head.size, head.frontier)
-    except ValueError:
-        raise NotSignedLast(OTHER_TREE) from None
-    if (frontier.size, frontier.root()) != (last.size, last.root):
-        raise NotSignedLast(OTHER_TREE)
-    return frontier
-
-
-def _waiting(connection: Connection, limit: int) -> Waiting:
-    """The oldest records that wait, and what is listed among them beside these.
-
-    In statements of their own: PostgreSQL may take a join of the tables for a walk along the whole log.
-    """
-    named = is_among(audit_record.c.id, "ids", connection.dialect.name)
-    records = select(audit_record).where(named).order_by(audit_record.c.id)
-    listed = select(audit_unsealed.c.record_id).order_by(audit_unsealed.c.record_id).limit(limit)
-    page, relisted, lost = listed, list[UUID](), 0
-    while ids := connection.execute(page).scalars().all():
-        sealed = positions_of(connection, ids)
-        relisted += sealed
-        left = [one for one in ids if one not in sealed]
-        found = connection.execute(records, {"ids": left}).all() if left else []
-        lost += len(left) - len(found)
-        if found:
-            return Waiting(found, relisted, lost)
-        page = listed.where(audit_unsealed.c.record_id > ids[-1])
-    return Waiting([], relisted, lost)
+    head = HeadRow(frontier.size, frontier.stored, sign(sealing.origin, key, checkpoint.body))
+    sealing.hold(signer, head)
+    return Batch(before, signer, seals, head, waiting.relisted)
 
 
 def _seals(records: Sequence[FoundRow], frontier: Frontier, seconds: float) -> list[SealRow]:
@@ -224,18 +141,19 @@ def _seals(records: Sequence[FoundRow], frontier: Frontier, seconds: float) -> l
 
 def _put(connection: Connection, batch: Batch) -> int:
     """Writes a batch, unless another process was quicker, or replaced the key; how many records it sealed."""
-    found, signer = connection.execute(_SINCE).one()
+    [[found, signer]] = _SINCE.tuples(connection, {})
     if (found or 0) != batch.before or signer != batch.signer:
         return 0
     sealed: list[UUID] = [one["record_id"] for one in batch.seals]
     if sealed:
         insert_many(connection, audit_seal, batch.seals)
-    named = is_among(audit_unsealed.c.record_id, "ids", connection.dialect.name)
-    connection.execute(delete(audit_unsealed).where(named), {"ids": [*sealed, *batch.relisted]})
-    if sealed and found is None:
-        connection.execute(insert(audit_head), {"id": ONLY, **batch.head})
-    elif sealed:
-        connection.execute(update(audit_head).values(batch.head))
+    _UNLIST[connection.dialect.name].run(connection, {"ids": [*sealed, *batch.relisted]})
+    if batch.head is not None:
+        row = {**batch.head._asdict(), "sealed_at": now_ms()}
+        if found is None:
+            connection.execute(insert(audit_head), {"id": ONLY, **row})
+        else:
+            _NEXT_HEAD.run(connection, row)
     return len(sealed)
 
 
@@ -243,7 +161,15 @@ _TRY = text("SELECT pg_try_advisory_xact_lock(4872160839551207734)")
 _WAIT = text("SELECT pg_advisory_xact_lock(4872160839551207734)")
 #: For so long is a step of another process waited for; behind a pooler the session has no limits of its own.
 _LIMIT = text("SET LOCAL lock_timeout = '10s'")
+_IS_DUE = Prepared(select(exists(select(audit_unsealed.c.record_id)).label("due")))
 # The signing key is there before the first head.
-_SINCE = select(audit_head.c.size, audit_signer.c.public_key).select_from(
-    audit_signer.outerjoin(audit_head, true())
+_SINCE = Prepared(
+    select(audit_head.c.size, audit_signer.c.public_key).select_from(
+        audit_signer.outerjoin(audit_head, true())
+    )
 )
+_UNLIST = {
+    name: Prepared(delete(audit_unsealed).where(is_among(audit_unsealed.c.record_id, "ids", name)))
+    for name in DIALECTS
+}
+_NEXT_HEAD = Prepared(update(audit_head), (*HeadRow._fields, "sealed_at"))

@@ -17,9 +17,9 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.notes import Signatory, sign
 from secretsvc.sealedlog.models import ONLY, audit_snapshot
 from secretsvc.sealedlog.rules.comparing import read_state
+from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.pruning import PRUNE
 from secretsvc.sealedlog.rules.replaying import VERSION, State
-from secretsvc.sealedlog.rules.sealing import Sealing
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.stored import head_of, waiting_ids
 

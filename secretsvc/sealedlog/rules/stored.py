@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
-from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, exists, func, or_, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.types import Query
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules.leaves import Leaf, leaf_of, sealed_leaf
+from secretsvc.sealedlog.rules.ids import IdText, as_text
+from secretsvc.sealedlog.rules.leaves import FIELDS, Leaf, leaf_of, sealed_leaf
 
 #: Records that are read at once.
 PAGE = 1024
@@ -50,10 +50,10 @@ def sealed_from(connection: Connection, first: int, size: int) -> Iterator[Seale
 
 def waiting_ids() -> Query:
     """Asks for the ids of the records that wait to be sealed: not for what is listed beside these."""
-    return select(_listed).where(_IS_THERE, ~_IS_SEALED)
+    return select(as_text(_listed)).where(_IS_THERE, ~_IS_SEALED)
 
 
-def waiting_leaves(connection: Connection) -> Iterator[tuple[UUID, Leaf]]:
+def waiting_leaves(connection: Connection) -> Iterator[tuple[str, Leaf]]:
     """The records that wait to be sealed, the oldest first."""
     after = None
     while rows := connection.execute(_WAITING if after is None else _LATER, {"after": after}).all():
@@ -64,9 +64,9 @@ def waiting_leaves(connection: Connection) -> Iterator[tuple[UUID, Leaf]]:
 
 def wrongly_listed(connection: Connection) -> Iterator[str]:
     """What is listed to be sealed, and is sealed or is not there; each is one line."""
-    for one in connection.execute(select(_listed).where(_IS_SEALED).order_by(_listed)).scalars():
+    for one in connection.execute(select(as_text(_listed)).where(_IS_SEALED).order_by(_listed)).scalars():
         yield f"record {one} is sealed, and is listed to be sealed again"
-    lost = select(_listed).where(~_IS_THERE, ~_IS_SEALED).order_by(_listed)
+    lost = select(as_text(_listed)).where(~_IS_THERE, ~_IS_SEALED).order_by(_listed)
     for one in connection.execute(lost).scalars():
         yield f"record {one} is listed to be sealed, and is missing"
 
@@ -78,26 +78,27 @@ def count_beyond(connection: Connection, size: int) -> int:
     return found
 
 
-def left_out(connection: Connection) -> UUID | None:
+def left_out(connection: Connection) -> str | None:
     """The id of a record that is neither sealed nor waits to be, None where there is none."""
     is_sealed = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == audit_record.c.id))
     waits = exists(select(audit_unsealed.c.record_id).where(audit_unsealed.c.record_id == audit_record.c.id))
-    return connection.execute(select(audit_record.c.id).where(~is_sealed, ~waits).limit(1)).scalar()
+    return connection.execute(select(as_text(audit_record.c.id)).where(~is_sealed, ~waits).limit(1)).scalar()
 
 
+_RECORD = [as_text(audit_record.c.id), *FIELDS]
 _listed = audit_unsealed.c.record_id
 _IS_THERE = exists(select(audit_record.c.id).where(audit_record.c.id == _listed))
 _IS_SEALED = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == _listed))
 _WAITING = (
-    select(audit_record)
+    select(*_RECORD)
     .where(audit_record.c.id.in_(select(_listed).where(~_IS_SEALED)))
     .order_by(audit_record.c.id)
     .limit(PAGE)
 )
-_LATER = _WAITING.where(audit_record.c.id > bindparam("after"))
+_LATER = _WAITING.where(audit_record.c.id > bindparam("after", type_=IdText()))
 _position = audit_seal.c.position
 _PAGE = (
-    select(_position, audit_seal.c.leaf_hash, audit_record)
+    select(_position, audit_seal.c.leaf_hash, *_RECORD)
     .join_from(audit_seal, audit_record, audit_record.c.id == audit_seal.c.record_id, isouter=True)
     .where(_position >= bindparam("first"), _position < bindparam("size"))
     .order_by(_position)

@@ -8,19 +8,23 @@ from hashlib import sha256
 import orjson
 from sqlalchemy import Connection
 
+from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
 from secretsvc.kernel.notes import Checkpoint, Signatory, other_log, read_checkpoint
 from secretsvc.kernel.succession import Signers
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
+from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules.columns import wrong_columns
+from secretsvc.sealedlog.rules.comparing import COMPARED
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.rules.heads import NotSignedLast, frontier_of
+from secretsvc.sealedlog.rules.ids import malformed_ids
 from secretsvc.sealedlog.rules.keeping import beginning
 from secretsvc.sealedlog.rules.leaves import is_bare_digest
 from secretsvc.sealedlog.rules.pruning import Pruned, Told, pruned_of, prunings_of
 from secretsvc.sealedlog.rules.replacing import wrong_signers
-from secretsvc.sealedlog.rules.sealing import NotSignedLast, frontier_of
 from secretsvc.sealedlog.rules.stored import (
     Sealed,
     count_beyond,
@@ -30,6 +34,8 @@ from secretsvc.sealedlog.rules.stored import (
     wrongly_listed,
 )
 
+#: Where the log is, beside the tables that it is compared with.
+LOG = (audit_record, audit_key, audit_seal, audit_unsealed)
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
 PRUNED_OTHERWISE = "index 0 to {}: what is pruned is not what the record of the pruning tells of"
 UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
@@ -230,6 +236,7 @@ def _not_as_exported(entry: Sealed, files: Files, exported: Checkpoint) -> Itera
 
 
 def _beside_the_log(connection: Connection, size: int, signers: Signers, pruned: int) -> Iterator[str]:
+    yield from malformed_ids(connection, [*LOG, *COMPARED])
     yield from wrong_columns(connection, pruned, size)
     try:
         frontier_of(connection, signers.newest)

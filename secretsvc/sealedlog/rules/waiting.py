@@ -1,0 +1,75 @@
+"""The records that wait to be sealed, as a step takes them off the list, and what is listed beside these."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, bindparam, select, true
+
+from secretsvc.audit.models import audit_record
+from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.statements import DIALECTS, is_among
+from secretsvc.db.types import FoundRow, Query
+from secretsvc.kernel.throttle import Throttle
+from secretsvc.sealedlog.models import audit_seal, audit_unsealed
+from secretsvc.sealedlog.rules.ids import is_well_formed
+from secretsvc.sealedlog.rules.leaves import FIELDS
+
+log = logging.getLogger(__name__)
+_complaints = Throttle()
+
+LOST = "records that are listed to be sealed are missing (%d): verify the log"
+
+
+class Waiting(NamedTuple):
+    """Records to be sealed, the oldest first; the ids of others that are listed though they are sealed."""
+
+    records: Sequence[FoundRow]
+    relisted: list[UUID]
+
+
+def waiting_records(connection: Connection, limit: int) -> Waiting:
+    """The oldest records that wait, and what is listed among them beside these.
+
+    What is listed and is not there stays on the list, for a verification to name, and is logged once. In
+    statements of their own: PostgreSQL may take a join of the tables for a walk along the whole log.
+    """
+    name, relisted, lost = connection.dialect.name, list[UUID](), 0
+    found: Sequence[FoundRow] = []
+    rows = _OLDEST[name].rows(connection, {"limit": limit})
+    while rows and not found:
+        ids = [one.record_id for one in rows]
+        sealed = {one.record_id for one in _SEALED[name].rows(connection, {"ids": ids})}
+        relisted += [one for one in ids if one in sealed]
+        left = [one for one in ids if one not in sealed]
+        found = _RECORDS[name].rows(connection, {"ids": left}) if left else []
+        lost += len(left) - len(found)
+        if not found:
+            rows = _FURTHER[name].rows(connection, {"limit": limit, "after": ids[-1]})
+    if lost and _complaints.passes("lost") is not None:
+        log.error(LOST, lost)
+    return Waiting(found, relisted)
+
+
+def _oldest(name: str) -> Query:
+    """What SQL alone can list, an id that is none, waits for ever: a verification names it."""
+    listed = audit_unsealed.c.record_id
+    fit = is_well_formed(listed) if name == "sqlite" else true()
+    return select(listed).where(fit).order_by(listed).limit(bindparam("limit"))
+
+
+_id = audit_record.c.id
+_OLDEST = {name: Prepared(_oldest(name)) for name in DIALECTS}
+_FURTHER = {
+    name: Prepared(_oldest(name).where(audit_unsealed.c.record_id > bindparam("after"))) for name in DIALECTS
+}
+_SEALED = {
+    name: Prepared(select(audit_seal.c.record_id).where(is_among(audit_seal.c.record_id, "ids", name)))
+    for name in DIALECTS
+}
+_RECORDS = {
+    name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name)).order_by(_id)) for name in DIALECTS
+}
