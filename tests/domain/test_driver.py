@@ -326,7 +326,7 @@ def test_many_rows_are_changed_each_to_its_own_values_and_no_others(engine: Engi
         insert_many(connection, secret, rows)
         first, second, third = (one._asdict() for one in SECRETS.rows(connection, {}))
         changes = [
-            {"id": first["id"], "version": 7, "deleted": False, "description": "new"},
+            {"id": first["id"], "version": 7, "deleted": False, "description": '{"a\\", NULL}'},
             {"id": third["id"], "version": 8, "deleted": True, "description": None},
         ]
         update_many(connection, secret, changes)
