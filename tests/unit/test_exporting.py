@@ -111,8 +111,10 @@ def test_a_name_that_a_shell_does_not_give_any_text_is_refused(shell: str, tmp_p
 
 
 def test_a_shell_is_refused_nul_and_names_that_are_read_only_each_by_its_key() -> None:
-    assert refused(encode_shell, {"UID": "1", "OK": "x", "A": "a\0b", "PPID": "2"}) == [
+    values = {"UID": "1", "OK": "x", "A": "a\0b", "PPID": "2", "BASH_MONOSECONDS": "3"}
+    assert refused(encode_shell, values) == [
         "secrets.A",
+        "secrets.BASH_MONOSECONDS",
         "secrets.PPID",
         "secrets.UID",
     ]
