@@ -216,14 +216,14 @@ NO_IDS = {
     "of a record that is sealed": (
         "UPDATE audit_record SET id = '{odd}' WHERE action = 'secret.batch'",
         [
-            "index {place}: the record is missing",
+            "index {position}: the record is missing",
             "audit_record {odd}: its id is no id",
             "record {odd} is neither sealed nor waits to be",
         ],
     ),
     "of an actor": (
         "UPDATE audit_record SET identity_id = '{odd}' WHERE action = 'secret.batch'",
-        ["index {place}: the record is not the one that was sealed", "its identity_id is no id"],
+        ["index {position}: the record is not the one that was sealed", "its identity_id is no id"],
     ),
     "of an identity": ("UPDATE identity SET id = '{odd}'", ["identity {odd}: its id is no id"]),
     "of an environment": (
@@ -243,7 +243,7 @@ def test_what_is_no_id_is_named_with_its_row_and_keeps_nothing_from_being_sealed
         pytest.skip("it has a type for ids")
     statement, told = NO_IDS[whose]
     [written] = sealed.audit("secret.batch")
-    [place] = [row["position"] for row in sealed.rows(audit_seal) if row["record_id"] == written["id"]]
+    [position] = [row["position"] for row in sealed.rows(audit_seal) if row["record_id"] == written["id"]]
     let(sealed, "audit_record")
     waits = "INSERT INTO audit_unsealed VALUES (NEW.id)"
     with closing(sqlite3.connect(sealed.url.removeprefix("sqlite:///"))) as connection:
@@ -254,7 +254,7 @@ def test_what_is_no_id_is_named_with_its_row_and_keeps_nothing_from_being_sealed
     assert (step(sealed), step(sealed)) == (1, 0)
     found = "\n".join(problems(sealed))
     for one in told:
-        assert one.format(odd=ODD, place=place) in found
+        assert one.format(odd=ODD, position=position) in found
 
 
 BEYOND = "audit_seal holds positions that no head speaks of (below 0, or from {} on)"
@@ -265,8 +265,8 @@ def test_a_position_beyond_the_head_stops_the_sealing_until_it_is_gone_and_is_to
     [waiting] = log(sealed)
     registry, size = sealed.app.registry, len(sealed.rows(audit_seal))
     sealer = Sealer(registry.database, registry.service_settings, registry.load_ring)
-    place = {"position": size + far, "record_id": waiting if far else new_id(), "leaf_hash": bytes(32)}
-    sealed.execute(audit_seal.insert(), [place])
+    seal = {"position": size + far, "record_id": waiting if far else new_id(), "leaf_hash": bytes(32)}
+    sealed.execute(audit_seal.insert(), [seal])
     assert [(sealer.step(), sealer.failures) for _ in range(2)] == [(0, 1), (0, 2)]
     assert caplog.text.count(BEYOND.format(size)) == 1
     assert f"index {size}: 1 records are sealed that the checkpoint does not have" in problems(sealed)

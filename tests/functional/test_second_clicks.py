@@ -22,8 +22,8 @@ DELETIONS = [
 ]
 
 
-def named(places, ids):
-    return [place.format(**ids) for place in places]
+def named(templates, ids):
+    return [template.format(**ids) for template in templates]
 
 
 def token(browser, page):
