@@ -25,10 +25,10 @@ IDLE = """() => {
         }
         return !one.form && !one.readOnly && !one.matches("[type=checkbox], [type=radio]");
     };
-    // One text alone is sent by the Enter key.
+    // One text alone is sent by the Enter key; the button of a selection shows once something is ticked.
     const isStuck = (form) => ![...form.elements].some((one) => one.type === "submit" && isSeen(one))
-        && [...form.elements].filter((one) => one.matches("select, textarea, input:not([type=hidden])")
-            && isSeen(one)).length > 1;
+        && [...form.elements].filter((one) => one.matches("select, textarea, input")
+            && !one.matches("[type=hidden], [type=checkbox], [type=radio]") && isSeen(one)).length > 1;
     const found = [...document.querySelectorAll("a[href], :is(button, input, select, textarea):enabled")];
     return [...found.filter((one) => isSeen(one) && isIdle(one)), ...[...document.forms].filter(isStuck)]
         .map((one) => one.outerHTML.slice(0, 150));
