@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 
@@ -83,6 +84,4 @@ def _is_away(error: DBAPIError) -> bool:
     if name is not None:
         return name.startswith(_SQLITE_AWAY)
     # psycopg gives no SQLSTATE where there is no connection, or none any more.
-    return isinstance(error, (InterfaceError, OperationalError)) and type(error.orig).__module__.startswith(
-        "psycopg"
-    )
+    return isinstance(error, (InterfaceError, OperationalError)) and isinstance(error.orig, psycopg.Error)

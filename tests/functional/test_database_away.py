@@ -20,6 +20,7 @@ from secretsvc.db import engine as engines
 from secretsvc.db.engine import make_engine
 from secretsvc.db.failures import answer_to, committing
 from secretsvc.db.session import Session
+from secretsvc.db.silence import Silent
 from secretsvc.kernel.errors import Internal
 from secretsvc.kernel.throttle import Throttle
 
@@ -257,6 +258,7 @@ def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
     ("cause", "is_away"),
     [
         (psycopg.OperationalError("connection refused"), True),
+        (Silent("no answer in time"), True),
         (psycopg.errors.AdminShutdown(), True),
         (psycopg.errors.LockNotAvailable(), True),
         (psycopg.errors.TooManyConnections(), True),
