@@ -11,14 +11,16 @@ from processes import ROOT
 
 #: `nobody`, by number.
 USER = "65534"
-#: $1 can be written to, $2 is the source, $3 the interpreter's folder, and $4 the first folder above that
-#: which only its owner may enter, if there is one; the rest is the command. All in a view of its own.
+#: $1 and, unless it is empty, $2 can be written to, $3 is the source, $4 the interpreter's folder, and $5 the
+#: first folder above that which only its owner may enter, if there is one; the rest is the command. All in a
+#: view of its own.
 MOUNTS = """
 set -e
-data=$1 source=$2 base=$3 private=$4
-shift 4
+data=$1 target=$2 source=$3 base=$4 private=$5
+shift 5
 mount --make-rprivate /
 mount --bind "$data" "$data"
+[ -z "$target" ] || mount --bind "$target" "$target"
 mount -t tmpfs -o ro none "$source"
 if [ -n "$private" ]; then
 	hold=$(mktemp -d)
@@ -28,17 +30,18 @@ if [ -n "$private" ]; then
 	mount --bind "$hold" "$base"
 fi
 mount -o remount,bind,ro /
+mount -o remount,bind,ro /dev/shm
 cd "$data"
 exec setpriv --reuid=$USER --regid=$USER --clear-groups --no-new-privs \\
 	--bounding-set=-all --inh-caps=-all "$@"
 """
 
 
-def confined(data: Path, *command: str | Path) -> list[str]:
-    """The command line that runs a command so, in a folder that alone it may write to."""
+def confined(data: Path, *command: str | Path, target: Path | None = None) -> list[str]:
+    """The command line that runs a command so, which may write to a folder, to `target` and nowhere else."""
     base = Path(sys.base_prefix)
     private = [path for path in (*reversed(base.parents), base) if not path.stat().st_mode & 1]
-    arguments = [data, ROOT, base, private[0] if private else ""]
+    arguments = [data, target or "", ROOT, base, private[0] if private else ""]
     shell = MOUNTS.replace("$USER", USER)
     return ["unshare", "--mount", "sh", "-c", shell, "sh", *map(str, arguments), *map(str, command)]
 

@@ -1,7 +1,8 @@
 """The wheel, from `make dist` to serving and through an upgrade, on both engines, with no file of the source.
 
 Where the machine allows it, each command runs as `nobody` on a read-only root file system, and the source is
-hidden from it. It takes a minute and a half: the packages are installed into an environment of their own.
+hidden from it; those that install may write to the environment as well, which no other may. It takes a minute
+and a half: the packages are installed into an environment of their own.
 """
 
 from __future__ import annotations
@@ -32,30 +33,37 @@ SECRET = "/projects/shop/environments/prod/secrets"
 
 
 class Installation:
-    """An environment with the wheel, of root's; a folder of the service's user, which holds its data."""
+    """An environment with the wheel, and a folder that holds the data, both of the service's user."""
 
     def __init__(self, folder: Path) -> None:
         folder.chmod(0o755)
-        self.folder, self.data = folder, folder / "data"
-        self.data.mkdir()
-        if os.geteuid() == 0:
-            os.chown(self.data, int(USER), int(USER))
+        self.folder, self.data, self.venv = folder, folder / "data", folder / "venv"
+        for own in (self.data, self.venv):
+            own.mkdir()
+            if os.geteuid() == 0:
+                os.chown(own, int(USER), int(USER))
         self.is_confined = is_possible(self.data)
         self.source = copy_source(folder / "source")
-        venv = [
-            Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}"),
-            "-m",
-            "venv",
-            folder / "venv",
-        ]
-        subprocess.run(venv, check=True, timeout=SECONDS)
+        self.into_venv(
+            Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}"), "-m", "venv", self.venv
+        )
         self.install()
 
     def install(self) -> None:
-        """The wheel and exactly the versions beside it, from wherever pip gets packages."""
-        listed = make_dist(self.source) / "requirements.txt"
-        command = [self.program("pip"), "install", "--quiet", "--require-hashes", "-r", listed]
-        subprocess.run(command, cwd=self.data, check=True, timeout=SECONDS)
+        """The wheel and exactly the versions beside it, which somebody else got from wherever pip does."""
+        exactly = ["--quiet", "--require-hashes", "-r", make_dist(self.source) / "requirements.txt"]
+        got = self.folder / "packages"
+        # The one package that comes as source is built by it.
+        for wanted in (exactly, ["--quiet", "wheel"]):
+            command = [sys.executable, "-m", "pip", "download", *wanted, "--dest", got]
+            subprocess.run(command, check=True, timeout=SECONDS)
+        self.into_venv(self.program("pip"), "install", *exactly, "--no-index", "--find-links", got)
+
+    def into_venv(self, *command: str | Path) -> None:
+        """Runs a command that may write to the environment."""
+        whole = confined(self.data, *command, target=self.venv) if self.is_confined else command
+        options = {"cwd": self.data, "check": True, "timeout": SECONDS}
+        subprocess.run(whole, env=self.environment({"TMPDIR": str(self.data)}), **options)
 
     def upgrade(self) -> None:
         """The same by another version, over the first."""
@@ -64,7 +72,7 @@ class Installation:
         self.install()
 
     def program(self, name: str) -> Path:
-        return self.folder / "venv" / "bin" / name
+        return self.venv / "bin" / name
 
     def command(self, name: str, *arguments: str | Path) -> list[str]:
         command = [self.program(name), *arguments]
@@ -154,11 +162,14 @@ def test_a_command_is_confined_as_it_is_said(installation):
     script = "import os, sys, pathlib\nprint(os.getuid(), os.access('/', os.W_OK), os.access('.', os.W_OK))\n"
     script += f"print([*pathlib.Path({str(Path(__file__).parents[2])!r}).iterdir()])\n"
     script += "import secretsvc; print(secretsvc.__file__)\n"
+    script += "print([path for path in ('/tmp', '/dev/shm', sys.prefix) if os.access(path, os.W_OK)])\n"
     script += "open(sys.prefix + '/new', 'w')"
     done = installation.run("python", "-c", script)
     where = installation.program("").parent / "lib"
     assert done.stdout.splitlines()[:2] == [f"{USER} False True", "[]"]
     assert done.stdout.splitlines()[2].startswith(str(where))
+    assert done.stdout.splitlines()[3] == "[]"
+    assert {path.stat().st_uid for path in where.rglob("*")} == {int(USER)}
     assert "Read-only file system" in done.stderr
 
 
