@@ -82,18 +82,38 @@ def test_a_secret_that_comes_back_is_new_but_for_its_version(vault, monkeypatch)
     assert vault.listed()["A"] == again
 
 
-def test_the_revision_is_read_before_the_listing(vault, service):
-    vault.set(A="one")
+def write_before(service, needle):
+    """Has B be set before the first statement that holds the words; the list has the revision once it is."""
     meanwhile = []
 
     def write_between(_connection, _cursor, statement, *_rest):
-        if not meanwhile and "FROM secret LEFT OUTER JOIN" in " ".join(statement.split()):
-            meanwhile.append(Vault(service.user()).set(B="two"))
+        if not meanwhile and needle in " ".join(statement.split()):
+            meanwhile.append(None)
+            meanwhile[0] = Vault(service.user()).set(B="two")
 
     event.listen(service.engine, "before_cursor_execute", write_between)
-    assert vault.get("secrets").json["rev"] == 1
+    return meanwhile
+
+
+@pytest.mark.postgresql("every")
+def test_a_listing_is_of_the_revision_that_was_read_before_it(vault, service):
+    vault.set(A="one")
+    meanwhile = write_before(service, "FROM secret LEFT OUTER JOIN")
+    shown = vault.get("secrets").json
+    assert (shown["rev"], [one["key"] for one in shown["items"]]) == (1, ["A"])
     assert meanwhile == [2]
     assert vault.rev == 2
+
+
+@pytest.mark.postgresql("every")
+def test_an_export_is_of_the_revision_that_was_read_before_it(vault, service):
+    if service.engine.dialect.name == "sqlite":
+        pytest.skip("what leaves a record takes the turn of a writer first")
+    vault.set(A="one")
+    meanwhile = write_before(service, "SELECT secret.key, secret.version")
+    assert vault.values() == {"A": "one"}
+    assert meanwhile == [2]
+    assert vault.values() == {"A": "one", "B": "two"}
 
 
 def test_a_list_is_not_recorded(vault, service):
