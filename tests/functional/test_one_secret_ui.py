@@ -99,7 +99,7 @@ def test_a_refused_value_still_belongs_to_the_revision_that_it_was_typed_at(brow
     assert vault.value("A") == "theirs"
 
 
-@pytest.mark.parametrize(
+each_panel = pytest.mark.parametrize(
     ("panel", "action", "fields"),
     [
         ("?rename", "A/rename", {"to": "C"}),
@@ -108,6 +108,9 @@ def test_a_refused_value_still_belongs_to_the_revision_that_it_was_typed_at(brow
         ("?delete", "A/delete", {}),
     ],
 )
+
+
+@each_panel
 def test_a_stale_panel_is_told_and_can_be_repeated(browser, vault, panel, action, fields):
     vault.set(A="uno")
     page = browser.open(PAGE + panel)
@@ -122,15 +125,7 @@ def test_a_stale_panel_is_told_and_can_be_repeated(browser, vault, panel, action
     assert vault.rev == 4
 
 
-@pytest.mark.parametrize(
-    ("panel", "action", "fields"),
-    [
-        ("?rename", "A/rename", {"to": "C"}),
-        ("?rollback=1", "A/rollback", {}),
-        ("?describe", "A/describe", {"description": "mine"}),
-        ("?delete", "A/delete", {}),
-    ],
-)
+@each_panel
 def test_a_panel_that_is_sent_twice_acts_once_and_leads_where_the_first_led(
     browser, vault, panel, action, fields
 ):
