@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What is made until the tests begin lives as long as the run: `pytest_collection_finish` goes on.
+gc.disable()
+
 # A machine that is busy is slow, and that is no finding.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # For `make test`: whoever changed something sees what is wrong at once; `make test-all` looks at the rest.
@@ -68,6 +71,7 @@ def pytest_collection_finish() -> None:
     """Looks at what lives as long as the run never again, and at the rest less often than a service would."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 100)
 
 

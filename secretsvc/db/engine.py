@@ -248,16 +248,25 @@ class WriteLock:
 def _lock_file(file: int) -> None:
     """`flock` with a limit, which it does not have by itself: where it must wait, a thread does so.
 
-    When that gives up, `file` is closed under it, and what it may still get is gone again at once.
+    When that gives up, `file` is closed, and what the thread may still get is gone again at once.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        waiting = threading.Thread(target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True)
+        # By a number of its own: that of `file` may be another file's before the thread comes to use it.
+        waiting = threading.Thread(target=_lock_and_close, args=(os.dup(file),), daemon=True)
         waiting.start()
         waiting.join(BUSY_TIMEOUT_SECONDS)
         if waiting.is_alive():
             raise WriteLockTimeout("another process held the write lock for too long") from None
+
+
+def _lock_and_close(duplicate: int) -> None:
+    """Waits for the lock of an open file, which whoever has the file still open then holds."""
+    try:
+        fcntl.flock(duplicate, fcntl.LOCK_EX)
+    finally:
+        os.close(duplicate)
 
 
 def connect(engine: Engine) -> Connection:

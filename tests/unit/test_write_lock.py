@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import make_url
+from waiting import eventually
 
 from secretsvc.db import engine
 from secretsvc.db.engine import WriteLock
@@ -83,7 +85,30 @@ def test_a_writer_that_gave_up_holds_nothing_later(
     for one in (lock, other_process) * 3:
         one.acquire()
         one.release()
-    assert open_below(tmp_path) == []
+    assert eventually(lambda: open_below(tmp_path) == [])
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_wait_that_begins_after_it_was_given_up_locks_no_file_that_came_to_its_number(
+    lock: WriteLock, other_process: WriteLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, flock = threading.Event(), fcntl.flock
+
+    def late(file: int, operation: int) -> None:
+        if operation == fcntl.LOCK_EX:
+            begun.wait(10)
+        flock(file, operation)
+
+    monkeypatch.setattr(engine.fcntl, "flock", late)
+    lock.acquire()
+    with pytest.raises(WriteLockTimeout):
+        other_process.acquire()
+    path = tmp_path / "another"
+    with path.open("w"), path.open("w") as asking:
+        begun.set()
+        lock.release()
+        assert eventually(lambda: open_below(tmp_path) == [str(path)] * 2)
+        flock(asking, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_a_private_database_has_no_file_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
