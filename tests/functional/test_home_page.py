@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pages import Browser, submit
 from rotation import NEW_KEY, NEXT_KEY, fill, rotated
-from service import MASTER_KEY, arrange
+from service import ADMIN, MASTER_KEY, arrange
 from sqlalchemy import insert
 from statements import recorded
 from vault import Vault
@@ -382,6 +382,34 @@ def test_a_key_is_missing_only_from_environments_that_the_caller_sees(service, a
         page = Browser(service, ADA).open("/search", params={"q": asked})
         assert "ONLY_PROD" not in page.html.main.text
         assert "is missing from" in read(page.html.select_one(".empty"))
+
+
+def test_whether_a_key_is_missing_is_judged_by_the_environments_in_sight_of_its_own_project(service, admin):
+    arrange(service, "depot", "prod", "dev")
+    admin.post("/projects/shop/environments", {"slug": "stage", "name": "Stage"}, 201)
+    held = {
+        "shop/prod": ["ALL", "TWO", "ONE"],
+        "shop/dev": ["ALL", "TWO"],
+        "shop/stage": ["ALL", "FAR"],
+        "depot/prod": ["ALL", "ONE"],
+        "depot/dev": ["ALL"],
+    }
+    for at, keys in held.items():
+        project, inner = at.split("/")
+        Vault(admin, f"/projects/{project}/environments/{inner}").set(**dict.fromkeys(keys, "x"))
+    for at in ("shop/prod", "shop/dev", "depot"):
+        service.grant(ADA, "reader", at)
+
+    def missing(subject, words=""):
+        page = Browser(service, subject).open("/search", params={"q": f"{words} is:missing"})
+        return sorted("/".join(one["href"].split("/")[2::2]) for one in page.html.select(".chips a"))
+
+    everywhere = ["depot/prod/ONE", "shop/dev/TWO", "shop/prod/ONE", "shop/prod/TWO", "shop/stage/FAR"]
+    assert missing(ADMIN) == everywhere
+    assert missing(ADA) == ["depot/prod/ONE", "shop/prod/ONE"]
+    assert missing(ADA, "in:shop") == ["shop/prod/ONE"]
+    assert missing(ADA, "env:dev") == ["depot/prod/ONE", "shop/prod/ONE"]
+    assert missing(ADA, "env:stage") == []
 
 
 @pytest.mark.parametrize("word", ["in:", "in:Shop", "env:", "is:", "is:lost", "by:"])

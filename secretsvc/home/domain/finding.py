@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Text, cast, exists, func, literal, null, select, union_all
+from sqlalchemy import Text, cast, exists, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import reached_by
@@ -168,8 +168,10 @@ def _narrowed(call: Call, parts: dict[int, Query], narrowing: Narrowing) -> dict
         parts = {KEY: parts[KEY], ENVIRONMENT: parts[ENVIRONMENT]}
     if narrowing.project is not None:
         parts = {kind: part.where(project.c.slug == narrowing.project) for kind, part in parts.items()}
-    if narrowing.missing:
-        parts[KEY] = parts[KEY].where(_missing(call, slug))
+    if narrowing.missing and slug is not None:
+        parts[KEY] = _missing_from(call, parts[KEY], slug)
+    elif narrowing.missing:
+        parts[KEY] = _missing_somewhere(call, parts[KEY], narrowing.project)
     elif slug is not None:
         parts = {kind: part.where(environment.c.slug == slug) for kind, part in parts.items()}
     if narrowing.by is not None:
@@ -186,19 +188,38 @@ def _narrowed(call: Call, parts: dict[int, Query], narrowing: Narrowing) -> dict
     return parts
 
 
-def _missing(call: Call, slug: str | None) -> ColumnElement[bool]:
-    """Whether an environment of the project that the caller sees, or that of a slug, lacks the key."""
+def _missing_from(call: Call, keys: Query, slug: str) -> Query:
+    """Those of the keys that the environment of a slug lacks, where the caller sees it in their project."""
     other, there = environment.alias("other"), secret.alias("there")
     has_it = exists().where(
         there.c.environment_id == other.c.id, there.c.key == secret.c.key, ~there.c.deleted
     )
-    lacks_it = exists().where(
-        other.c.project_id == project.c.id,
-        reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id),
-        ~has_it.correlate_except(there),
+    return keys.join(other, (other.c.project_id == project.c.id) & (other.c.slug == slug)).where(
+        reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id), ~has_it
     )
-    lacks_it = lacks_it if slug is None else lacks_it.where(other.c.slug == slug)
-    return lacks_it.correlate_except(other)
+
+
+def _missing_somewhere(call: Call, keys: Query, project_slug: str | None) -> Query:
+    """Those of the keys that not each environment has that the caller sees in their project.
+
+    Counted for each project and key at once: to look for a key in each environment takes three times as long.
+    """
+    other, there, above = environment.alias("other"), secret.alias("there"), project.alias("above")
+    in_sight = reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id)
+    sizes = select(other.c.project_id, func.count().label("size")).where(in_sight)
+    sizes = sizes.group_by(other.c.project_id).subquery("sizes")
+    lacking = (
+        select(other.c.project_id, there.c.key)
+        .join_from(other, sizes, sizes.c.project_id == other.c.project_id)
+        .join(there, there.c.environment_id == other.c.id)
+        .where(in_sight, ~there.c.deleted)
+        .group_by(other.c.project_id, there.c.key)
+        .having(func.count() < func.max(sizes.c.size))
+    )
+    if project_slug is not None:
+        lacking = lacking.join(above, (above.c.id == other.c.project_id) & (above.c.slug == project_slug))
+    found = lacking.subquery("lacking")
+    return keys.join(found, (found.c.project_id == project.c.id) & (found.c.key == secret.c.key))
 
 
 def _row(
