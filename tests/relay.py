@@ -1,10 +1,11 @@
-"""A relay in front of PostgreSQL that can fall silent, refuse, or forget the connections that it has."""
+"""A relay in front of PostgreSQL that can be slow, fall silent, refuse, or forget its connections."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from sqlalchemy import make_url
@@ -25,6 +26,8 @@ class Relay:
         parts = make_url(url)
         self._host = str(parts.host or parts.query["host"])
         self._target_port = parts.port or 5432
+        #: Each answer comes so many seconds late.
+        self.delay = 0.0
         self._speaking = _set_event()
         self._sockets: list[socket.socket] = []
         self._listener = self._listen(0)
@@ -82,8 +85,11 @@ class Relay:
             _end(client)
             return
         self._sockets += [client, server]
-        threading.Thread(target=_pass_on, args=(server, client, speaking), daemon=True).start()
+        threading.Thread(target=self._answer, args=(server, client, speaking), daemon=True).start()
         _pass_on(client, server, speaking)
+
+    def _answer(self, server: socket.socket, client: socket.socket, speaking: threading.Event) -> None:
+        _pass_on(server, client, speaking, lambda: time.sleep(self.delay))
 
     def _reach(self) -> socket.socket:
         if not self._host.startswith("/"):
@@ -109,9 +115,12 @@ def _set_event() -> threading.Event:
     return event
 
 
-def _pass_on(source: socket.socket, sink: socket.socket, speaking: threading.Event) -> None:
+def _pass_on(
+    source: socket.socket, sink: socket.socket, speaking: threading.Event, wait: Callable[[], None] = bool
+) -> None:
     with suppress(OSError):
         while data := source.recv(_CHUNK):
+            wait()
             speaking.wait()
             sink.sendall(data)
     _end(source)

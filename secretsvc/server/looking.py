@@ -13,14 +13,16 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STOP_SECONDS = 1.0
+#: So often whoever waits for a look asks what was heard of it.
+STEP_SECONDS = 0.05
 
 
 class Look(Generic[T]):
     """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
 
     A `pause` may depend on what was seen.
-    A look that takes longer than `limit` seconds counts as failed while it lasts. So does all before the
-    first.
+    A look of which nothing was heard for `limit` seconds counts as failed while it lasts. So does all before
+    the first.
     """
 
     def __init__(
@@ -37,6 +39,8 @@ class Look(Generic[T]):
         self._seen, self._began = failed, 0.0
         # When the look began that saw this, when one was last asked for, and when one last came to its end.
         self._seen_of, self._asked, self._succeeded = 0.0, 0.0, time.monotonic()
+        # When the last of its steps began that came to its end, and when that was.
+        self._heard_of, self._heard = 0.0, 0.0
         self._is_over = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=f"look-{name}", daemon=True)
@@ -59,26 +63,36 @@ class Look(Generic[T]):
         return self._failed if self._hangs else self._seen
 
     def look_now(self) -> T:
-        """What a look sees that begins after the question; waits for it for `limit` seconds at most.
+        """What a look sees that begins after the question; waits for it for `limit` seconds.
 
-        While an earlier one hangs, that is known already, and nobody waits.
+        Where it takes longer, and one of its steps that began after the question has ended, that is what the
+        last whole look saw; who has to wait for such a step waits for twice `limit` at most. While nothing is
+        heard of a look, that is known already, and nobody waits.
         """
         with self._changed:
             self._asked = asked = time.monotonic()
             self._changed.notify_all()
-            if not self._hangs:
-                self._changed.wait_for(lambda: self._seen_of >= asked, self._limit)
-            return self._seen if self._seen_of >= asked else self._failed
+            while not (self._is_told(asked) or self._hangs or _is_over(asked, 2 * self._limit)):
+                self._changed.wait(STEP_SECONDS)
+            return self._seen if max(self._seen_of, self._heard_of) >= asked else self._failed
+
+    def heard(self, began: float) -> None:
+        """A step of the look under way, which began then, has ended: it is slow, and does not hang."""
+        self._heard_of, self._heard = began, time.monotonic()
 
     @property
     def seconds_since_success(self) -> float:
         """Since a look last ended without raising; at first, since this was made."""
         return time.monotonic() - self._succeeded
 
+    def _is_told(self, asked: float) -> bool:
+        """Whether a question that was asked then has its answer."""
+        return self._seen_of >= asked or (self._heard_of >= asked and _is_over(asked, self._limit))
+
     @property
     def _hangs(self) -> bool:
         began = self._began
-        return bool(began) and time.monotonic() - began > self._limit
+        return bool(began) and _is_over(max(began, self._heard), self._limit)
 
     def _run(self) -> None:
         while not self._is_over:
@@ -95,3 +109,7 @@ class Look(Generic[T]):
                 self._seen, self._seen_of, self._began = seen, began, 0.0
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: self._is_over or self._asked > self._seen_of, pause)
+
+
+def _is_over(began: float, seconds: float) -> bool:
+    return time.monotonic() > began + seconds

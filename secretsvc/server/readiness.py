@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import read_once
@@ -29,7 +30,7 @@ STALE_ACCESS_KEYS = "access_keys_stale"
 
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
-#: A database that does not answer a look within that time is not there.
+#: A database that does not answer a statement within that time is not there.
 DATABASE_LIMIT = 1.0
 ENVELOPES_PAUSE = 60.0
 WAITING_PAUSE = 10.0
@@ -82,7 +83,7 @@ class Readiness:
         return self._state_with(self._database.seen)
 
     def state_now(self) -> State:
-        """With a look at the database that begins now, for which it waits `DATABASE_LIMIT` at most."""
+        """With a look at the database that begins now (`Look.look_now`)."""
         return self._state_with(self._database.look_now())
 
     @property
@@ -93,6 +94,7 @@ class Readiness:
     @cached_property
     def _engine(self) -> Engine:
         engine: Engine = self._registry.database.engine_to_watch_by(DATABASE_LIMIT)
+        _listen_for_answers(engine, self._database.heard)
         return engine
 
     def _look_at_database(self) -> State:
@@ -118,6 +120,18 @@ class Readiness:
     def audit_waiting_seconds(self) -> float | None:
         """As of the last look; None if it failed."""
         return self._waiting.seen
+
+
+def _listen_for_answers(engine: Engine, heard: Callable[[float], None]) -> None:
+    """Each answer shows that the database is there, however long all that is asked of it takes."""
+    asked = 0.0
+
+    def ask(*_: object) -> None:
+        nonlocal asked
+        asked = time.monotonic()
+
+    event.listen(engine, "before_cursor_execute", ask)
+    event.listen(engine, "after_cursor_execute", lambda *_: heard(asked))
 
 
 def key_may_seal(registry: ServiceRegistry, connection: Connection) -> bool:

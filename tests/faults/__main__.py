@@ -8,6 +8,7 @@ from pathlib import Path
 
 import processes
 from faults.around import AROUND
+from faults.counting import COUNTING
 from faults.database import DATABASE
 from faults.failover import FAILOVERS
 from faults.fault import HEAD, run
@@ -16,7 +17,7 @@ from tokens import TestIssuer
 
 def main(wanted: list[str]) -> int:
     """Those whose names hold one of the words, or all; the exit code is 1 where one does not hold."""
-    rows = (*DATABASE, *FAILOVERS, *AROUND)
+    rows = (*DATABASE, *FAILOVERS, *AROUND, *COUNTING)
     faults = [one for one in rows if not wanted or any(word in one.name for word in wanted)]
     # What is injected may come on top of whatever else the machine does.
     processes.START_SECONDS = 120.0

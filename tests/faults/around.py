@@ -1,15 +1,12 @@
-"""What else may go wrong: the processes, the disk, the clock, Redis, the source of keys."""
+"""What else may go wrong: the processes, the disk, the clock, the source of keys."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import random
-import shutil
 import signal
 import sqlite3
-import subprocess
 import threading
 import time
 from contextlib import closing, suppress
@@ -131,41 +128,6 @@ def _disk_full(scene: Scene) -> None:
             scene.server.start()
 
 
-def _with_redis(scene: Scene) -> None:
-    port = free_port()
-    server = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"],
-        stdout=subprocess.DEVNULL,
-    )
-    scene.stack.callback(server.wait)
-    scene.stack.callback(server.kill)
-    scene.pids.append(server.pid)
-    scene.deployment.settings |= {
-        "RATE_LIMIT": "1000000/minute",
-        "RATE_LIMIT_STORAGE": f"redis://127.0.0.1:{port}/0",
-    }
-    time.sleep(0.5)
-
-
-def _redis_frozen(scene: Scene) -> None:
-    with scene.cause():
-        os.kill(scene.pids[0], signal.SIGSTOP)
-        scene.wait()
-        os.kill(scene.pids[0], signal.SIGCONT)
-
-
-def _redis_stopped(scene: Scene) -> None:
-    with scene.cause():
-        os.kill(scene.pids[0], signal.SIGTERM)
-        scene.wait()
-
-
-def _redis_is_there() -> str:
-    if shutil.which("redis-server") is None:
-        return "redis-server is not on this machine"
-    return "" if importlib.util.find_spec("redis") else "the package redis is not installed"
-
-
 def _by_http(scene: Scene) -> None:
     source = scene.stack.enter_context(KeyServer(scene.deployment.issuer.jwks()))
     scene.source = source
@@ -274,28 +236,6 @@ AROUND = (
         bytes=192 << 20,
         settings={"LAST_SEEN_RESOLUTION": "1"},
         needs=_is_root,
-    ),
-    Fault(
-        "Redis frozen",
-        "SIGSTOP to it, then SIGCONT",
-        _redis_frozen,
-        prepare=_with_redis,
-        statuses=EXPECTED,
-        met=frozenset({200}),
-        # 0.25 s more than without a fault, where nothing else runs.
-        slowest=0.5,
-        needs=_redis_is_there,
-    ),
-    Fault(
-        "Redis stopped",
-        "it ends",
-        _redis_stopped,
-        prepare=_with_redis,
-        statuses=EXPECTED,
-        met=frozenset({200}),
-        # 0.25 s more than without a fault, where nothing else runs.
-        slowest=0.5,
-        needs=_redis_is_there,
     ),
     Fault(
         "key source hangs",

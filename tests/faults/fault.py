@@ -50,10 +50,10 @@ class Scene:
     standby: PostgresqlServer | None = None
     #: The small file system of a fault that fills one.
     folder: Path = Path()
-    #: What `prepare` has started.
-    pids: list[int] = field(default_factory=list)
     began: float = 0.0
     ended: float = 0.0
+    #: What was measured beside what every row has.
+    notes: list[str] = field(default_factory=list)
     #: What is wrong beside the history.
     problems: list[str] = field(default_factory=list)
     #: The keys of writes that were answered once more.
@@ -155,6 +155,7 @@ class Outcome:
     acknowledged: int
     lost: int
     landed: int
+    notes: list[str]
     problems: list[str]
 
     @property
@@ -168,7 +169,7 @@ class Outcome:
             f"{self.slowest:.1f} s",
             f"{self.recovery:.2f} s",
             f"{self.acknowledged} / {self.lost} / {self.landed}",
-            "; ".join(self.problems[:3]) or "holds",
+            "; ".join([*self.notes, *(self.problems[:3] or ["holds"])]),
         )
         return f"| {' | '.join(cells)} |"
 
@@ -244,7 +245,9 @@ def _judged(fault: Fault, scene: Scene, slack: float) -> Outcome:
     if recovery > fault.recovery * slack:
         problems.append(f"normal only after {recovery:.1f} s")
     acknowledged = sum(one.outcome == OK for one in history.writes)
-    return Outcome(fault, statuses, slowest, recovery, acknowledged, len(lost), _landed(history), problems)
+    return Outcome(
+        fault, statuses, slowest, recovery, acknowledged, len(lost), _landed(history), scene.notes, problems
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 
@@ -164,6 +165,29 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
     seconds = [float(hint[1]) for hint in hints]
     assert seconds == sorted(seconds)
     assert DATABASE_LIMIT <= seconds[0] < seconds[-1]
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(0.6, 200), (1.5, 503)])
+def test_one_that_is_slow_is_there_if_it_answers_within_a_second_and_nobody_is_told_late(
+    relay, issuer, seconds, status
+):
+    service = Service(relay.url, issuer, OPERATIONS_LISTEN="127.0.0.1:0")
+    told, took = [], []
+    with watched(service) as operator:
+        operator.until(200)
+        relay.delay = seconds
+        generator = random.Random(1)  # noqa: S311 - moments, not secrets
+        until = time.monotonic() + 5
+        while (began := time.monotonic()) < until:
+            told.append(operator.ask("/ready").status)
+            took.append(time.monotonic() - began)
+            # Looks are met at each of their moments.
+            time.sleep(generator.random() / 2)
+        relay.delay = 0.0
+        operator.until(200)
+    service.close()
+    assert set(told) == {status}
+    assert max(took) < 2 * DATABASE_LIMIT + 0.5
 
 
 def test_whoever_has_all_time_of_the_world_waits(relay):
