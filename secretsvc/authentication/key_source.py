@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import socket
 import ssl
-import threading
+import time
+from base64 import b64encode
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, cast
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    getproxies,
-    url2pathname,
-)
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass, url2pathname
 
 MAX_BYTES = 262_144
 MAX_TOKEN = 16_384
@@ -141,19 +133,24 @@ class HttpSource:
 
     def read(self) -> bytes:
         """Raises OSError (TimeoutError at the deadline, `UnreadableFile`), HTTPException or ValueError."""
-        context = self._credentials.context(urlsplit(self._url).scheme)
-        headers = HEADERS | self._credentials.headers()
-        request = Request(self._url, headers=headers)  # noqa: S310 - the opener knows two schemes only
-        with _Watchdog(self._deadline) as watchdog:
-            try:
-                with _opener(watchdog, context).open(request, timeout=self._deadline) as response:
-                    body = cast(HTTPResponse, response).read(MAX_BYTES + 1)
-            except HTTPError as error:
-                error.close()
-                raise
-        if watchdog.expired:
-            raise TimeoutError
-        return _limited(body)
+        ends = time.monotonic() + self._deadline
+        url = urlsplit(self._url)
+        context = self._credentials.context(url.scheme)
+        headers = HEADERS | {"Host": url.netloc.rpartition("@")[2]} | self._credentials.headers()
+        with closing(_connection(url, ends)) as connection:
+            connection.connect()
+            if url.scheme == "https" and context is not None:
+                # A handshake takes as long as the socket's timeout in all.
+                connection.sock.settimeout(_left(ends))
+                connection.sock = context.wrap_socket(connection.sock, server_hostname=url.hostname)
+            target = url._replace(scheme="", netloc="", fragment="").geturl()
+            connection.request("GET", target, headers=headers)
+            # Not by the connection, which would close the socket before the body is read.
+            response = _response(ends, connection.sock, method="GET")
+            response.begin()
+            if not 200 <= response.status < 300:
+                raise HTTPError(self._url, response.status, response.reason, response.headers, None)
+            return _limited(response.read(MAX_BYTES + 1))
 
 
 def _limited(body: bytes) -> bytes:
@@ -162,91 +159,56 @@ def _limited(body: bytes) -> bytes:
     return body
 
 
-class _Watchdog:
-    """Shuts connections down at a deadline.
+def _left(ends: float) -> float:
+    """The seconds until that moment. Raises `TimeoutError` after it."""
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _connection(url: SplitResult, ends: float) -> HTTPConnection:
+    """What connects to the host of a URL, without TLS, and through the proxy that the environment names."""
+    host, port = str(url.hostname), url.port or (443 if url.scheme == "https" else 80)
+    # Plain http is for loopback alone, and must not leave the machine through a proxy.
+    proxy = getproxies().get("https") if url.scheme == "https" and not proxy_bypass(url.netloc) else None
+    if proxy is None:
+        connection = HTTPConnection(host, port, timeout=_left(ends))
+    else:
+        via = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+        connection = HTTPConnection(str(via.hostname), via.port, timeout=_left(ends))
+        connection.set_tunnel(host, port, _proxy_credentials(via))
+        connection.response_class = partial(_response, ends)
+    return connection
+
+
+def _proxy_credentials(via: SplitResult) -> dict[str, str]:
+    if via.username is None:
+        return {}
+    pair = f"{unquote(via.username)}:{unquote(via.password or '')}"
+    return {"Proxy-Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+def _response(ends: float, connected: socket.socket, **options: Any) -> HTTPResponse:
+    return HTTPResponse(cast(socket.socket, _Received(connected, ends)), **options)
+
+
+class _Received(io.RawIOBase):
+    """What a socket receives up to a moment.
 
     A socket's own timeout begins anew with each byte, so that a slow enough peer could hold us for ever.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.expired = False
-        self._lock = threading.Lock()
-        self._sockets: list[socket.socket] = []
-        self._timer = threading.Timer(seconds, self._expire)
-        self._timer.daemon = True
+    def __init__(self, connected: socket.socket, ends: float) -> None:
+        self._socket, self._ends = connected, ends
 
-    def __enter__(self) -> _Watchdog:
-        self._timer.start()
-        return self
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """What `HTTPResponse` asks a socket for."""
+        return io.BufferedReader(self)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._timer.cancel()
-        with self._lock:
-            for watched in self._sockets:
-                watched.close()
-            self._sockets.clear()
+    def readable(self) -> bool:
+        return True
 
-    def watch(self, connected: socket.socket) -> None:
-        """Takes a duplicate, which stays valid when TLS takes the socket itself over."""
-        with self._lock:
-            self._sockets.append(connected.dup())
-
-    def _expire(self) -> None:
-        with self._lock:
-            self.expired = True
-            for watched in self._sockets:
-                try:
-                    watched.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue
-
-
-class _Connection(HTTPConnection):
-    watchdog: _Watchdog
-
-    def connect(self) -> None:
-        super().connect()
-        self.watchdog.watch(self.sock)
-
-
-class _TlsConnection(HTTPSConnection, _Connection):
-    """By the order of its bases the plain socket is under watch before the TLS handshake begins."""
-
-
-def _watched(kind: type[_Connection], watchdog: _Watchdog, host: str, **options: Any) -> _Connection:
-    connection = kind(host, **options)
-    connection.watchdog = watchdog
-    return connection
-
-
-class _Http(HTTPHandler):
-    def __init__(self, watchdog: _Watchdog) -> None:
-        super().__init__()
-        self._watchdog = watchdog
-
-    def http_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_watched, _Connection, self._watchdog), req)
-
-
-class _Https(HTTPSHandler):
-    def __init__(self, watchdog: _Watchdog, context: ssl.SSLContext | None) -> None:
-        super().__init__()
-        self._watchdog, self._trusted = watchdog, context
-
-    def https_open(self, req: Request) -> HTTPResponse:
-        connection = partial(_watched, _TlsConnection, self._watchdog)
-        return self.do_open(connection, req, context=self._trusted)
-
-
-def _opener(watchdog: _Watchdog, context: ssl.SSLContext | None) -> OpenerDirector:
-    """Without a redirect handler: whoever can redirect would otherwise choose the keys we trust."""
-    opener = OpenerDirector()
-    # Plain http is for loopback alone, and must not leave the machine through a proxy.
-    proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
-    for handler in (ProxyHandler(proxies), HTTPDefaultErrorHandler(), HTTPErrorProcessor()):
-        opener.add_handler(handler)
-    opener.add_handler(_Http(watchdog))
-    opener.add_handler(_Https(watchdog, context))
-    return opener
+    def readinto(self, buffer: Any) -> int:
+        self._socket.settimeout(_left(self._ends))
+        return self._socket.recv_into(buffer)
