@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CheckConstraint, LargeBinary, SmallInteger, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Index, LargeBinary, SmallInteger, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from secretsvc.db.base import Base, Id, Millis, table_of
@@ -28,12 +28,19 @@ class AuditSeal(Base):
 
 
 class AuditUnsealed(Base):
-    """A record that waits to be sealed. A trigger puts it here in the transaction that writes it."""
+    """A record that waits to be sealed. A trigger puts it here in the transaction that writes it.
+
+    The database gives it the `number` in which it was written; those from before there were numbers have 0.
+    """
 
     __tablename__ = "audit_unsealed"
-    __table_args__ = ({"sqlite_with_rowid": False},)
+    __table_args__ = (
+        Index("ix_audit_unsealed_number", "number", "record_id"),
+        {"sqlite_with_rowid": False},
+    )
 
     record_id: Mapped[UUID] = mapped_column(Id, primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger)
 
 
 class AuditHead(Base):

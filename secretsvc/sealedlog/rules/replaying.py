@@ -1,8 +1,9 @@
 """What the log explains: the state of the tables that its records lead to, one after the other.
 
-Records are applied in the order in which they were sealed. That is the order of their ids wherever they
-waited together, so that of two the later may come first if the clocks of two hosts differ: removals and
-changes wait for what they are of, a revision for the one before it, and new terms for those before them.
+Records are applied in the order in which they were sealed. That is the order in which they were written, but
+before migration 0017 it was that of their ids, so that of two the later may come first if the clocks of two
+hosts differed: removals and changes wait for what they are of, a revision for the one before it, and new terms
+for those before them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, exists, func, or_, select
+from sqlalchemy import Connection, bindparam, exists, func, or_, select, tuple_
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.types import Query
@@ -54,12 +54,12 @@ def waiting_ids() -> Query:
 
 
 def waiting_leaves(connection: Connection) -> Iterator[tuple[str, Leaf]]:
-    """The records that wait to be sealed, the oldest first."""
-    after = None
-    while rows := connection.execute(_WAITING if after is None else _LATER, {"after": after}).all():
+    """The records that wait to be sealed, the first that was written first."""
+    rows = connection.execute(_WAITING).all()
+    while rows:
         for row in rows:
             yield row.id, leaf_of(row)
-        after = rows[-1].id
+        rows = connection.execute(_LATER, {"number": rows[-1].number, "after": rows[-1].id}).all()
 
 
 def wrongly_listed(connection: Connection) -> Iterator[str]:
@@ -89,13 +89,17 @@ _RECORD = [as_text(audit_record.c.id), *FIELDS]
 _listed = audit_unsealed.c.record_id
 _IS_THERE = exists(select(audit_record.c.id).where(audit_record.c.id == _listed))
 _IS_SEALED = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == _listed))
+_number = audit_unsealed.c.number
 _WAITING = (
-    select(*_RECORD)
-    .where(audit_record.c.id.in_(select(_listed).where(~_IS_SEALED)))
-    .order_by(audit_record.c.id)
+    select(_number, *_RECORD)
+    .join_from(audit_unsealed, audit_record, audit_record.c.id == _listed)
+    .where(~_IS_SEALED)
+    .order_by(_number, _listed)
     .limit(PAGE)
 )
-_LATER = _WAITING.where(audit_record.c.id > bindparam("after", type_=IdText()))
+_LATER = _WAITING.where(
+    tuple_(_number, _listed) > tuple_(bindparam("number"), bindparam("after", type_=IdText()))
+)
 _position = audit_seal.c.position
 _PAGE = (
     select(_position, audit_seal.c.leaf_hash, *_RECORD)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select, true
+from sqlalchemy import Connection, bindparam, select, true, tuple_
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.fast.prepared import Prepared
@@ -25,14 +25,14 @@ LOST = "records that are listed to be sealed are missing (%d): verify the log"
 
 
 class Waiting(NamedTuple):
-    """Records to be sealed, the oldest first; the ids of others that are listed though they are sealed."""
+    """Records to be sealed, the first that was written first; the ids of others that are listed though they are sealed."""
 
     records: Sequence[FoundRow]
     relisted: list[UUID]
 
 
 def waiting_records(connection: Connection, limit: int) -> Waiting:
-    """The oldest records that wait, and what is listed among them beside these.
+    """The records that wait and were written first, and what is listed among them beside these.
 
     What is listed and is not there stays on the list, for a verification to name, and is logged once. In
     statements of their own: PostgreSQL may take a join of the tables for a walk along the whole log.
@@ -45,31 +45,36 @@ def waiting_records(connection: Connection, limit: int) -> Waiting:
         sealed = {one.record_id for one in _SEALED[name].rows(connection, {"ids": ids})}
         relisted += [one for one in ids if one in sealed]
         left = [one for one in ids if one not in sealed]
-        found = _RECORDS[name].rows(connection, {"ids": left}) if left else []
+        there = {one.id: one for one in _RECORDS[name].rows(connection, {"ids": left})} if left else {}
+        found = [there[one] for one in left if one in there]
         lost += len(left) - len(found)
         if not found:
-            rows = _FURTHER[name].rows(connection, {"limit": limit, "after": ids[-1]})
+            rows = _FURTHER[name].rows(connection, {"limit": limit, **rows[-1]._asdict()})
     if lost and _complaints.passes("lost") is not None:
         log.error(LOST, lost)
     return Waiting(found, relisted)
 
 
-def _oldest(name: str) -> Query:
-    """What SQL alone can list, an id that is none, waits for ever: a verification names it."""
+def oldest(name: str) -> Query:
+    """Asks for what was listed first.
+
+    What SQL alone can list, an id that is none, waits for ever: a verification names it.
+    """
     listed = audit_unsealed.c.record_id
     fit = is_well_formed(listed) if name == "sqlite" else true()
-    return select(listed).where(fit).order_by(listed).limit(bindparam("limit"))
+    return select(*_PLACE).where(fit).order_by(*_PLACE).limit(bindparam("limit"))
 
 
 _id = audit_record.c.id
-_OLDEST = {name: Prepared(_oldest(name)) for name in DIALECTS}
-_FURTHER = {
-    name: Prepared(_oldest(name).where(audit_unsealed.c.record_id > bindparam("after"))) for name in DIALECTS
-}
+#: That of ids would be the order of the clocks of hosts.
+_PLACE = (audit_unsealed.c.number, audit_unsealed.c.record_id)
+_AFTER = tuple_(*_PLACE) > tuple_(*(bindparam(one.name, type_=one.type) for one in _PLACE))
+_OLDEST = {name: Prepared(oldest(name)) for name in DIALECTS}
+_FURTHER = {name: Prepared(oldest(name).where(_AFTER)) for name in DIALECTS}
 _SEALED = {
     name: Prepared(select(audit_seal.c.record_id).where(is_among(audit_seal.c.record_id, "ids", name)))
     for name in DIALECTS
 }
 _RECORDS = {
-    name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name)).order_by(_id)) for name in DIALECTS
+    name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name))) for name in DIALECTS
 }
