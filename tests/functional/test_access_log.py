@@ -14,7 +14,8 @@ from vault import CANONICAL, overwrite, tamper
 from waiting import PATIENCE
 from wsgi import call
 
-from secretsvc.db.engine import WriteLock, write_transaction
+from secretsvc.db.engine import write_transaction
+from secretsvc.db.write_lock import WriteLock
 from secretsvc.web.logs import JsonFormatter
 from secretsvc.web.shell import Shell
 

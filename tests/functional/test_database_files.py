@@ -13,8 +13,9 @@ from databases import migrate
 from service import Service, arrange
 from sqlalchemy import text
 
-from secretsvc.db.engine import WriteLock, make_engine, write_transaction
+from secretsvc.db.engine import make_engine, write_transaction
 from secretsvc.db.files import open_to_others
+from secretsvc.db.write_lock import WriteLock
 
 SUFFIXES = ("", "-wal", "-shm", "-lock")
 

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy.engine import make_url
 from waiting import eventually
 
-from secretsvc.db import engine
-from secretsvc.db.engine import WriteLock
+from secretsvc.db import write_lock
 from secretsvc.db.failures import WriteLockTimeout
 from secretsvc.db.files import file_of
+from secretsvc.db.write_lock import WriteLock
 
 PATIENCE = 0.1
 
@@ -32,7 +32,7 @@ def other_process(tmp_path: Path) -> WriteLock:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BUSY_TIMEOUT_SECONDS", PATIENCE)
+    monkeypatch.setattr(write_lock, "BUSY_TIMEOUT_SECONDS", PATIENCE)
 
 
 def test_a_writer_gets_its_turn_when_the_one_before_it_is_done(
@@ -99,7 +99,7 @@ def test_a_wait_that_begins_after_it_was_given_up_locks_no_file_that_came_to_its
             begun.wait(10)
         flock(file, operation)
 
-    monkeypatch.setattr(engine.fcntl, "flock", late)
+    monkeypatch.setattr(write_lock.fcntl, "flock", late)
     lock.acquire()
     with pytest.raises(WriteLockTimeout):
         other_process.acquire()
