@@ -202,3 +202,14 @@ def test_statements_are_prepared_where_no_pooler_stands_in_between(relay):
     with read_once(engine) as connection:
         assert connection.connection.dbapi_connection.prepare_threshold is not None
     engine.dispose()
+
+
+def test_whoever_looks_whether_it_is_there_prepares_nothing_because_that_takes_a_second_answer(
+    postgresql_url, issuer
+):
+    service = Service(postgresql_url, issuer)
+    engine = service.app.registry.database.engine_to_watch_by(DATABASE_LIMIT)
+    with read_once(engine) as connection:
+        assert connection.connection.dbapi_connection.prepare_threshold is None
+    engine.dispose()
+    service.close()
