@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, event
 from zope.sqlalchemy import mark_changed
 
 from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for_mode, make_engine, mode_of
@@ -36,9 +36,12 @@ class Database:
     def engine_to_watch_by(self, answer_seconds: float) -> Engine:
         """A new one with one connection, which no request takes, and so many seconds for each answer.
 
-        Raises as `engine`.
+        No statement is prepared there: that takes a second answer. Raises as `engine`.
         """
-        return make_engine(self._settings.database_url, 1, ASK_SECONDS, answer_seconds, logging.DEBUG)
+        engine = make_engine(self._settings.database_url, 1, ASK_SECONDS, answer_seconds, logging.DEBUG)
+        if engine.dialect.name == "postgresql":
+            event.listen(engine, "connect", lambda made, _: setattr(made, "prepare_threshold", None))
+        return engine
 
     def session(self, manager: TransactionManager) -> Session:
         """One for a request, whose end that transaction manager decides."""

@@ -24,8 +24,12 @@ from secretsvc.authentication.counting import PAUSE_SECONDS
 #: No request may be slower by more.
 BOUND = 0.25
 #: How often Redis is taken away: it is the first requests after it that wait.
-ROUNDS = 3
+ROUNDS = 6
+#: For how long: until the process has asked it once more; and it takes as long until Redis is asked again.
+SECONDS = PAUSE_SECONDS + 1
 ASKERS = 4
+#: Of a round, fewer pairs prove nothing.
+ENOUGH = 20
 PAUSE = 0.02
 ENVIRONMENT = "/projects/pairs/environments/prod"
 AWAY, BACK = (f"the rate limit's storage is {state}" for state in ("away", "back"))
@@ -118,14 +122,21 @@ _REQUESTS: tuple[Callable[[HttpClient], object], ...] = (
 )
 
 
-def slower_by(pairs: list[Pair]) -> float:
+def slower_by_rank(pairs: list[Pair]) -> float:
     """By how much the n-th slowest of one side is slower than the n-th slowest of the other, at most.
 
-    The medians and the slowest are among them. Twins of one pair are compared by nobody: what else delays one
-    of them would be laid to Redis.
+    The medians and the slowest are among them.
     """
     well, ill = (sorted(pair[side] for pair in pairs) for side in (WELL, ILL))
     return max(after - before for before, after in zip(well, ill, strict=True))
+
+
+def slower_in_pair(rounds: list[list[Pair]]) -> float:
+    """By how much one of a pair is slower than its twin, at most, in the best of the rounds.
+
+    What Redis does to a request it does in each round; what else delays one of a pair, not in each.
+    """
+    return min(max(after - before for before, after in pairs) for pairs in rounds)
 
 
 def _arrange(scene: Scene) -> None:
@@ -166,34 +177,36 @@ class _Beside:
 
     def inject(self, scene: Scene) -> None:
         _arrange(scene)
-        pairs: list[Pair] = []
+        rounds: list[list[Pair]] = []
         with scene.cause():
             for _ in range(ROUNDS):
                 with Pairs(scene.deployment) as sent:
                     time.sleep(1)
                     with self._away(self._ill):
                         scene.wait()
-                pairs += sent.found
+                rounds.append(sent.found)
                 scene.problems += sent.problems
                 # The load goes on, and the process finds Redis again.
-                time.sleep(PAUSE_SECONDS + 1)
-        _judge(scene, pairs)
+                time.sleep(SECONDS)
+        _judge(scene, rounds)
 
 
-def _judge(scene: Scene, pairs: list[Pair]) -> None:
+def _judge(scene: Scene, rounds: list[list[Pair]]) -> None:
     told = scene.deployment.processes[ILL].output.decode()
     if (told.count(AWAY), told.count(BACK)) != (ROUNDS, ROUNDS):
         scene.problems.append(f"Redis was away {told.count(AWAY)} and back {told.count(BACK)} times")
-    if len(pairs) < 100:
-        scene.problems.append(f"only {len(pairs)} pairs were sent")
+    if min(map(len, rounds)) < ENOUGH:
+        scene.problems.append(f"only {[len(one) for one in rounds]} pairs were sent")
         return
-    slower = slower_by(pairs)
-    if slower > BOUND:
-        scene.problems.append(f"requests were slower by {slower:.2f} s")
+    pairs = [pair for one in rounds for pair in one]
+    by_rank, in_pair = slower_by_rank(pairs), slower_in_pair(rounds)
+    if max(by_rank, in_pair) > BOUND:
+        scene.problems.append("requests were slower without Redis")
     well, ill = ([1000 * pair[side] for pair in pairs] for side in (WELL, ILL))
     scene.notes.append(
         f"{len(pairs)} pairs, Redis well and not: medians {median(well):.0f} and {median(ill):.0f} ms,"
-        f" slowest {max(well):.0f} and {max(ill):.0f} ms, by rank {1000 * slower:.0f} ms apart at most"
+        f" slowest {max(well):.0f} and {max(ill):.0f} ms; slower by {1000 * by_rank:.0f} ms at most by rank,"
+        f" {1000 * in_pair:.0f} ms than its twin"
     )
 
 
@@ -209,6 +222,7 @@ COUNTING = tuple(
         f"{injected}, {ROUNDS} times, beside a process whose Redis is well",
         row.inject,
         prepare=row.prepare,
+        seconds=SECONDS,
         statuses=EXPECTED,
         met=frozenset({200}),
         needs=_redis_is_there,

@@ -16,6 +16,8 @@ def _refused(scene: Scene) -> None:
         scene.wire.listen()
 
 
+#: Each answer is so late.
+SLOW_SECONDS = 0.5
 #: Connections that a role may have at once.
 ROLE_LIMIT = 3
 
@@ -25,6 +27,13 @@ def _black_hole(scene: Scene) -> None:
         scene.wire.hush()
         scene.watch_ready("database_unavailable")
         scene.wire.speak()
+
+
+def _slow(scene: Scene) -> None:
+    with scene.cause():
+        scene.wire.delay = SLOW_SECONDS
+        scene.watch_ready()
+        scene.wire.delay = 0.0
 
 
 def _frozen(scene: Scene) -> None:
@@ -163,6 +172,14 @@ DATABASE = (
     Fault("PostgreSQL crashed", "SIGQUIT, started again at once", _crashed, slowest=12, recovery=1),
     Fault("backends ended", "`pg_terminate_backend` on all, 10 times", _terminated, slowest=12, recovery=1),
     BLACK_HOLE,
+    Fault(
+        "slow database",
+        f"each answer comes {SLOW_SECONDS:g} s late; `/ready` is watched, and must be 200",
+        _slow,
+        seconds=30,
+        met=frozenset({200}),
+        is_relayed=True,
+    ),
     Fault("PostgreSQL frozen", "SIGSTOP to all its processes, then SIGCONT", _frozen, seconds=70),
     READ_ONLY,
     SMALL_POOL,

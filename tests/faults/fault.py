@@ -28,6 +28,8 @@ WRITERS = READERS = 4
 PAUSE = 0.02
 #: How long the load goes on before and after.
 BEFORE, AFTER = 1.0, 3.0
+#: So long the samples in `deploy/` wait for `/ready`.
+PROBE_SECONDS = 3
 #: What is always right; 500 is right where an answer to COMMIT was lost, and says so.
 EXPECTED = frozenset({200, 409, 412})
 AWAY = EXPECTED | {500, 503}
@@ -100,14 +102,15 @@ class Scene:
                 self.problems.append(f"{path} was {status}")
         client.close()
 
-    def watch_ready(self, reason: str) -> None:
-        """While the cause lasts, `/ready` must be 503 and name that reason."""
+    def watch_ready(self, reason: str = "") -> None:
+        """While the cause lasts, `/ready` must be 503 and name that reason; 200 where there is none."""
         ends = self.began + self.seconds
+        right = 503 if reason else 200
         asked = 0
         while time.monotonic() < ends:
             status, told = readiness(self.deployment)
             asked += 1
-            if status != 503 or reason not in told:
+            if status != right or reason not in told:
                 self.problems.append(f"/ready was {status} {told}")
             time.sleep(0.5)
         if not asked:
@@ -268,11 +271,13 @@ def _landed(history: History) -> int:
 
 
 def readiness(deployment: Deployment) -> tuple[int, str]:
-    """The status of `/ready` of the first process, and all that it says."""
+    """The status of `/ready` of the first process, and all that it says; 0 where a probe has given it up."""
     address = deployment.settings["OPERATIONS_LISTEN"]
     try:
-        with urlopen(f"http://{address}/ready", timeout=5) as answer:
+        with urlopen(f"http://{address}/ready", timeout=PROBE_SECONDS) as answer:
             return answer.status, answer.read().decode()
     except HTTPError as error:
         with error:
             return error.code, error.read().decode()
+    except TimeoutError:
+        return 0, "nothing in time"

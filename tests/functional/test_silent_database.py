@@ -167,7 +167,7 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
     assert DATABASE_LIMIT <= seconds[0] < seconds[-1]
 
 
-@pytest.mark.parametrize(("seconds", "status"), [(0.6, 200), (1.5, 503)])
+@pytest.mark.parametrize(("seconds", "status"), [(0.7, 200), (1.5, 503)])
 def test_one_that_is_slow_is_there_if_it_answers_within_a_second_and_nobody_is_told_late(
     relay, issuer, seconds, status
 ):
@@ -202,3 +202,14 @@ def test_statements_are_prepared_where_no_pooler_stands_in_between(relay):
     with read_once(engine) as connection:
         assert connection.connection.dbapi_connection.prepare_threshold is not None
     engine.dispose()
+
+
+def test_whoever_looks_whether_it_is_there_prepares_nothing_because_that_takes_a_second_answer(
+    postgresql_url, issuer
+):
+    service = Service(postgresql_url, issuer)
+    engine = service.app.registry.database.engine_to_watch_by(DATABASE_LIMIT)
+    with read_once(engine) as connection:
+        assert connection.connection.dbapi_connection.prepare_threshold is None
+    engine.dispose()
+    service.close()
