@@ -24,7 +24,7 @@ ADDRESSES = [*PATHS, DOCS, *SENT]
 EVERY_WIDE_PAGE = pytest.mark.parametrize("loaded", ADDRESSES, indirect=True)
 EVERY_NARROW_PAGE = pytest.mark.parametrize("narrow", ADDRESSES, indirect=True)
 #: What a browser has that nobody has given a size.
-USUAL = {"width": 1280, "height": 720}
+INITIAL = {"width": 1280, "height": 720}
 NARROW = {"width": 320, "height": 640}
 #: A line of some kilobytes a second.
 SLOW = {"offline": False, "latency": 20, "downloadThroughput": 20_000, "uploadThroughput": 20_000}
@@ -75,7 +75,7 @@ def loaded(
 ) -> Iterator[Loaded]:
     service, port, ids = organisation
     with visit(browser, service, port, **ids) as visitor:
-        page = visitor.page(request.param, viewport=USUAL)
+        page = visitor.page(request.param, viewport=INITIAL)
         page.wait_for_load_state("networkidle")
         yield Loaded(page, sum(page.evaluate(SHIFTS)))
 
@@ -83,7 +83,7 @@ def loaded(
 @pytest.fixture
 def wide(loaded: Loaded) -> Page:
     """That page, however the test before has left it."""
-    loaded.page.set_viewport_size(USUAL)
+    loaded.page.set_viewport_size(INITIAL)
     loaded.page.emulate_media(color_scheme="light")
     return loaded.page
 
