@@ -14,7 +14,10 @@ from pathlib import Path
 #: What a Dockerfile's commands call, beside Python.
 PROGRAMS = ("sh", "cp")
 #: Packages with compiled parts want these of every image of Python.
-LIBRARIES = ("libdl.so.2", "libgcc_s.so.1", "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "libutil.so.1")
+LIBRARIES = ("libgcc_s.so.1", "libstdc++.so.6", "libm.so.6")
+LIBRARIES += tuple(
+    f"lib{name}" for name in ("dl.so.2", "pthread.so.0", "resolv.so.2", "rt.so.1", "util.so.1")
+)
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 #: Of the standard library, what no image needs.
 UNUSED = ("site-packages", "test", "idlelib", "tkinter", "_tkinter*", "__pycache__", "config-*")

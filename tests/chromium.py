@@ -9,7 +9,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from furnished import DOCS, SENT, Sent
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, WebError, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    WebError,
+    expect,
+    sync_playwright,
+)
 from programs import need
 from service import ADMIN, Service
 from waiting import PATIENCE
@@ -63,6 +72,7 @@ class Visitor:
         self.browser, self.origin, self.ids = browser, origin, ids
         self.cookies = [{"name": COOKIE, "value": token, "url": origin}] if token else []
         self.problems: list[str] = []
+        self.contexts: list[BrowserContext] = []
         self.requests: list[Request] = []
         #: What may fail to load, beside a page's own address.
         self.loaded = {VIEWER}
@@ -74,6 +84,7 @@ class Visitor:
         its viewer. `options` are the context's.
         """
         context = self.browser.new_context(base_url=self.origin, **options)
+        self.contexts.append(context)
         context.set_default_timeout(1000 * PATIENCE)
         context.add_cookies(self.cookies)
         context.add_init_script(TELL_VIOLATIONS)
@@ -138,6 +149,6 @@ def visit(browser: Browser, service: Service | None, port: int, **ids: str) -> I
     token = service.issuer.sign(ADMIN) if service is not None else None
     visitor = Visitor(browser, f"http://127.0.0.1:{port}", token, **ids)
     yield visitor
-    for context in browser.contexts:
+    for context in visitor.contexts:
         context.close()
     assert visitor.problems == [], visitor.problems

@@ -1,23 +1,30 @@
 """What holds for every page: accessible, no wider than its window, within reach of the keyboard.
 
-Each test visits by a browser in which nothing may go wrong either: no error in the console, no violation
-of the policy, no failed request, none to another host.
+Each page is visited by a browser in which nothing may go wrong either: no error in the console, no violation
+of the policy, no failed request, none to another host. It is loaded twice, wide and narrow: that takes longer
+than all that is asked of it then.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from chromium import Visitor
+from chromium import Visitor, visit
 from furnished import DOCS, PATHS, SENT
 from layout import SHIFTS
 from playwright.sync_api import Browser, Page
+from service import Service
 
 from secretsvc.devproxy.page import render
 
-EVERY_PAGE = pytest.mark.parametrize("path", [*PATHS, DOCS, *SENT])
+ADDRESSES = [*PATHS, DOCS, *SENT]
+EVERY_WIDE_PAGE = pytest.mark.parametrize("loaded", ADDRESSES, indirect=True)
+EVERY_NARROW_PAGE = pytest.mark.parametrize("narrow", ADDRESSES, indirect=True)
+#: What a browser has that nobody has given a size.
+INITIAL = {"width": 1280, "height": 720}
 NARROW = {"width": 320, "height": 640}
 #: A line of some kilobytes a second.
 SLOW = {"offline": False, "latency": 20, "downloadThroughput": 20_000, "uploadThroughput": 20_000}
@@ -55,28 +62,60 @@ FROM_THE_TOP = """() => {
 OUTLINED = "() => getComputedStyle(document.activeElement).outlineStyle !== 'none'"
 
 
+class Loaded(NamedTuple):
+    """A page in a window of the usual size, and how far its parts moved while it loaded."""
+
+    page: Page
+    moved: float
+
+
+@pytest.fixture(scope="module")
+def loaded(
+    request: pytest.FixtureRequest, browser: Browser, organisation: tuple[Service, int, dict[str, str]]
+) -> Iterator[Loaded]:
+    service, port, ids = organisation
+    with visit(browser, service, port, **ids) as visitor:
+        page = visitor.page(request.param, viewport=INITIAL)
+        page.wait_for_load_state("networkidle")
+        yield Loaded(page, sum(page.evaluate(SHIFTS)))
+
+
+@pytest.fixture
+def wide(loaded: Loaded) -> Page:
+    """That page, however the test before has left it."""
+    loaded.page.set_viewport_size(INITIAL)
+    loaded.page.emulate_media(color_scheme="light")
+    return loaded.page
+
+
+@pytest.fixture(scope="module")
+def narrow(
+    request: pytest.FixtureRequest, browser: Browser, organisation: tuple[Service, int, dict[str, str]]
+) -> Iterator[Page]:
+    """A page that was loaded in a narrow window."""
+    service, port, ids = organisation
+    with visit(browser, service, port, **ids) as visitor:
+        yield visitor.page(request.param, viewport=NARROW)
+
+
 def violations(page: Page) -> list[Any]:
     """What axe finds, in so far as it is needed to find the place again."""
     found = Axe().run(page).response["violations"]
     return [(one["id"], node["html"], node["failureSummary"]) for one in found for node in one["nodes"]]
 
 
-@EVERY_PAGE
-def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(onlooker: Visitor, path: str) -> None:
-    page = onlooker.page(path)
-    page.wait_for_load_state("networkidle")
+@EVERY_WIDE_PAGE
+def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(wide: Page) -> None:
     for size in SIZES:
-        page.set_viewport_size(size)
+        wide.set_viewport_size(size)
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            assert violations(page) == [], (size, scheme)
+            wide.emulate_media(color_scheme=scheme)
+            assert violations(wide) == [], (size, scheme)
 
 
-@EVERY_PAGE
-def test_nothing_moves_while_a_page_loads(onlooker: Visitor, path: str) -> None:
-    page = onlooker.page(path)
-    page.wait_for_load_state("networkidle")
-    assert sum(page.evaluate(SHIFTS)) < STILL
+@EVERY_WIDE_PAGE
+def test_nothing_moves_while_a_page_loads(loaded: Loaded) -> None:
+    assert loaded.moved < STILL
 
 
 def test_nothing_moves_though_a_page_comes_in_pieces(onlooker: Visitor) -> None:
@@ -88,22 +127,24 @@ def test_nothing_moves_though_a_page_comes_in_pieces(onlooker: Visitor) -> None:
     assert sum(page.evaluate(SHIFTS)) < STILL
 
 
-@EVERY_PAGE
-def test_a_page_at_twice_its_size_and_in_forced_colours_is_whole(onlooker: Visitor, path: str) -> None:
-    page = onlooker.page(path, viewport=HALF, forced_colors="active")
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= HALF["width"]
-    assert violations(page) == []
+@EVERY_NARROW_PAGE
+def test_a_narrow_page_does_not_scroll_sideways(narrow: Page) -> None:
+    narrow.set_viewport_size(NARROW)
+    narrow.emulate_media(forced_colors="none")
+    assert narrow.evaluate("document.scrollingElement.scrollWidth") <= NARROW["width"]
 
 
-@EVERY_PAGE
-def test_a_narrow_page_does_not_scroll_sideways(onlooker: Visitor, path: str) -> None:
-    page = onlooker.page(path, viewport=NARROW)
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= NARROW["width"]
+@EVERY_NARROW_PAGE
+def test_a_page_at_twice_its_size_and_in_forced_colours_is_whole(narrow: Page) -> None:
+    narrow.set_viewport_size(HALF)
+    narrow.emulate_media(forced_colors="active")
+    assert narrow.evaluate("document.scrollingElement.scrollWidth") <= HALF["width"]
+    assert violations(narrow) == []
 
 
-@EVERY_PAGE
-def test_the_tab_key_reaches_everything_and_shows_where_it_is(onlooker: Visitor, path: str) -> None:
-    page = onlooker.page(path)
+@EVERY_WIDE_PAGE
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(wide: Page) -> None:
+    page = wide
     # Where a problem has taken the focus, from the top again.
     page.evaluate(FROM_THE_TOP)
     expected = page.evaluate(TAB_STOPS)

@@ -1,6 +1,7 @@
 """Two processes behind the balancers whose files we ship are restarted in turn, and no client notices.
 
-Slow: twenty times a process must end, which takes as long as a balancer keeps idle connections, and start.
+Slow: twenty times a process must end, which takes as long as a balancer keeps idle connections, and start. So
+both balancers stand before the same two processes, each with a crowd of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,7 @@ def nginx(here: Path, directory: Path, deployment: Deployment, port: int) -> lis
 
 
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+BALANCERS = (haproxy, nginx)
 
 
 @contextmanager
@@ -93,10 +95,13 @@ def is_listening(port: int) -> bool:
 
 
 class Crowd:
-    """Clients that each keep one connection to the balancer, reading and writing; a context manager."""
+    """Clients that each keep one connection to a balancer, reading and writing; a context manager.
 
-    def __init__(self, port: int, token: str) -> None:
-        self.port, self.token = port, token
+    The log knows them by their balancer's name.
+    """
+
+    def __init__(self, port: int, token: str, name: str) -> None:
+        self.port, self.token, self.name = port, token, name
         self.answers: Counter[object] = Counter()
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(CLIENTS)]
@@ -112,16 +117,16 @@ class Crowd:
             thread.join()
 
     def _run(self, number: int) -> None:
-        client = HttpClient(self.port, self.token)
+        client, named = HttpClient(self.port, self.token), {"X-Request-Id": self.name}
         turn = 0
         while not self._over.is_set():
             turn += 1
             try:
                 if (turn + number) % 2:
                     body = {"mode": "merge", "set": {f"KEY_{number}": str(turn)}}
-                    answer = client.request("POST", f"{ENVIRONMENT}/secrets:batch", body)
+                    answer = client.request("POST", f"{ENVIRONMENT}/secrets:batch", body, headers=named)
                 else:
-                    answer = client.request("GET", f"{ENVIRONMENT}/secrets")
+                    answer = client.request("GET", f"{ENVIRONMENT}/secrets", headers=named)
                 self.answers[answer.status] += 1
             except Broken as error:
                 self.answers[repr(error)] += 1
@@ -130,8 +135,9 @@ class Crowd:
 
 
 def is_in_use(process: ServiceProcess, before: int) -> bool:
-    """Whether the balancer has sent it somebody, told by its log from a byte on."""
-    return b"/secrets" in process.output[before:]
+    """Whether both balancers have sent it somebody, told by its log from a byte on."""
+    told = process.output[before:]
+    return all(f'"request_id":"{balancer.__name__}"'.encode() in told for balancer in BALANCERS)
 
 
 def slow_request(port: int, token: str, found: list[object]) -> threading.Thread:
@@ -145,30 +151,32 @@ def slow_request(port: int, token: str, found: list[object]) -> threading.Thread
     return thread
 
 
-@pytest.mark.parametrize("balancer", [haproxy, nginx])
-def test_rolling_restarts_are_not_noticed(deployment, here, tmp_path, balancer):
-    need(balancer.__name__)
-    port, token, slow = free_port(), deployment.client().token, []
-    with (
-        balanced(balancer(here, tmp_path, deployment, port), port),
-        Crowd(port, token) as crowd,
-    ):
-        thread = slow_request(port, token, slow)
+def test_rolling_restarts_are_not_noticed(deployment, here, tmp_path):
+    token, crowds, slow, threads = deployment.client().token, [], [], []
+    with ExitStack() as stack:
+        for balancer in BALANCERS:
+            need(balancer.__name__)
+            port = free_port()
+            stack.enter_context(balanced(balancer(here, tmp_path, deployment, port), port))
+            crowds.append(stack.enter_context(Crowd(port, token, balancer.__name__)))
+            threads.append(slow_request(port, token, slow))
         for _ in range(ROUNDS):
             for process in deployment.processes:
                 assert process.stop(STOP_SECONDS) == 0
                 before = len(process.output)
                 process.start()
-                # An operator looks at the balancer before the next one's turn comes.
+                # An operator looks at the balancers before the next one's turn comes.
                 assert eventually(lambda: is_in_use(process, before), pause=0.5)  # noqa: B023 - it is over by then
-        thread.join(PATIENCE)
-    print(crowd.answers)
-    assert set(crowd.answers) == {200}
-    assert crowd.answers[200] > 20 * ROUNDS
-    assert slow == [200]
+        for thread in threads:
+            thread.join(PATIENCE)
+    for crowd in crowds:
+        print(crowd.answers)
+        assert set(crowd.answers) == {200}
+        assert crowd.answers[200] > 20 * ROUNDS
+    assert slow == [200, 200]
 
 
-@pytest.mark.parametrize("balancer", [haproxy, nginx])
+@pytest.mark.parametrize("balancer", BALANCERS)
 def test_the_log_has_the_address_of_whom_the_balancer_serves_whatever_that_says(
     deployment, here, tmp_path, balancer
 ):
