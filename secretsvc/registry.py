@@ -22,7 +22,7 @@ from secretsvc.kernel.memory import give_back_what_is_freed
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
 def add_key_provider(config: Configurator, name: str, provider: KeyProvider) -> None:
     """Directive: a source of master keys, chosen by `KEY_PROVIDER`. Two of one name conflict."""
     provider = config.maybe_dotted(provider)
+    check_function(f"key provider {name}", provider)
     register = partial(config.registry.key_providers.__setitem__, name, provider)
     declare(config, "key provider", name, register)
 
