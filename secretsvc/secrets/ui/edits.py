@@ -1,4 +1,4 @@
-"""The fields of the editor: what they ask for, which of them a page carries to the next, what they are called."""
+"""The fields of the editor: what they ask for, which of them are carried on, and what they are called."""
 
 from __future__ import annotations
 
