@@ -1,8 +1,8 @@
 """What the fast path to the database buys: the CPU time of a request without it, and with it.
 
-Both are measured in turns in one process (`secretsvc/db/fast/switch.py`). A pair's ratio hardly depends on
-what else the machine does; the mean of the ratios is geometric, with its bounds of 95 %. The database's own
-processes are not in it.
+Both are measured in turns in one process: all of it, or one piece alone (`--piece`, decision 0021). A pair's
+ratio hardly depends on what else the machine does; the mean of the ratios is geometric, with its bounds of
+95 %. The database's own processes are not in it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,89 @@ import math
 import statistics
 import time
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from bench import ENGINES, Request, databases, options_of, service_over
 from operations import chosen, fill, request_of
 
-from secretsvc.db.fast import switch
+from secretsvc.db.engine import Mode, mode_of
+from secretsvc.db.fast import prepared, switch
+from secretsvc.db.fast.prepared import Prepared
+from secretsvc.secrets.rules import applying
 
 #: Of Student's distribution with 29 degrees of freedom.
 PAIRS, QUANTILE = 30, 2.045
 
 
-def took(request: Request, count: int, *, fast: bool) -> float:
-    """The CPU seconds of one request."""
-    switch.ENABLED = fast
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Executes by `Connection.execute` what is executed within."""
+    switch.ENABLED = False
+    try:
+        yield
+    finally:
+        switch.ENABLED = True
+
+
+@contextmanager
+def plain_stream(*arguments: Any, streamed: Any = Prepared.streamed) -> Iterator[Any]:
+    """Stands for `Prepared.streamed`: SQLAlchemy asks for each 16 rows."""
+    with plainly(), streamed(*arguments) as rows:
+        yield rows
+
+
+class Executed:
+    """Stands for the driver's cursor: SQLAlchemy makes one, with a context and a result."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def execute(self, text: str, values: Any) -> Executed:
+        self._result = self._connection.exec_driver_sql(
+            text, tuple(values) if isinstance(values, list) else values
+        )
+        return self
+
+    def fetchall(self) -> Any:
+        return self._result.fetchall()
+
+
+@contextmanager
+def plain_cursor(connection: Any, _text: str, _values: object) -> Iterator[Executed]:
+    """Stands for `driver_cursor`."""
+    yield Executed(connection)
+    if mode_of(connection) is Mode.AUTOCOMMIT:
+        connection.commit()
+
+
+#: What is put in the place of what, to measure without a piece.
+PIECES: dict[str, list[tuple[object, str, object]]] = {
+    "all": [(switch, "ENABLED", False)],
+    "stream": [(Prepared, "streamed", plain_stream)],
+    "cursor": [(prepared, "driver_cursor", plain_cursor)],
+    "many": [
+        (applying, "insert_many", plainly()(applying.insert_many)),
+        (applying, "update_many", plainly()(applying.update_many)),
+    ],
+}
+
+
+def took(request: Request, count: int, piece: str | None = None) -> float:
+    """The CPU seconds of one request, without a piece."""
+    replaced = PIECES[piece] if piece else []
+    kept = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+    for one in replaced:
+        setattr(*one)
+    try:
+        return _took(request, count)
+    finally:
+        for one in kept:
+            setattr(*one)
+
+
+def _took(request: Request, count: int) -> float:
     gc.collect()
     began = time.process_time()
     for _ in range(count):
@@ -32,16 +102,16 @@ def took(request: Request, count: int, *, fast: bool) -> float:
     return (time.process_time() - began) / count
 
 
-def ratios(request: Request, seconds: float) -> list[float]:
+def ratios(request: Request, seconds: float, piece: str) -> list[float]:
     """Of each pair, without to with, whose halves take as many seconds."""
-    for fast in (False, True):
-        took(request, 20, fast=fast)
-    count = max(3, round(seconds / took(request, 20, fast=True)))
+    for without in (piece, None):
+        took(request, 20, without)
+    count = max(3, round(seconds / took(request, 20)))
     found = []
     for pair in range(PAIRS):
-        first = bool(pair % 2)
-        times = {fast: took(request, count, fast=fast) for fast in (first, not first)}
-        found.append(times[False] / times[True])
+        order = (piece, None) if pair % 2 else (None, piece)
+        times = {without: took(request, count, without) for without in order}
+        found.append(times[piece] / times[None])
     return found
 
 
@@ -57,13 +127,16 @@ def measure(engine: str, options: Namespace) -> None:
     with databases(engine) as made, service_over(made) as service:
         fill(service)
         for operation in chosen(options):
-            lower, mean, upper = bounds(ratios(request_of(service, operation), options.seconds))
+            lower, mean, upper = bounds(
+                ratios(request_of(service, operation), options.seconds, options.piece)
+            )
             print(f"{engine:<11}{operation.name:<24}{mean:>6.2f}  ({lower:.2f} to {upper:.2f})", flush=True)
 
 
 def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--seconds", type=float, default=0.1, help="of each half of a pair")
+    parser.add_argument("--piece", choices=PIECES, default="all", help="which is left out")
     parser.add_argument("--only", help="part of the name of an operation")
     options = parser.parse_args()
     for engine in options.engine or ENGINES:

@@ -22,7 +22,7 @@ from secretsvc.kernel.memory import give_back_what_is_freed
 from secretsvc.kernel.refusals import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ KeyProvider = Callable[[Settings], tuple[bytes, bytes | None]]
 def add_key_provider(config: Configurator, name: str, provider: KeyProvider) -> None:
     """Directive: a source of master keys, chosen by `KEY_PROVIDER`. Two of one name conflict."""
     provider = config.maybe_dotted(provider)
+    check_function(f"key provider {name}", provider)
     register = partial(config.registry.key_providers.__setitem__, name, provider)
     declare(config, "key provider", name, register)
 
@@ -68,21 +69,26 @@ def includeme(config: Configurator) -> None:
 def report(registry: ServiceRegistry) -> None:
     """Logs what is wrong with the settings and the files at the start, before a request meets it."""
     settings = registry.service_settings
-    if "database_url" not in settings.report():
+    if "database_url" not in report_settings(settings):
         for path, mode in open_to_others(settings.database_url):
             log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
     _warn_of_code_from_others()
     with suppress(ServerMisconfigured):
+        registry.load_ring()
+
+
+def report_settings(settings: Settings) -> frozenset[str]:
+    """Logs the settings that are missing, malformed or do not go together; the names of the bad ones."""
+    bad = settings.report()
+    with suppress(ServerMisconfigured):
         for workload in workloads(settings):
             workload.report()
     with suppress(ServerMisconfigured):
-        registry.load_ring()
-    with suppress(ServerMisconfigured):
-        warn_of_what_cannot_be_exported(registry.service_settings)
+        _warn_of_what_cannot_be_exported(settings)
+    return bad
 
 
-def warn_of_what_cannot_be_exported(settings: Settings) -> None:
-    """Logs where the limits of an environment are beyond those of exports. Raises `ServerMisconfigured`."""
+def _warn_of_what_cannot_be_exported(settings: Settings) -> None:
     full = settings.env_max_secrets * (settings.secret_max_bytes + SHORTEST)
     if full > settings.plaintext_max_bytes // SHARES:
         log.warning(

@@ -8,7 +8,7 @@ from functools import partial
 from pyramid.config import Configurator
 
 from secretsvc.identity.rules import Identity
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.request import ServiceRequest
 
 #: What an identity did that the caller may audit, the newest first, as the macro `feed` draws it.
@@ -17,6 +17,7 @@ Finder = Callable[[ServiceRequest, Identity], Sequence[object]]
 
 def set_activity(config: Configurator, find: Finder) -> None:
     """Directive: how the page of an identity finds what that did lately."""
+    check_function("find of set_activity", find)
     declare(config, "activity", "identity", partial(setattr, config.registry, "find_activity", find))
 
 

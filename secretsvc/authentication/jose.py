@@ -101,7 +101,8 @@ def _usable(entry: dict[str, object], algorithms: Collection[str]) -> dict[str, 
         return {}
     try:
         public = _public(entry)
-        fitting = [alg for alg in _algorithms_of(public) if alg in algorithms]
+        possible = _RSA if public["kty"] == "RSA" else _CURVES[public["kty"], public["crv"]]
+        fitting = [alg for alg in possible if alg in algorithms]
         if "alg" in entry:
             fitting = [alg for alg in fitting if alg == entry["alg"]]
         keys = {alg: jwt.PyJWK(public, alg) for alg in fitting}
@@ -123,10 +124,6 @@ def _public(entry: dict[str, Any]) -> dict[str, str]:
     if any(not isinstance(value, str) or len(value) > MEMBER_LENGTH for value in public.values()):
         raise ValueError("malformed member")
     return public
-
-
-def _algorithms_of(public: dict[str, str]) -> tuple[str, ...]:
-    return _RSA if public["kty"] == "RSA" else _CURVES[public["kty"], public["crv"]]
 
 
 def _strong(key: jwt.PyJWK) -> bool:

@@ -178,7 +178,8 @@ def _connection(url: SplitResult, ends: float) -> HTTPConnection:
         via = urlsplit(proxy if "//" in proxy else f"//{proxy}")
         connection = HTTPConnection(str(via.hostname), via.port, timeout=_left(ends))
         connection.set_tunnel(host, port, _proxy_credentials(via))
-        connection.response_class = partial(_response, ends)
+        # Typed as a class, of which it needs the instances alone.
+        connection.response_class = cast(Any, partial(_response, ends))
     return connection
 
 

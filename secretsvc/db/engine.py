@@ -119,7 +119,9 @@ def make_engine(
     )
     if sqlite:
         path = file_of(parts)
-        _keep_sqlite_private(engine, path)
+        if path is not None:
+            # Before SQLite makes the file, and leaves its mode to the umask.
+            event.listen(engine, "do_connect", lambda *_: make_private(path))
         _keep_sqlite_in_order(engine, WriteLock(path))
     else:
         _notice_silence(engine, answer_seconds, silence_level)
@@ -167,12 +169,6 @@ def _notice_silence(engine: Engine, answer_seconds: float | None, level: int) ->
     silence = Silence(answer_seconds, engine.dispose, level)
     event.listen(engine, "do_connect", lambda _dialect, _record, *how: silence.connect(*how))
     engine.update_execution_options(**{_SILENCE: silence})
-
-
-def _keep_sqlite_private(engine: Engine, path: str | None) -> None:
-    """Makes the database's file before SQLite would, which leaves its mode to the umask."""
-    if path is not None:
-        event.listen(engine, "do_connect", lambda *_: make_private(path))
 
 
 def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:

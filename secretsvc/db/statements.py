@@ -22,6 +22,7 @@ from sqlalchemy import (
     collate,
     func,
     insert,
+    or_,
     select,
     update,
 )
@@ -32,6 +33,7 @@ from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_array, listed
 from secretsvc.db.types import ColumnType, Expression
+from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, object]]
@@ -56,18 +58,27 @@ def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, obj
     return returned.first() is not None
 
 
-def update_one(connection: Connection, statement: Update, table: Table) -> RowMapping | None:
-    """Changes one row and returns it as it is now, None if it is gone.
+def update_one(connection: Connection, statement: Update, table: Table, missing: str) -> RowMapping:
+    """Changes one row and returns it as it is now. Raises `NotFound` with the message if it is gone.
 
     The row is read at once: on SQLite a statement that was not read to its end, because an error came in
     between, would stand in the way of the next COMMIT on its connection.
     """
-    return connection.execute(statement.returning(table)).mappings().first()
+    row = connection.execute(statement.returning(table)).mappings().first()
+    if row is None:
+        raise NotFound(missing)
+    return row
 
 
-def delete_one(connection: Connection, statement: Delete) -> bool:
-    """Deletes one row; whether it was still there."""
-    return connection.execute(statement).rowcount == 1
+def delete_one(connection: Connection, statement: Delete, missing: str) -> None:
+    """Deletes one row. Raises `NotFound` with the message if it is gone."""
+    if connection.execute(statement).rowcount != 1:
+        raise NotFound(missing)
+
+
+def has_text(text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
+    """The condition that one of the columns has a text in it, in capitals or not."""
+    return or_(*(column.icontains(text, autoescape=True) for column in columns))
 
 
 def insert_many(connection: Connection, table: Table, rows: Rows) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.access.rules.grants import (
@@ -24,7 +24,7 @@ from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import delete_one, insert_or_ignore, update_one
+from secretsvc.db.statements import delete_one, has_text, insert_or_ignore, update_one
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
@@ -75,8 +75,7 @@ def count_groups(call: Call, window: Window, containing: str = "") -> Page[Count
     grants = counted.scalar_subquery()
     statement = select(group, members.label("members"), grants.label("grants"))
     if containing:
-        names = (column.icontains(containing, autoescape=True) for column in (group.c.slug, group.c.name))
-        statement = statement.where(or_(*names))
+        statement = statement.where(has_text(containing, group.c.slug, group.c.name))
     return page_of(call.connection, statement, group.c.id, window, CountedGroup)
 
 
@@ -105,9 +104,7 @@ def update_group(call: Call, group_id: UUID, changes: Mapping[str, object]) -> G
     if not changes:
         return found
     statement = update(group).where(group.c.id == group_id).values(**changes, updated_at=call.now)
-    row = update_one(call.connection, statement, group)
-    if row is None:
-        raise NotFound(GROUP_NOT_FOUND)
+    row = update_one(call.connection, statement, group, GROUP_NOT_FOUND)
     record(call, "group.update", detail={"group_id": group_id, "fields": sorted(changes)})
     return Group(**row)
 
@@ -117,8 +114,7 @@ def delete_group(call: Call, group_id: UUID) -> None:
     assert_can(call, Role.ADMIN, GLOBAL)
     found = _find_group(call, group_id)
     with last_admin_guard(call):
-        if not delete_one(call.connection, delete(group).where(group.c.id == group_id)):
-            raise NotFound(GROUP_NOT_FOUND)
+        delete_one(call.connection, delete(group).where(group.c.id == group_id), GROUP_NOT_FOUND)
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
 
 
@@ -154,9 +150,11 @@ def remove_member(call: Call, group_id: UUID, *, identity_id: UUID) -> None:
         membership = delete(group_member).where(
             group_member.c.group_id == group_id, group_member.c.identity_id == identity_id
         )
-        if not delete_one(call.connection, membership):
+        try:
+            delete_one(call.connection, membership, MEMBER_NOT_FOUND)
+        except NotFound:
             _find_group(call, group_id)
-            raise NotFound(MEMBER_NOT_FOUND)
+            raise
     record(call, "group.member.remove", detail={"group_id": group_id, "identity_id": identity_id})
 
 

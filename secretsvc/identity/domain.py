@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import func, select, update
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import insert_or_ignore, update_one
+from secretsvc.db.statements import has_text, insert_or_ignore, update_one
 from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.errors import Conflict
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.identities import identity
 
@@ -52,10 +52,7 @@ def list_identities(call: Call, window: Window, *, containing: str = "", show: s
     assert_admin_somewhere(call)
     statement = select(identity)
     if containing:
-        columns = (identity.c.subject, identity.c.display_name)
-        statement = statement.where(
-            or_(*(column.icontains(containing, autoescape=True) for column in columns))
-        )
+        statement = statement.where(has_text(containing, identity.c.subject, identity.c.display_name))
     if show:
         statement = statement.where(SEGMENTS[show])
     return page_of(call.connection, statement, identity.c.id, window, Identity)
@@ -95,10 +92,7 @@ def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, object]
         return found
     with last_enabled_admin_guard(call):
         statement = update(identity).where(identity.c.id == identity_id).values(**changes)
-        row = update_one(call.connection, statement, identity)
-    if row is None:
-        raise NotFound(IDENTITY_NOT_FOUND)
-    updated = Identity(**row)
+        updated = Identity(**update_one(call.connection, statement, identity, IDENTITY_NOT_FOUND))
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated

@@ -215,7 +215,8 @@ def verify(call: Call) -> Iterator[Unreadable | None]:
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     call.ring.check()
-    return (_examined(call, row, location) for row, location in every_row(call, VERIFY_PAGE))
+    found = ((location, problem_with(call, row.sealed)) for row, location in every_row(call, VERIFY_PAGE))
+    return (None if error is None else Unreadable(location, error) for location, error in found)
 
 
 def unused_keys(call: Call) -> list[str]:
@@ -251,11 +252,6 @@ def adopt(call: Call) -> Adopted:
     if not enter(call, kid, number, COMMAND):
         raise Conflict("Another master key was adopted at the same moment.")
     return done
-
-
-def _examined(call: Call, row: Row, location: EnvelopeLocation) -> Unreadable | None:
-    error = problem_with(call, row.sealed)
-    return None if error is None else Unreadable(location, error)
 
 
 def _resealed(call: Call, page: list[Row]) -> list[Mapping[str, object]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Table, bindparam, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Table, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
@@ -18,7 +18,7 @@ from secretsvc.authorization.rules.asserting import (
     recheck_by_id,
 )
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import delete_one, update_one
+from secretsvc.db.statements import delete_one, has_text, update_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType
 from secretsvc.kernel.call import Call
@@ -46,8 +46,7 @@ def list_projects(call: Call, window: Window, containing: str = "") -> Page[Proj
     """
     statement = select(project).where(project_in_sight(call))
     if containing:
-        names = (column.icontains(containing, autoescape=True) for column in (project.c.slug, project.c.name))
-        statement = statement.where(or_(*names))
+        statement = statement.where(has_text(containing, project.c.slug, project.c.name))
     return page_of(call.connection, statement, project.c.id, window, Project)
 
 
@@ -76,9 +75,7 @@ def update_project(call: Call, at: Address, changes: Mapping[str, object]) -> Pr
     if not changes:
         return found
     statement = update(project).where(project.c.id == found.id).values(**changes, updated_at=call.now)
-    row = update_one(call.connection, statement, project)
-    if row is None:
-        raise NotFound(PROJECT_NOT_FOUND)
+    row = update_one(call.connection, statement, project, PROJECT_NOT_FOUND)
     record(call, "project.update", project_id=found.id, detail={"fields": sorted(changes)})
     return Project(**row)
 
@@ -94,8 +91,7 @@ def delete_project(call: Call, at: Address) -> None:
     # Until the end nobody protects one of them.
     if any(call.connection.execute(_LOCK_INSIDE, {"project_id": found.id}).scalars().all()):
         raise Conflict(PROTECTED_INSIDE)
-    if not delete_one(call.connection, delete(project).where(project.c.id == found.id)):
-        raise NotFound(PROJECT_NOT_FOUND)
+    delete_one(call.connection, delete(project).where(project.c.id == found.id), PROJECT_NOT_FOUND)
     record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
 
 
@@ -151,9 +147,7 @@ def update_environment(call: Call, at: Address, changes: Mapping[str, object]) -
     if not changes:
         return found
     statement = update(environment).where(environment.c.id == found.id).values(**changes, updated_at=call.now)
-    row = update_one(call.connection, statement, environment)
-    if row is None:
-        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    row = update_one(call.connection, statement, environment, ENVIRONMENT_NOT_FOUND)
     detail: dict[str, object] = {"fields": sorted(changes)}
     if "protected" in changes:
         detail["protected"] = changes["protected"]
@@ -177,8 +171,8 @@ def delete_environment(call: Call, at: Address) -> None:
     found = lock_environment(call, at)
     if found.protected:
         raise Conflict(PROTECTED)
-    if not delete_one(call.connection, delete(environment).where(environment.c.id == found.id)):
-        raise NotFound(ENVIRONMENT_NOT_FOUND)
+    statement = delete(environment).where(environment.c.id == found.id)
+    delete_one(call.connection, statement, ENVIRONMENT_NOT_FOUND)
     record(
         call,
         "environment.delete",

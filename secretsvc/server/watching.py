@@ -31,13 +31,12 @@ class Watch:
     def __init__(self, server: Any, registry: ServiceRegistry, address: str | None) -> None:
         """Raises OSError where the address cannot be bound."""
         self._server, self._registry = server, registry
-        self._keys = Look(
-            "access keys", lambda: registry.authenticator.prepare_keys(), None, pause=KEYS_PAUSE
+        sealer, sweeper = registry.audit_sealer, registry.write_sweeper
+        self._looks: tuple[Look[Any], ...] = (
+            Look("access keys", lambda: registry.authenticator.prepare_keys(), None, pause=KEYS_PAUSE),
+            Look("audit sealing", sealer.step, 0, pause=sealer.pause_after),
+            Look("writes with a key", sweeper.step, 0, pause=sweeper.pause_after),
         )
-        sealer = registry.audit_sealer
-        self._sealing = Look("audit sealing", sealer.step, 0, pause=sealer.pause_after)
-        sweeper = registry.write_sweeper
-        self._sweeping = Look("writes with a key", sweeper.step, 0, pause=sweeper.pause_after)
         self.readiness = Readiness(registry, lambda: server.is_stopping)
         self.listener: OperationsListener | None = None
         if address is not None:
@@ -46,9 +45,8 @@ class Watch:
 
     def start(self) -> None:
         """Begins to look, and to answer."""
-        self._keys.start()
-        self._sealing.start()
-        self._sweeping.start()
+        for look in self._looks:
+            look.start()
         if self.listener is not None:
             ProcessCollector(registry=self._registry.metrics.collectors)
             self._registry.metrics.collectors.register(self)
@@ -57,9 +55,8 @@ class Watch:
 
     def stop(self) -> None:
         """Ends all of them."""
-        self._keys.stop()
-        self._sealing.stop()
-        self._sweeping.stop()
+        for look in self._looks:
+            look.stop()
         if self.listener is not None:
             self.readiness.stop()
             self.listener.close()

@@ -17,7 +17,7 @@ from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.errors import Internal
 from secretsvc.kernel.stopwatch import Stopwatch, measured
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.failures import unexpected
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of, operation_of
 from secretsvc.web.tree import MOUNTS
@@ -36,6 +36,7 @@ def add_request_observer(config: Configurator, name: str, observe: Observer) -> 
 
     Where it raises, that is logged, and the request does not fail.
     """
+    check_function(f"request observer {name}", observe)
     fill = partial(config.registry.request_observers.__setitem__, name, observe)
     declare(config, "request observer", name, fill)
 

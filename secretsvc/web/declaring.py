@@ -28,6 +28,12 @@ def declare(
     config.action(discriminator, register, introspectables=(listed,))
 
 
+def check_function(what: str, given: object) -> None:
+    """Raises `ConfigurationError` where what a thing is made of is not to be called."""
+    if not callable(given):
+        raise ConfigurationError(f"{what} needs a function, not {given!r}")
+
+
 def declared(registry: Registry, kind: str) -> set[str]:
     """The names of all that was declared of a kind."""
     category = registry.introspector.get_category(f"secretsvc {kind}", [])

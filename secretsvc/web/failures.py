@@ -106,7 +106,8 @@ def unexpected(error: BaseException, request: Request) -> Failure:
 def cause_of(error: BaseException) -> str:
     """The exception's class and what is known to have led to it, in constant words."""
     name = type(error).__qualname__
-    detail = _of_the_pool(error) or _of_the_driver(getattr(error, "orig", None) or error)
+    is_pool = getattr(error, "code", None) == _POOL_EXHAUSTED
+    detail = "no connection in time" if is_pool else _of_the_driver(getattr(error, "orig", None) or error)
     return f"{name}: {detail}" if detail else name
 
 
@@ -118,10 +119,6 @@ def location_of(error: BaseException) -> str:
     ours = [(path.relative_to(ROOT), line) for path, line in frames if path.is_relative_to(PACKAGE)]
     path, line = (ours or [(Path(path.name), line) for path, line in frames] or [(Path("nowhere"), 0)])[-1]
     return f"{path}:{line}"
-
-
-def _of_the_pool(error: BaseException) -> str | None:
-    return "no connection in time" if getattr(error, "code", None) == _POOL_EXHAUSTED else None
 
 
 def _of_the_driver(error: BaseException) -> str | None:

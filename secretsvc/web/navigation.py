@@ -11,10 +11,10 @@ from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.request import ServiceRequest
-from secretsvc.web.tree import N
-from secretsvc.web.views import ANY_IDENTITY
+from secretsvc.web.tree import N, node_class
+from secretsvc.web.views import ANY_IDENTITY, check_role
 
 #: The parts of the navigation, in the order in which they stand in the sidebar.
 MAIN, ORGANISATION = SECTIONS = ("main", "organisation")
@@ -77,6 +77,7 @@ def add_navigation(
     """
     if section not in SECTIONS:
         raise ConfigurationError(f"The navigation has no section {section!r}: name one of {SECTIONS}.")
+    check_role(f"navigation {path}", role)
     link = Link(order, label, path, role, icon, section)
     declare(config, "navigation", path, partial(_insert, config.registry.navigation, link))
 
@@ -97,7 +98,8 @@ def add_tab(
     The tabs of a project stand in the sidebar, with a symbol of the sprite. A tab is a view of the node, by
     its name, or, with `elsewhere`, a path made of the node. Two of one label conflict.
     """
-    node = config.maybe_dotted(context)
+    node = node_class(config, context)
+    check_role(f"tab {label}", role)
     tab = Tab(order, label, name, role, elsewhere, icon)
     declare(config, "tab", label, partial(_insert, config.registry.tabs[node], tab), within=node)
 
@@ -115,6 +117,8 @@ def add_error_link(
 
     Its path is made of the request and the request's id. Two of one label conflict.
     """
+    check_function(f"error link {label}", path)
+    check_role(f"error link {label}", role)
     link = ErrorLink(label, path, role)
     declare(config, "error link", label, partial(config.registry.error_links.append, link))
 

@@ -239,7 +239,8 @@ def _success(operation: Operation) -> JsonSchema:
     if operation.response is not None:
         # Generators that take but one type take the first.
         media = sorted(operation.media, key=lambda one: one != JSON)
-        found["content"] = {one: {"schema": _body(operation, one)} for one in media}
+        answer = promised(answer_schema(operation.response))
+        found["content"] = {one: {"schema": answer if one == JSON else {"type": "string"}} for one in media}
     if operation.links:
         found["links"] = {
             name: {
@@ -249,7 +250,3 @@ def _success(operation: Operation) -> JsonSchema:
             for name, fields in operation.links.items()
         }
     return found
-
-
-def _body(operation: Operation, media: str) -> JsonSchema:
-    return promised(answer_schema(operation.response)) if media == JSON else {"type": "string"}

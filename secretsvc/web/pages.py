@@ -13,7 +13,9 @@ from uuid import UUID
 
 from pyramid.config import Configurator
 from pyramid.events import BeforeRender
+from pyramid.exceptions import ConfigurationError
 from pyramid.interfaces import IViewDeriverInfo
+from pyramid.path import AssetResolver
 from pyramid.viewderivers import VIEW
 
 from secretsvc.kernel.authorization import Role
@@ -41,8 +43,8 @@ from secretsvc.web.responses import RelativeResponse, drawing_view
 from secretsvc.web.schema import ListQuery, validate
 from secretsvc.web.shell import Shell, macros
 from secretsvc.web.shell_project import shell_project_view
-from secretsvc.web.tree import PAGES, N, Node
-from secretsvc.web.views import SAFE_METHODS
+from secretsvc.web.tree import PAGES, N, Node, node_class
+from secretsvc.web.views import SAFE_METHODS, check_role
 
 #: What a form draws its page again for; everything else has an error page of its own.
 REFUSALS = (
@@ -110,14 +112,17 @@ def add_form(
 
 
 def _add(
-    config: Configurator, view: object, context: object, template: str | None, name: str, page: Page
+    config: Configurator, view: object, context: type[N] | str, template: str | None, name: str, page: Page
 ) -> None:
-    context = config.maybe_dotted(context)
+    node = node_class(config, context)
+    check_role(f"view {name or 'without a name'} of {node.__name__}", page.role)
+    if template is not None and not AssetResolver(config.package).resolve(template).exists():
+        raise ConfigurationError(f"there is no template {template!r}: name a file, as package:folder/file.pt")
     if page.method == "GET" and not name:
-        config.registry.pages.add(context)
+        config.registry.pages.add(node)
     config.add_view(
         view,
-        context=context,
+        context=node,
         name=name,
         route_name=PAGES,
         request_method=page.method,

@@ -11,7 +11,7 @@ from pyramid.config import Configurator
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.errors import Forbidden, SecretsvcError
 from secretsvc.kernel.refused import Refused
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.failures import cause_of
 from secretsvc.web.request import ServiceRequest, call_of, operation_of
 from secretsvc.web.tree import Node
@@ -24,6 +24,7 @@ Explainer = Callable[[ServiceRequest, Address, Role], Refused | None]
 
 def set_refusals(config: Configurator, explain: Explainer) -> None:
     """Directive: how the page of a refusal finds what it tells, in one statement of its own."""
+    check_function("explain of set_refusals", explain)
     declare(config, "refusals", "page", partial(setattr, config.registry, "explain_refusal", explain))
 
 

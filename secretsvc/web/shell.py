@@ -13,7 +13,7 @@ from pyramid.renderers import get_renderer
 from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
 from secretsvc.kernel.shell_project import ShellProject
 from secretsvc.web import moments, parts
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.forms import CSRF_FIELD, Form, form_token, shown
 from secretsvc.web.navigation import Crumb, ErrorLink, Link, Tab
 from secretsvc.web.query import parse_query
@@ -241,6 +241,8 @@ def add_done(config: Configurator, word: str, text: Told) -> None:
     A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
     it returns None for details that no form of ours leads on with.
     """
+    if not isinstance(text, str):
+        check_function(f"done {word}", text)
     declare(config, "done", word, partial(config.registry.done.__setitem__, word, text))
 
 

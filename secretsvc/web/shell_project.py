@@ -11,7 +11,7 @@ from pyramid.interfaces import IViewDeriverInfo
 from secretsvc.kernel.authorization import Address, sees
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.shell_project import ShellProject
-from secretsvc.web.declaring import declare
+from secretsvc.web.declaring import check_function, declare
 from secretsvc.web.derivers import reads_option
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.tree import Node
@@ -22,6 +22,7 @@ Finder = Callable[[Call, Address], ShellProject | None]
 
 def set_shell_project(config: Configurator, find: Finder) -> None:
     """Directive: how the shell finds the project that a page lies in, in one statement."""
+    check_function("find of set_shell_project", find)
     declare(config, "shell", "project", partial(setattr, config.registry, "find_shell_project", find))
 
 

@@ -190,10 +190,18 @@ def add_tree_child(
 
     Raises `ConfigurationError` where a name below it is of a type that cannot be described.
     """
-    above, below = config.maybe_dotted(parent), config.maybe_dotted(child)
+    above, below = node_class(config, parent), node_class(config, child)
     tree: Tree = config.registry.tree
     _check_described(below)
     declare(config, "tree child", name, partial(tree.children[above].__setitem__, name, below), within=above)
+
+
+def node_class(config: Configurator, given: type[Node] | str) -> type[Node]:
+    """A node class, be it given by its dotted name. Raises `ConfigurationError` for anything else."""
+    found = config.maybe_dotted(given)
+    if not (isinstance(found, type) and issubclass(found, Node)):
+        raise ConfigurationError(f"{found!r} is no address: derive it from secretsvc.web.tree.Node")
+    return found
 
 
 def _check_described(node: type[Node] | None) -> None:

@@ -28,7 +28,7 @@ from secretsvc.web.derivers import reads_option
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.schema import NOTHING, Body, Variants, validate
-from secretsvc.web.tree import API, MOUNTS, N, Node, Root
+from secretsvc.web.tree import API, MOUNTS, N, Node, Root, node_class
 from secretsvc.web.types import described
 
 PUBLIC = NO_PERMISSION_REQUIRED
@@ -48,6 +48,13 @@ R = TypeVar("R")
 V = TypeVar("V", bound=Callable[..., object])
 #: By `api_view`: views with their names and what they declare.
 DECLARED: dict[Callable[..., object], tuple[str, Declaration]] = {}
+
+
+def check_role(what: str, role: object) -> None:
+    """Raises `ConfigurationError` for what no request could be judged by."""
+    if role not in PERMISSIONS | {PUBLIC}:
+        known = ", ".join(sorted(PERMISSIONS))
+        raise ConfigurationError(f"{what} has the role {role!r}: take one of {known}")
 
 
 def permits(snapshot: GrantSnapshot, permission: str, at: Address) -> bool:
@@ -137,8 +144,9 @@ def add_api_view(
     return, and where that is None, the status is 204. Raises `ConfigurationError` where one of its schemas
     cannot be described.
     """
-    node: type[Node] = config.maybe_dotted(context)
+    node = node_class(config, context)
     operation = Operation(**declared)
+    check_role(f"operation {operation.operation_id}", operation.role)
     if operation.response is UNDECLARED:
         hint = returned(view)
         operation = replace(operation, response=hint, status=204 if hint is None else operation.status)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
 from importlib.metadata import distribution
+from pathlib import Path
 
 import pytest
 from alembic.util.exc import CommandError
 from openapi_spec_validator import validate
 from pages import Browser, submit, words
-from plugins import SOURCE, alembic_config, files_of, install
+from plugins import ROOT, SOURCE, alembic_config, files_of, install
 from service import arrange
 from sqlalchemy import event, inspect, text
 from statements import recorded
@@ -250,6 +254,36 @@ def test_a_migration_of_a_plugin_is_written_by_alembic_into_the_plugin(config, d
     assert "branch_labels = ('acme_fresh',)" in written
     assert "depends_on = '0001'" in written
     assert "drop_table" not in written
+
+
+def test_the_first_migration_is_written_before_it_is_named(tmp_path, database_url):
+    """As docs/plugins.md has it, in processes of their own: the tables are known to this one."""
+    package = Path(shutil.copytree(SOURCE / "acme_notes", tmp_path / "acme_notes"))
+    migrations, named = package / "migrations", ', migrations="acme_notes:migrations"'
+    (migrations / "a001_notes.py").unlink()
+    begins = (package / "__init__.py").read_text()
+    (package / "__init__.py").write_text(begins.replace(named, ""))
+    alembic_config(tmp_path, "acme_notes")
+    ini = tmp_path / "plugin.ini"
+    complete = ini.read_text()
+    located = f"[alembic]\nversion_locations = {ROOT / 'alembic' / 'versions'} {migrations}\n"
+    ini.write_text(complete.replace("[alembic]\n", located))
+
+    def alembic(*arguments):
+        run = (sys.executable, "-W", "ignore", "-m", "alembic", "-c", str(ini), *arguments)
+        given = {**os.environ, "DATABASE_URL": database_url, "PYTHONPATH": str(tmp_path)}
+        subprocess.run(run, env=given, cwd=tmp_path, check=True, capture_output=True)
+
+    options = ("--head", "base", "--branch-label", "acme_notes", "--depends-on", "0001")
+    alembic("upgrade", "heads")
+    path = ("--version-path", str(migrations))
+    alembic("revision", "--autogenerate", "-m", "notes", "--rev-id", "a001", *options, *path)
+    assert "op.create_table('acme_note'" in (migrations / "a001_notes.py").read_text()
+    ini.write_text(complete)
+    (package / "__init__.py").write_text(begins)
+    alembic("upgrade", "heads")
+    assert tables(database_url) == (True, {REVISION, "a001"})
+    alembic("check")
 
 
 @pytest.mark.postgresql("first")

@@ -54,6 +54,7 @@ operation["summary"] = "Odd"
 
 def includeme(config):
 """
+ROLES = "take one of admin, admin somewhere, any identity, reader, visible, writer"
 OPERATION = "config.add_api_view(view, **operation | {})"
 TYPE = "has no json_schema(): derive it from secretsvc.web.schema.Type and return its JSON Schema there"
 
@@ -120,6 +121,58 @@ WRONG = {
     "a malformed audit action": (
         "config.add_audit_action('Painted!')",
         "audit action 'Painted!': take a thing and a verb, such as acme_note.create",
+    ),
+    "an operation for a role that there is not": (
+        OPERATION.format("dict(role='writter')"),
+        f"operation odd has the role 'writter': {ROLES}",
+    ),
+    "a page for a role that there is not": (
+        "config.add_page(view, context=Environment, name='odd', role='writter')",
+        f"view odd of Environment has the role 'writter': {ROLES}",
+    ),
+    "a tab for a role that there is not": (
+        "config.add_tab('Odd', context=Environment, name='odd', role='writter')",
+        f"tab Odd has the role 'writter': {ROLES}",
+    ),
+    "an entry of the navigation for a role that there is not": (
+        "config.add_navigation('Odd', '/odd', role='writter')",
+        f"navigation /odd has the role 'writter': {ROLES}",
+    ),
+    "an error link for a role that there is not": (
+        "config.add_error_link('Odd', view, role='writter')",
+        f"error link Odd has the role 'writter': {ROLES}",
+    ),
+    "an error link whose path is a text": (
+        "config.add_error_link('Odd', '/odd', role='admin')",
+        "error link Odd needs a function, not '/odd'",
+    ),
+    "an observer that cannot be called": (
+        "config.add_request_observer('odd', 5)",
+        "request observer odd needs a function, not 5",
+    ),
+    "a key provider that cannot be called": (
+        "config.add_key_provider('odd', 5)",
+        "key provider odd needs a function, not 5",
+    ),
+    "a done message that is none": (
+        "config.add_done('odd', None)",
+        "done odd needs a function, not None",
+    ),
+    "a finder of activity that cannot be called": (
+        "config.set_activity(None)",
+        "find of set_activity needs a function, not None",
+    ),
+    "a page of what is no address": (
+        "config.add_page(view, context=dict, role='reader')",
+        "<class 'dict'> is no address: derive it from secretsvc.web.tree.Node",
+    ),
+    "a child that is no address": (
+        "config.add_tree_child(Project, 'odd', dict)",
+        "<class 'dict'> is no address: derive it from secretsvc.web.tree.Node",
+    ),
+    "a page without its template": (
+        "config.add_page(view, context=Environment, name='odd', role='reader', template='colander:odd.pt')",
+        "there is no template 'colander:odd.pt': name a file, as package:folder/file.pt",
     ),
     "a format that does nothing": (
         "config.add_format('tsv')",

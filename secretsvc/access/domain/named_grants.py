@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import func, literal, or_, select, union_all
+from sqlalchemy import func, literal, select, union_all
 
 from secretsvc.access.rules.grants import (
     GRANT_NOT_FOUND,
@@ -29,6 +29,7 @@ from secretsvc.access.rules.named import NamedGrant, Reached, all_named, make_na
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.paging import Page, Window, page_of
+from secretsvc.db.statements import has_text
 from secretsvc.identity.domain import announce_identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, administered, decide_row
@@ -69,8 +70,7 @@ def named_grants(call: Call, window: Window, containing: str = "") -> Page[Named
     if containing:
         held = (identity.c.subject, identity.c.display_name, group.c.slug, group.c.name)
         scopes = (project.c.slug, project.c.name, environment.c.slug, environment.c.name)
-        names = (column.icontains(containing, autoescape=True) for column in held + scopes)
-        statement = statement.where(or_(*names))
+        statement = statement.where(has_text(containing, *held, *scopes))
     return page_of(call.connection, statement, grant.c.id, window, make_named)
 
 

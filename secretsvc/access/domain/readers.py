@@ -50,7 +50,8 @@ def readers(call: Call, at: Address, within: tuple[UUID, UUID] | None = None) ->
     assert_can(call, Role.ADMIN, at)
     statement = _held_where(call, _covers(call, at, within))
     rows = call.connection.execute(statement, {"now": call.now}).mappings().all()
-    people = {row["id"]: _identity(row) for row in rows}
+    columns = [column.name for column in identity.c]
+    people = {row["id"]: Identity(**{name: row[name] for name in columns}) for row in rows}
     groups = {row["group_id"]: GroupRef(row["group_id"], row["group"]) for row in rows if row["group_id"]}
     held: dict[UUID, tuple[HeldGrant, ...]] = {}
     for row in rows:
@@ -113,10 +114,6 @@ def _columns(group_slug: ColumnElement[str]) -> Query:
         grant.c.scope_type,
         grant.c.expires_at,
     ).select_from(identity)
-
-
-def _identity(row: RowMapping) -> Identity:
-    return Identity(**{column.name: row[column.name] for column in identity.c})
 
 
 def _grant(row: RowMapping, at: Address) -> HeldGrant:

@@ -153,8 +153,7 @@ def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Gran
 def remove_grant(call: Call, found: Grant) -> None:
     """Removes a grant unless the last usable global admin goes with it. Raises `LastAdmin`."""
     with last_admin_guard(call):
-        if not delete_one(call.connection, delete(grant).where(grant.c.id == found.id)):
-            raise NotFound(GRANT_NOT_FOUND)
+        delete_one(call.connection, delete(grant).where(grant.c.id == found.id), GRANT_NOT_FOUND)
     _record(call, f"{found.action}.delete", found, _terms(found))
 
 
@@ -221,11 +220,9 @@ def _assert_admin_without(call: Call, found: Grant) -> None:
 def _write(call: Call, changed: Grant) -> None:
     statement = update(grant).where(grant.c.id == changed.id).values(**_terms(changed))
     try:
-        row = update_one(call.connection, statement, grant)
+        update_one(call.connection, statement, grant, GRANT_NOT_FOUND)
     except IntegrityError:
         raise Conflict(SAME_GRANT) from None
-    if row is None:
-        raise NotFound(GRANT_NOT_FOUND)
 
 
 def _roles_at(snapshot: GrantSnapshot, found: Grant) -> list[Role]:

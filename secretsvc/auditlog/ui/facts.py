@@ -34,7 +34,8 @@ class Fact(NamedTuple):
 def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
     """The facts of one record."""
     detail = record.detail if isinstance(record.detail, dict) else {}
-    facts = [Fact("Action", [Bit(record.action, code=True), *_outcome(record)])]
+    outcome = Bit(labels.OUTCOMES.get(record.outcome, record.outcome))
+    facts = [Fact("Action", [Bit(record.action, code=True), outcome])]
     scope = names.scopes.get(record.environment_id or record.project_id or record.id)
     if changes := changes_of(record):
         facts.append(Fact("Keys", _keys(changes, scope)))
@@ -54,10 +55,6 @@ def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
         Fact("Also", _also(record, detail, scope, url)),
     ]
     return facts
-
-
-def _outcome(record: AuditRecord) -> list[Bit]:
-    return [Bit(labels.OUTCOMES.get(record.outcome, record.outcome))]
 
 
 def _keys(changes: list[dict[str, object]], scope: ScopeName | None) -> list[Bit]:

@@ -88,7 +88,8 @@ class Teller:
         if name in MARKS:
             return MARKS[name](record)
         value = _detail(record).get(name)
-        return [Part("something" if value is None else _plain(value), STRONG)]
+        told = f"{value:,}" if isinstance(value, int) else "something" if value is None else str(value)
+        return [Part(told, STRONG)]
 
     def _holder(self, name: str, record: AuditRecord) -> Part:
         detail = _detail(record)
@@ -213,7 +214,3 @@ def _described(record: AuditRecord) -> list[str]:
 
 def _detail(record: AuditRecord) -> dict[str, Any]:
     return record.detail if isinstance(record.detail, dict) else {}
-
-
-def _plain(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -20,7 +20,7 @@ from secretsvc.deployment.checks.findings import Complaints, Finding, complaints
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
-from secretsvc.registry import warn_of_what_cannot_be_exported
+from secretsvc.registry import report_settings
 from secretsvc.web.request import ServiceRegistry
 
 _READ, _WRITE = stat.S_IRGRP | stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH
@@ -29,12 +29,7 @@ _READ, _WRITE = stat.S_IRGRP | stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH
 def check_settings(settings: Settings) -> Iterator[Finding]:
     """Those that are missing or malformed, of workload issuers too."""
     with complaints() as found:
-        settings.report()
-        with suppress(ServerMisconfigured):
-            for workload in workloads(settings):
-                workload.report()
-        with suppress(ServerMisconfigured):
-            warn_of_what_cannot_be_exported(settings)
+        report_settings(settings)
     amiss = found.findings("settings", "docs/settings.md says what it takes")
     yield from amiss or [ok("settings", "none is missing or malformed")]
 

@@ -61,7 +61,8 @@ def check_rights(connection: Connection, tables: Collection[str]) -> Iterator[Fi
         for name, rights in missing
     )
     owned = connection.execute(_OWNED, {"tables": [*WRITES]}).scalars().all()
-    wide = [] if owned else [*_too_wide(connection)]
+    never = {name: [one for one in _CHANGING if one not in writes] for name, writes in WRITES.items()}
+    wide = [] if owned else [*_asked(connection, never, held=True)]
     if owned:
         yield warn(
             NAME,
@@ -92,11 +93,6 @@ def _missing(connection: Connection, tables: Collection[str]) -> Iterator[tuple[
     needed |= {name: ("SELECT", *writes) for name, writes in WRITES.items()}
     yield from _asked(connection, needed, held=False)
     yield from _grouped(connection.execute(_MISSING_ON_SEQUENCES, {"tables": [*tables]}).all())
-
-
-def _too_wide(connection: Connection) -> Iterator[tuple[str, list[str]]]:
-    never = {name: [one for one in _CHANGING if one not in writes] for name, writes in WRITES.items()}
-    yield from _asked(connection, never, held=True)
 
 
 def _asked(

@@ -44,11 +44,9 @@ def search(call: Call, text: str, limit: int) -> list[Found]:
     rows = call.connection.execute(_statement(call, text, limit))
     found = [Found(KINDS[row.kind], row.project, row.environment, row.key, row.name) for row in rows]
     # A union has no order, whatever that of its parts.
-    return sorted(found, key=_order)
-
-
-def _order(one: Found) -> tuple[int, str, str, str]:
-    return KINDS.index(one.kind), one.project, one.environment or "", one.key or ""
+    return sorted(
+        found, key=lambda one: (KINDS.index(one.kind), one.project, one.environment or "", one.key or "")
+    )
 
 
 def _statement(call: Call, text: str, limit: int) -> CompoundQuery:

@@ -84,7 +84,8 @@ def elsewhere(call: Call, at: Address, history: KeyHistory) -> list[Elsewhere]:
         kind = MISSING
         if row.version is not None:
             value = _value(call, Sealed(row.id, history.key, row.version, row.envelope, row.kid))
-            kind = UNREADABLE if value is None else PRESENT if own is None else _compared(own, value)
+            same = SAME if own == value else DIFFERS
+            kind = UNREADABLE if value is None else PRESENT if own is None else same
         found.append(Elsewhere(row.id, row.slug, row.name, kind, row.version))
     return found
 
@@ -102,10 +103,6 @@ def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list
         there.setdefault(Lacking(slug, name), set()).add(key)
     missing = {key: [one for one, present in there.items() if key not in present] for key in keys}
     return {key: lacking for key, lacking in missing.items() if lacking}
-
-
-def _compared(own: str, value: str) -> str:
-    return SAME if own == value else DIFFERS
 
 
 def _value(call: Call, sealed: Sealed) -> str | None:

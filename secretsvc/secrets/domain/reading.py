@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
-from secretsvc.db.types import FoundRow
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -141,12 +140,11 @@ def secret_versions(call: Call, at: Address, key: str) -> History:
     """The history of a key, which may be deleted. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
-    versions = call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
-    return History(key, [_version(version) for version in versions])
-
-
-def _version(row: FoundRow) -> Version:
-    return Version(row.version, row.kid, row.kid is None, row.created_at, author(row.created_by))
+    versions = [
+        Version(one.version, one.kid, one.kid is None, one.created_at, author(one.created_by))
+        for one in call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
+    ]
+    return History(key, versions)
 
 
 _HISTORY = (

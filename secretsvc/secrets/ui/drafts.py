@@ -1,4 +1,4 @@
-"""Kinds of change that people draft: how each is read from its form, written, and handed on by its review.
+"""Kinds of change that people draft: how each is read from its form, written, and carried by its review.
 
 There is no session to keep what was typed: the pages hand it on to each other.
 """

@@ -1,4 +1,4 @@
-"""The fields of the editor: what they ask for, which of them are handed on, and what they are called."""
+"""The fields of the editor: what they ask for, which of them are carried on, and what they are called."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def read_edits(form: Form) -> Edits:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
             values[key] = unix_lines(form[f"new.{row}.value"])
-            described |= _new_description(form, row, key)
+            if description := form[f"new.{row}.description"].strip():
+                described[key] = description
             blank |= set() if values[key] else {key}
     if issues:
         raise ValidationFailed(issues=tuple(issues))
@@ -195,11 +196,6 @@ def _new_keys(form: Form) -> list[tuple[str, str]]:
     """The rows for new secrets that are not blank, by their number."""
     rows = {name.partition(".")[0] for name, text in form.under("new.") if text.strip()}
     return [(row, form[f"new.{row}.key"].strip()) for row in sorted(rows)]
-
-
-def _new_description(form: Form, row: str, key: str) -> dict[str, str | None]:
-    typed = form[f"new.{row}.description"].strip()
-    return {key: typed} if typed else {}
 
 
 def _marked(form: Form, prefix: str) -> list[str]:

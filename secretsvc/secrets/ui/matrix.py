@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from secretsvc.kernel.authorization import Address, Role, decide
@@ -190,11 +191,9 @@ def _groups(
     groups = {prefix: inside for prefix, inside in by_prefix.items() if len(inside) > 1 and prefix}
     other = "Other keys" if groups else None
     drawn = [_group(prefix, prefix, inside, columns, opened) for prefix, inside in groups.items()]
-    return drawn + ([_group(other, "", sorted(alone, key=_key), columns, opened)] if alone else [])
-
-
-def _key(row: MatrixRow) -> str:
-    return row.key
+    return drawn + (
+        [_group(other, "", sorted(alone, key=attrgetter("key")), columns, opened)] if alone else []
+    )
 
 
 def _group(

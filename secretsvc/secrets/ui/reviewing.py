@@ -54,12 +54,11 @@ def review_rows(
     rows = change_rows(planned)
     if tells_unchanged:
         rows = in_order([*rows, *(ChangeRow(key, SAME) for key in planned.unchanged)])
-    notes = {key: _missing(lacking) for key, lacking in missing.items()}
+    notes = {
+        key: f"Also missing in {joined([one.name for one in lacking[:NAMED]], len(lacking))}"
+        for key, lacking in missing.items()
+    }
     return [replace(_told(row, values, described), note=notes.get(row.key, row.note)) for row in rows]
-
-
-def _missing(lacking: Sequence[Lacking]) -> str:
-    return f"Also missing in {joined([one.name for one in lacking[:NAMED]], len(lacking))}"
 
 
 def _told(row: ChangeRow, values: Mapping[str, str], described: Mapping[str, str | None]) -> ChangeRow:
