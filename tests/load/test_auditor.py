@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,8 @@ def test_an_auditor_keeps_a_key_and_a_checkpoint_and_comes_again(vault, database
 def shown(heading: str, folder: Path, origin: str) -> list[str]:
     """The blocks of a section, with addresses of this machine; what follows for ever ends."""
     places = {ORIGIN: origin, EXPORT: str(folder / "export"), LINES: str(folder / "lines"), " --follow": ""}
-    # All records of a test are younger than the page.
-    places[DATE] = "2999-01-01"
+    # The records of a test are younger than the page.
+    places[DATE] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     pattern = "|".join(map(re.escape, places))
     return [re.sub(pattern, lambda found: places[found[0]], one) for one in blocks(PAGE, heading)]
 
