@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, LargeBinary, SmallInteger, String, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from secretsvc.db.base import Base, Id, Millis, table_of

@@ -33,9 +33,10 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def pruned(vault, service, files):
+def pruned(service, files, request):
     """A service without its first 30 records, of long ago: who looked after it has the export."""
     log(service, OLD, ids=[earliest_id(1000 * number) for number in range(OLD)])
+    vault = request.getfixturevalue("vault")
     vault.set(A="x")
     vault.get("secrets/A")
     prune(service, files, BEFORE)

@@ -49,9 +49,10 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def filled(vault, service):
+def filled(service, request):
     """A log whose first 300 records are of long ago, and what a vault leaves behind them."""
     add_old(service, 300)
+    vault = request.getfixturevalue("vault")
     vault.set(A="x", B="y")
     vault.get("secrets/A")
     return vault
@@ -64,7 +65,7 @@ def prune(audit, folder):
 
 
 def add_old(service, count, **columns):
-    """Records of the first seconds of 1970, which have the first positions of the log."""
+    """Records of the first seconds of 1970, which have the next positions of the log."""
     log(service, count, ids=[earliest_id(1000 * number) for number in range(count)], **columns)
 
 

@@ -1,4 +1,4 @@
-"""Records are sealed, and replayed, in the order in which they were written, whatever the clocks of hosts say."""
+"""Records are sealed and replayed in the order in which they were written, whatever clocks say."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from laws.test_documents import NAMED
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
+PAGES = [ROOT / "docs" / "audit.md", *sorted((ROOT / "docs" / "operations").glob("*.md"))]
 #: A block's language, behind what stands right above it.
 BLOCK = re.compile(r"(?ms)^(?:<!-- not pasted: (.*?) -->\n)? *```(\w*)\n.*?^ *```$")
 #: What tests read from a page: `bash` is held to its test in test_documents.py, these by their sections here.

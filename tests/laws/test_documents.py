@@ -12,7 +12,7 @@ NAMED = re.compile(r"`((?:client/)?tests/[a-z_/]+\.py)::(test_\w+)`")
 DOCUMENTS = [one for one in sorted(ROOT.glob("docs/**/*.md")) if NAMED.search(one.read_text("utf-8"))]
 OPERATIONS = sorted(ROOT.glob("docs/operations/*.md"))
 #: What is marked `bash` is run by a test; what cannot be run on any machine has no mark.
-PASTED = [one for one in OPERATIONS if "```bash\n" in one.read_text("utf-8")]
+PASTED = [one for one in (ROOT / "docs" / "audit.md", *OPERATIONS) if "```bash\n" in one.read_text("utf-8")]
 LINKED = [*OPERATIONS, *sorted(ROOT.glob("docs/*.md")), ROOT / "README.md"]
 #: Pages of which each row is a promise.
 PROMISING = ("guarantees.md", "threat-model.md")

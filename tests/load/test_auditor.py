@@ -1,15 +1,29 @@
-"""What an auditor pastes from docs/audit.md."""
+"""What an operator and an auditor paste from docs/audit.md."""
 
 from __future__ import annotations
 
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 from pasting import blocks, pasted
-from processes import ROOT
+from processes import ROOT, Deployment
 from rotation import Operator
-from service import MASTER_KEY
+from service import ADMIN, MASTER_KEY
 
 PAGE = (ROOT / "docs" / "audit.md").read_text("utf-8")
 WELL = "All is as it was sealed.\n"
+#: In which all that the page has to be pasted stands.
+SECTIONS = ("What to do", "For an auditor", "Retention", "Another signing key")
+#: Where the page has the addresses and the date of somebody else.
+ORIGIN, EXPORT, LINES, DATE = (
+    "https://secrets.example.com",
+    "/srv/audit",
+    "/var/log/secretsvc/audit.jsonl",
+    "2026-01-01",
+)
 
 
 @pytest.mark.engine_neutral
@@ -21,3 +35,41 @@ def test_an_auditor_keeps_a_key_and_a_checkpoint_and_comes_again(vault, database
     vault.batch(set={"A": "y"}, descriptions={"A": "of A"})
     assert pasted(again, tmp_path, given).count(WELL) == 2
     assert "root@example.com" in pasted(read, tmp_path, given)
+
+
+def shown(heading: str, folder: Path, origin: str) -> list[str]:
+    """The blocks of a section, with addresses of this machine; what follows for ever ends."""
+    places = {ORIGIN: origin, EXPORT: str(folder / "export"), LINES: str(folder / "lines"), " --follow": ""}
+    # The records of a test are younger than the page.
+    places[DATE] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+    pattern = "|".join(map(re.escape, places))
+    return [re.sub(pattern, lambda found: places[found[0]], one) for one in blocks(PAGE, heading)]
+
+
+@pytest.mark.engine_neutral
+def test_an_operator_keeps_copies_sends_prunes_and_replaces_the_key(
+    vault, service, database_url, issuer, tmp_path
+):
+    vault.set(A="x")
+    given = Operator(tmp_path, database_url).environment({"MASTER_KEY": MASTER_KEY})
+    with Deployment(tmp_path, database_url, issuer, AUDIT_SEAL_SECONDS="1").start(1) as deployed:
+        origin = f"http://127.0.0.1:{deployed.processes[0].port}"
+        key, checkpoint, export, verify, tail = shown("What to do", tmp_path, origin)
+        pasted(export, tmp_path, given)
+        given["ASSERTION"] = f"Proxy-Access-Jwt-Assertion: {issuer.sign(ADMIN)}"
+        given["KEY"] = pasted(key, tmp_path, given)
+        (tmp_path / "last-month").write_text(pasted(checkpoint, tmp_path, given))
+        vault.set(A="y")
+        pasted(export, tmp_path, given)
+        assert pasted(verify, tmp_path, given).count(WELL) == 2
+        pasted(tail, tmp_path, given)
+        indexes = [json.loads(line)["index"] for line in (tmp_path / "lines").read_text().splitlines()]
+        assert indexes == [*range(len(service.audit()))]
+        [prune] = shown("Retention", tmp_path, origin)
+        assert "records are pruned" in pasted(prune, tmp_path, given)
+        [replace] = shown("Another signing key", tmp_path, origin)
+        assert pasted(replace, tmp_path, given).strip().startswith("secretsvc+")
+
+
+def test_nothing_that_the_page_has_to_be_pasted_stands_elsewhere():
+    assert sum(len(blocks(PAGE, heading)) for heading in SECTIONS) == PAGE.count("```bash\n")

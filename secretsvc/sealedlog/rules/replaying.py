@@ -2,8 +2,8 @@
 
 Records are applied in the order in which they were sealed. That is the order in which they were written, but
 before migration 0017 it was that of their ids, so that of two the later may come first if the clocks of two
-hosts differed: removals and changes wait for what they are of, a revision for the one before it, and new terms
-for those before them.
+hosts differed: removals and changes wait for what they are of, a revision for the one before it, and new
+terms for those before them.
 """
 
 from __future__ import annotations

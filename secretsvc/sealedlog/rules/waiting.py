@@ -25,7 +25,7 @@ LOST = "records that are listed to be sealed are missing (%d): verify the log"
 
 
 class Waiting(NamedTuple):
-    """Records to be sealed, the first that was written first; the ids of others that are listed though they are sealed."""
+    """Records to be sealed, as they were written; the ids of what is listed though it is sealed."""
 
     records: Sequence[FoundRow]
     relisted: list[UUID]
@@ -75,6 +75,4 @@ _SEALED = {
     name: Prepared(select(audit_seal.c.record_id).where(is_among(audit_seal.c.record_id, "ids", name)))
     for name in DIALECTS
 }
-_RECORDS = {
-    name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name))) for name in DIALECTS
-}
+_RECORDS = {name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name))) for name in DIALECTS}
