@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     TypeDecorator,
     Update,
+    and_,
     any_,
     bindparam,
     case,
@@ -63,6 +64,11 @@ def update_one(connection: Connection, statement: Update, table: Table) -> RowMa
     between, would stand in the way of the next COMMIT on its connection.
     """
     return connection.execute(statement.returning(table)).mappings().first()
+
+
+def as_found(table: Table, found: object, fields: Iterable[str]) -> ColumnElement[bool]:
+    """The condition that a row still has in these fields what was found there."""
+    return and_(*(table.c[name].is_not_distinct_from(getattr(found, name)) for name in fields))
 
 
 def delete_one(connection: Connection, statement: Delete) -> bool:
