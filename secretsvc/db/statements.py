@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     TypeDecorator,
     Update,
+    and_,
     any_,
     bindparam,
     case,
@@ -33,7 +34,7 @@ from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_array, listed
 from secretsvc.db.types import ColumnType, Expression
-from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.errors import NotFound, SecretsvcError
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, object]]
@@ -58,16 +59,23 @@ def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, obj
     return returned.first() is not None
 
 
-def update_one(connection: Connection, statement: Update, table: Table, missing: str) -> RowMapping:
-    """Changes one row and returns it as it is now. Raises `NotFound` with the message if it is gone.
+def update_one(
+    connection: Connection, statement: Update, table: Table, missing: SecretsvcError
+) -> RowMapping:
+    """Changes one row and returns it as it is now. Raises `missing` if there is none.
 
     The row is read at once: on SQLite a statement that was not read to its end, because an error came in
     between, would stand in the way of the next COMMIT on its connection.
     """
     row = connection.execute(statement.returning(table)).mappings().first()
     if row is None:
-        raise NotFound(missing)
+        raise missing
     return row
+
+
+def as_found(table: Table, found: object, fields: Iterable[str]) -> ColumnElement[bool]:
+    """The condition that a row still has in these fields what was found there."""
+    return and_(*(table.c[name].is_not_distinct_from(getattr(found, name)) for name in fields))
 
 
 def delete_one(connection: Connection, statement: Delete, missing: str) -> None:

@@ -24,12 +24,13 @@ from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import delete_one, has_text, insert_or_ignore, update_one
+from secretsvc.db.statements import as_found, delete_one, has_text, insert_or_ignore, update_one
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Description, Name, Slug, Time
 from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.fingerprints import changes_left, fingerprint, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -48,6 +49,11 @@ class Group:
     description: Description | None
     created_at: Time
     updated_at: Time
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what its page changes."""
+        return fingerprint([self.name, self.description])
 
 
 def list_groups(call: Call, window: Window) -> Page[Group]:
@@ -97,14 +103,20 @@ def get_group(call: Call, group_id: UUID) -> Group:
     return _find_group(call, group_id)
 
 
-def update_group(call: Call, group_id: UUID, changes: Mapping[str, object]) -> Group:
-    """Changes `name` and `description`; no changes are a no-op."""
+def update_group(call: Call, group_id: UUID, changes: Mapping[str, object], seen: str | None = None) -> Group:
+    """Changes `name` and `description`; no changes are a no-op.
+
+    A form gives the fingerprint that it has `seen`. Raises `PreconditionFailed` where that is another by now.
+    """
     assert_can(call, Role.ADMIN, GLOBAL)
     found = _find_group(call, group_id)
+    changes = changes_left(found, changes, seen)
     if not changes:
         return found
     statement = update(group).where(group.c.id == group_id).values(**changes, updated_at=call.now)
-    row = update_one(call.connection, statement, group, GROUP_NOT_FOUND)
+    if seen is not None:
+        statement = statement.where(as_found(group, found, changes))
+    row = update_one(call.connection, statement, group, gone(GROUP_NOT_FOUND, seen))
     record(call, "group.update", detail={"group_id": group_id, "fields": sorted(changes)})
     return Group(**row)
 

@@ -12,12 +12,13 @@ from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import has_text, insert_or_ignore, update_one
+from secretsvc.db.statements import as_found, has_text, insert_or_ignore, update_one
 from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict
+from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.identities import identity
 
@@ -81,18 +82,25 @@ def announce_identity(call: Call, *, kind: str, subject: str, display_name: str 
     return announced
 
 
-def update_identity(call: Call, identity_id: UUID, changes: Mapping[str, object]) -> Identity:
+def update_identity(
+    call: Call, identity_id: UUID, changes: Mapping[str, object], seen: str | None = None
+) -> Identity:
     """Changes `display_name` and `disabled`; no changes are a no-op.
 
+    A form gives the fingerprint that it has `seen`. Raises `PreconditionFailed` where that is another by now.
     Raises `NotFound`, and `LastAdmin` for disabling the last usable global admin (contract 3.8, 4.13).
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     found = find_identity(call, identity_id)
+    changes = changes_left(found, changes, seen)
     if not changes:
         return found
     with last_enabled_admin_guard(call):
         statement = update(identity).where(identity.c.id == identity_id).values(**changes)
-        updated = Identity(**update_one(call.connection, statement, identity, IDENTITY_NOT_FOUND))
+        if seen is not None:
+            statement = statement.where(as_found(identity, found, changes))
+        missing = gone(IDENTITY_NOT_FOUND, seen)
+        updated = Identity(**update_one(call.connection, statement, identity, missing))
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated

@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, select
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import KindText, Name, Subject, Time
 from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.fingerprints import fingerprint
 from secretsvc.tables.identities import identity
 
 IDENTITY_NOT_FOUND = "Identity not found."
@@ -26,6 +27,11 @@ class Identity:
     disabled: bool
     created_at: Time
     last_seen_at: Time | None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what the form of its name changes."""
+        return fingerprint([self.display_name])
 
 
 def find_identity(call: Call, identity_id: UUID | None) -> Identity:

@@ -18,11 +18,12 @@ from secretsvc.authorization.rules.asserting import (
     recheck_by_id,
 )
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import delete_one, has_text, update_one
+from secretsvc.db.statements import as_found, delete_one, has_text, update_one
 from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.projects.rules import (
     Environment,
@@ -67,15 +68,23 @@ def get_project(call: Call, at: Address) -> Project:
     return found
 
 
-def update_project(call: Call, at: Address, changes: Mapping[str, object]) -> Project:
-    """Changes `name` and `description`; no changes are a no-op (contract 2)."""
+def update_project(
+    call: Call, at: Address, changes: Mapping[str, object], seen: str | None = None
+) -> Project:
+    """Changes `name` and `description`; no changes are a no-op (contract 2).
+
+    A form gives the fingerprint that it has `seen`. Raises `PreconditionFailed` where that is another by now.
+    """
     assert_can(call, Role.WRITER, at)
     found = find_project(call, at)
     recheck_by_id(call, found.id)
+    changes = changes_left(found, changes, seen)
     if not changes:
         return found
     statement = update(project).where(project.c.id == found.id).values(**changes, updated_at=call.now)
-    row = update_one(call.connection, statement, project, PROJECT_NOT_FOUND)
+    if seen is not None:
+        statement = statement.where(as_found(project, found, changes))
+    row = update_one(call.connection, statement, project, gone(PROJECT_NOT_FOUND, seen))
     record(call, "project.update", project_id=found.id, detail={"fields": sorted(changes)})
     return Project(**row)
 
@@ -140,14 +149,22 @@ def get_environment(call: Call, at: Address) -> Environment:
     return find_environment(call, at)
 
 
-def update_environment(call: Call, at: Address, changes: Mapping[str, object]) -> Environment:
-    """Changes `name`, `description` and `protected` (contract 5.13); no changes are a no-op."""
+def update_environment(
+    call: Call, at: Address, changes: Mapping[str, object], seen: str | None = None
+) -> Environment:
+    """Changes `name`, `description` and `protected` (contract 5.13); no changes are a no-op.
+
+    `seen` is as in `update_project`.
+    """
     assert_can(call, Role.ADMIN, at)
     found = find_environment(call, at)
+    changes = changes_left(found, changes, seen)
     if not changes:
         return found
     statement = update(environment).where(environment.c.id == found.id).values(**changes, updated_at=call.now)
-    row = update_one(call.connection, statement, environment, ENVIRONMENT_NOT_FOUND)
+    if seen is not None:
+        statement = statement.where(as_found(environment, found, changes))
+    row = update_one(call.connection, statement, environment, gone(ENVIRONMENT_NOT_FOUND, seen))
     detail: dict[str, object] = {"fields": sorted(changes)}
     if "protected" in changes:
         detail["protected"] = changes["protected"]

@@ -15,6 +15,7 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Description, Name, Slug, Time
+from secretsvc.kernel.fingerprints import fingerprint
 from secretsvc.tables.projects import environment, project
 
 
@@ -28,6 +29,11 @@ class Project:
     description: Description | None
     created_at: Time
     updated_at: Time
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what its settings change."""
+        return fingerprint([self.name, self.description])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,11 @@ class Environment:
     created_at: Time
     updated_at: Time
     protected: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what its settings change."""
+        return fingerprint([self.name, self.description, self.protected])
 
 
 def find_project(call: Call, at: Address) -> Project:

@@ -14,7 +14,14 @@ from pyramid.request import Request
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.kernel.errors import BadRequest, Forbidden, Issue, SecretsvcError, ValidationFailed
+from secretsvc.kernel.errors import (
+    BadRequest,
+    Forbidden,
+    Issue,
+    PreconditionFailed,
+    SecretsvcError,
+    ValidationFailed,
+)
 from secretsvc.web.query import once, parse_urlencoded
 from secretsvc.web.schema import Body, Values, Variants, validate
 
@@ -61,6 +68,11 @@ class Form:
     def label(self, path: str, label: str, field: str | None = None) -> None:
         """Says what people know a field by, where its name does not; `field` is its id, else its name is."""
         self._labels[path] = label, field or path
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it was refused because what it was drawn from has changed."""
+        return isinstance(self.error, PreconditionFailed)
 
     @property
     def headline(self) -> str:

@@ -220,7 +220,7 @@ def _assert_admin_without(call: Call, found: Grant) -> None:
 def _write(call: Call, changed: Grant) -> None:
     statement = update(grant).where(grant.c.id == changed.id).values(**_terms(changed))
     try:
-        update_one(call.connection, statement, grant, GRANT_NOT_FOUND)
+        update_one(call.connection, statement, grant, NotFound(GRANT_NOT_FOUND))
     except IntegrityError:
         raise Conflict(SAME_GRANT) from None
 
