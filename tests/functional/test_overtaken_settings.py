@@ -94,11 +94,19 @@ def test_a_form_that_is_sent_twice_writes_once_and_leads_to_the_same_page(servic
     assert len(writes(service, settings)) == 1
 
 
-def test_a_form_without_what_it_was_drawn_from_changes_nothing(service, settings):
+def test_a_form_that_names_no_state_changes_nothing(service, settings):
     form = typed(Browser(service).open(settings.page), settings, **{settings.field: "Mine"})
     form["seen"] = ""
     form.submit(status=412)
     assert writes(service, settings) == []
+
+
+def test_who_sends_a_form_of_its_own_without_that_field_is_not_asked_for_it(service, settings):
+    form = typed(Browser(service).open(settings.page), settings, **{settings.field: "Mine"})
+    form.fields.pop("seen")
+    form.field_order = [one for one in form.field_order if one[0] != "seen"]
+    form.submit(status=303)
+    assert len(writes(service, settings)) == 1
 
 
 def test_of_two_at_the_same_moment_one_is_told(service, settings):
