@@ -53,6 +53,11 @@ class CopyForm(Body):
     existing = optional(Choice("overwrite", "skip"), missing="overwrite")
     from_rev = optional(RevisionText(), missing=None)
     rev = optional(RevisionText(), missing=None)
+
+
+class ReasonForm(Body):
+    """Why it is copied, judged when it is written, so that a refusal draws the review again."""
+
     reason = optional(REASON)
 
 

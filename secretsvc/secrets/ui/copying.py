@@ -43,7 +43,6 @@ class Asked:
     existing: str
     from_rev: int | None
     rev: int | None
-    reason: str | None
 
 
 def choose(context: Project, request: ServiceRequest) -> object:
@@ -80,7 +79,7 @@ def apply(context: Environment, request: ServiceRequest) -> object:
         existing=asked.existing,
         from_rev=asked.from_rev,
         expected_rev=asked.rev,
-        reason=asked.reason,
+        reason=request.form.read(schemas.ReasonForm(), "reason").get("reason"),
     )
     onwards = lead_on(context, request.form)
     if onwards or not written.changes:
@@ -119,13 +118,13 @@ def copied(ui: Shell, details: Sequence[str]) -> str | None:
 def _asked(context: Environment, request: ServiceRequest) -> Asked:
     """Raises `ValidationFailed`."""
     form, keys = request.form, ticked(request.form)
-    read = form.read(schemas.CopyForm(), "from", "existing", "from_rev", "rev", "reason")
+    read = form.read(schemas.CopyForm(), "from", "existing", "from_rev", "rev")
     if not keys:
         raise ValidationFailed.at("keys", SELECT_ONE)
     source = Address(context.address.project, read["from"])
     if source == context.address:
         raise ValidationFailed.at("from", SAME_ENVIRONMENT)
-    return Asked(source, keys, read["existing"], read["from_rev"], read["rev"], read.get("reason"))
+    return Asked(source, keys, read["existing"], read["from_rev"], read["rev"])
 
 
 def _reviewed(

@@ -18,6 +18,7 @@ from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.rules.pairing import REHEARSAL, natural
 from secretsvc.secrets.ui.selecting import ticked
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
@@ -135,7 +136,7 @@ def matrix(context: Project, request: ServiceRequest) -> object:
         "text": text,
         "ticked": {*ticked(request.form)},
         "segments": _segments(found, show),
-        "dock": dock_of(found, [one.environment for one in columns if one.writes]),
+        "dock": dock_of(found, [one.environment for one in columns if one.writes], request.form),
     }
 
 
@@ -144,11 +145,12 @@ def kinds_of(row: MatrixRow) -> set[str]:
     return row.states - {SAME, SET} or {SAME}
 
 
-def dock_of(found: KeyMatrix, targets: Sequence[Environment]) -> Dock:
+def dock_of(found: KeyMatrix, targets: Sequence[Environment], form: Form) -> Dock:
     """From the rehearsal to what is compared with, as far as the caller may write there."""
     sources, base = found.sight.environments, found.base
-    target = natural(targets, base.slug if base else None)
-    source = natural(sources, REHEARSAL, other_than=target.slug if target else None)
+    target = natural(targets, form["to"] or (base.slug if base else None))
+    chosen = {one.slug: one for one in sources}.get(form["from"])
+    source = chosen or natural(sources, REHEARSAL, other_than=target.slug if target else None)
     return Dock(sources, targets, source, target)
 
 

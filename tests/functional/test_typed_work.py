@@ -1,0 +1,117 @@
+"""What was typed into any form is in the answer, whatever becomes of the form (without scripts)."""
+
+from __future__ import annotations
+
+import pytest
+from furnished import SHOP, furnish, hand_out
+from pages import Browser, words
+from service import MASTER_KEY
+from typing_forms import BUTTONS, TYPED, held
+
+pytestmark = pytest.mark.postgresql("none")
+
+EVERY = pytest.mark.parametrize("at", TYPED, ids=" ".join)
+LARGE = [at for at, form in TYPED.items() if form.large]
+STATEFUL = [at for at, form in TYPED.items() if form.theirs]
+
+
+class Desk:
+    """An administrator's browser before a form, and what its addresses name."""
+
+    def __init__(self, service, at):
+        self.admin, self.browser, self.form = service.user(), Browser(service), TYPED[at]
+        self.ids = furnish(service)
+        self.ids["made"] = hand_out(service, self.ids["robot"])
+        self.ids["rev"] = str(self.admin.get(f"{SHOP}/environments/prod").json["rev"])
+        self.page = self.browser.open(self.named(self.form.page))
+
+    def named(self, text):
+        return text.format(**self.ids)
+
+    def fields(self, **instead):
+        """All that the form sends: what its page hides in it, and what is typed."""
+        action = self.named(self.form.action)
+        element = self.page.html.find("form", action=action, method="post")
+        hidden = element.select("input[type=hidden][name]") if element else []
+        token = self.page.html.find("input", {"name": "csrf"})
+        # The forms of a review are sent to addresses of their own, from the page's revision on.
+        rev = self.page.html.find("input", {"name": "rev"}) if element is None else None
+        drawn = {one["name"]: one["value"] for one in [token, *hidden, *filter(None, [rev])]}
+        return drawn | {name: self.named(text) for name, text in self.form.fields.items()} | instead
+
+    def send(self, fields):
+        return self.browser.post(self.named(self.form.action), fields, status="*")
+
+
+@pytest.fixture
+def desk(make_service, at):
+    return Desk(make_service(MASTER_KEY=MASTER_KEY, SERVICE_TOKENS="on"), at)
+
+
+def typed_in(form, fields):
+    return {name: fields[name] for name in form.fields if name not in ("rev", "from_rev")}
+
+
+def missing(page, wanted):
+    """What is not in the controls of a page."""
+    found = held(page)
+    return {name: text for name, text in wanted.items() if text not in found.get(name, set())}
+
+
+def test_every_form_is_in_the_table(make_service):
+    service = make_service(MASTER_KEY=MASTER_KEY, SERVICE_TOKENS="on")
+    views = (one["introspectable"] for one in service.app.registry.introspector.get_category("views"))
+    pages = ((view, view.get("page")) for view in views)
+    forms = {
+        (view["context"].__name__, view["name"]) for view, page in pages if page and page.method == "POST"
+    }
+    assert forms == {*TYPED} | BUTTONS
+    assert not {*TYPED} & BUTTONS
+
+
+@EVERY
+def test_a_refusal_keeps_what_was_typed(desk, at):
+    fields = desk.fields(**desk.form.wrong)
+    page = desk.send(fields)
+    assert page.status_int in ((200,) if at[1].endswith("-back") else (409, 413, 422))
+    assert missing(page, typed_in(desk.form, fields)) == {}
+
+
+@pytest.mark.parametrize("at", LARGE, ids=" ".join)
+def test_what_is_too_large_is_refused_and_kept(desk, at):
+    fields = desk.fields(**desk.form.large)
+    page = desk.send(fields)
+    assert page.status_int in ((200,) if at[1].endswith("-back") else (413,))
+    assert missing(page, typed_in(desk.form, fields)) == {}
+
+
+@EVERY
+def test_no_other_field_may_be_so_long(desk, at):
+    element = desk.page.html.find("form", action=desk.named(desk.form.action), method="post")
+    for one in element.select("input, textarea") if element and not desk.form.large else ():
+        if one.get("type", "text") in ("text", "email"):
+            assert int(one["maxlength"]) <= 8_192, one
+
+
+@pytest.mark.parametrize("at", STATEFUL, ids=" ".join)
+def test_what_others_changed_meanwhile_is_told_and_what_was_typed_is_kept(desk, at):
+    fields = desk.fields()
+    method, path, body = desk.form.theirs
+    desk.admin.request(method, desk.named(path), body, status=200)
+    page = desk.send(fields)
+    if "rev" in fields or "seen" in fields:
+        assert page.status_int in ((200,) if at[1].endswith("-back") else (412,))
+    assert missing(page, typed_in(desk.form, fields)) == {}
+
+
+@EVERY
+def test_a_form_that_is_sent_twice_leads_on_or_keeps_what_was_typed(desk, at):
+    fields = desk.fields()
+    first, second = desk.send(fields), desk.send(fields)
+    assert first.status_int in (200, 303, 307), words(first)
+    if second.status_int in (200, 303, 307):
+        assert (first.status_int == 303) == (second.status_int == 303)
+    elif second.status_int == 404:
+        assert "the first time has done it" in words(second)
+    else:
+        assert missing(second, typed_in(desk.form, fields)) == {}
