@@ -123,13 +123,7 @@ def create_environment(
     recheck_by_id(call, parent.id)
     created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
     insert_one(call.connection, environment, asdict(created), SLUG_TAKEN, PROJECT_NOT_FOUND)
-    record(
-        call,
-        "environment.create",
-        project_id=parent.id,
-        environment_id=created.id,
-        detail={"slug": slug},
-    )
+    _record(call, "environment.create", created, {"slug": slug})
     return created
 
 
@@ -150,13 +144,7 @@ def update_environment(call: Call, at: Address, changes: Mapping[str, object]) -
     detail: dict[str, object] = {"fields": sorted(changes)}
     if "protected" in changes:
         detail["protected"] = changes["protected"]
-    record(
-        call,
-        "environment.update",
-        project_id=found.project_id,
-        environment_id=found.id,
-        detail=detail,
-    )
+    _record(call, "environment.update", found, detail)
     return Environment(**row)
 
 
@@ -172,13 +160,11 @@ def delete_environment(call: Call, at: Address) -> None:
         raise Conflict(PROTECTED)
     statement = delete(environment).where(environment.c.id == found.id)
     delete_one(call.connection, statement, ENVIRONMENT_NOT_FOUND)
-    record(
-        call,
-        "environment.delete",
-        project_id=found.project_id,
-        environment_id=found.id,
-        detail={"slug": found.slug},
-    )
+    _record(call, "environment.delete", found, {"slug": found.slug})
+
+
+def _record(call: Call, action: str, of: Environment, detail: Mapping[str, object]) -> None:
+    record(call, action, project_id=of.project_id, environment_id=of.id, detail=detail)
 
 
 def _environments(call: Call, condition: ColumnElement[bool]) -> list[Environment]:
