@@ -118,11 +118,7 @@ def make_engine(
         connect_args={name: value for name, value in told.items() if name not in parts.query},
     )
     if sqlite:
-        path = file_of(parts)
-        if path is not None:
-            # Before SQLite makes the file, and leaves its mode to the umask.
-            event.listen(engine, "do_connect", lambda *_: make_private(path))
-        _keep_sqlite_in_order(engine, WriteLock(path))
+        _keep_sqlite_in_order(engine, file_of(parts))
     else:
         _notice_silence(engine, answer_seconds, silence_level)
         with_limits = answer_seconds is not None and "options" not in parts.query
@@ -171,8 +167,12 @@ def _notice_silence(engine: Engine, answer_seconds: float | None, level: int) ->
     engine.update_execution_options(**{_SILENCE: silence})
 
 
-def _keep_sqlite_in_order(engine: Engine, lock: WriteLock) -> None:
-    """Configures every connection, and lets one writer in at a time."""
+def _keep_sqlite_in_order(engine: Engine, path: str | None) -> None:
+    """Makes the file private, configures every connection, and lets one writer in at a time."""
+    lock = WriteLock(path)
+    if path is not None:
+        # Before SQLite makes it, which leaves its mode to the umask.
+        event.listen(engine, "do_connect", lambda *_: make_private(path))
 
     @event.listens_for(engine, "connect")
     def configure(dbapi_connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:

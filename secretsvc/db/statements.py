@@ -28,13 +28,15 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_array, listed
 from secretsvc.db.types import ColumnType, Expression
-from secretsvc.kernel.errors import NotFound, SecretsvcError
+from secretsvc.db.violations import is_duplicate
+from secretsvc.kernel.errors import Conflict, NotFound, SecretsvcError
 from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, object]]
@@ -45,6 +47,21 @@ DIALECTS = ("sqlite", "postgresql")
 def by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElement[str]:
     """A column to be sorted by code point; PostgreSQL sorts by the language of its server."""
     return collate(column, "C") if dialect_name == "postgresql" else column
+
+
+def insert_one(
+    connection: Connection, table: Table, row: Mapping[str, object], taken: str, missing: str | None = None
+) -> None:
+    """Inserts a row. A constraint, not a look beforehand, finds what is in its way.
+
+    Raises `Conflict` where a unique index holds its like, `NotFound` where what it refers to is gone.
+    """
+    try:
+        connection.execute(insert(table), row)
+    except IntegrityError as error:
+        if is_duplicate(error):
+            raise Conflict(taken) from None
+        raise NotFound(missing) from None
 
 
 def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from sqlalchemy.exc import DBAPIError
 
-
-class Violation(Enum):
-    """What stood in the way of a write."""
-
-    UNIQUE = "unique"
-    FOREIGN_KEY = "foreign key"
-    SERIALIZATION = "serialization"
+_UNIQUE = {"23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"}
+_FOREIGN_KEY = {"23503", "SQLITE_CONSTRAINT_FOREIGNKEY"}
+_SERIALIZATION = {"40001", "40P01"}
 
 
-_BY_CODE = {
-    "23505": Violation.UNIQUE,
-    "23503": Violation.FOREIGN_KEY,
-    "40001": Violation.SERIALIZATION,
-    "40P01": Violation.SERIALIZATION,
-    "SQLITE_CONSTRAINT_UNIQUE": Violation.UNIQUE,
-    "SQLITE_CONSTRAINT_PRIMARYKEY": Violation.UNIQUE,
-    "SQLITE_CONSTRAINT_FOREIGNKEY": Violation.FOREIGN_KEY,
-}
+def is_duplicate(error: DBAPIError) -> bool:
+    """Whether a unique index holds the like of what was written."""
+    return _code(error) in _UNIQUE
 
 
-def violation(error: DBAPIError) -> Violation | None:
-    """The violation behind an error of the driver, None for any other trouble."""
+def is_race(error: DBAPIError) -> bool:
+    """Whether another write got there first."""
+    return _code(error) in _UNIQUE | _FOREIGN_KEY | _SERIALIZATION
+
+
+def _code(error: DBAPIError) -> str | None:
     original = error.orig
-    code = getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None)
-    return _BY_CODE.get(code or "")
+    return getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None)

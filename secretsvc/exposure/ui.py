@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import groupby
+from operator import attrgetter
 
 from secretsvc.exposure import domain, schemas
-from secretsvc.exposure.domain import Exposed
 from secretsvc.identity.resources import Identity
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.query import parse_query
@@ -32,12 +32,10 @@ def exposure_page(context: Identity, request: ServiceRequest) -> object:
         "path": context.path(PAGES),
         "everything": everything,
         "in_force": len(in_force),
-        "environments": [(*slugs, [*items]) for slugs, items in groupby(shown, key=_slugs)],
+        "environments": [
+            (*slugs, [*items]) for slugs, items in groupby(shown, key=attrgetter("project", "environment"))
+        ],
     }
-
-
-def _slugs(one: Exposed) -> tuple[str, str]:
-    return one.project, one.environment
 
 
 def includeme(config: ServiceConfigurator) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from sqlalchemy import delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import delete, func, select, update
 
 from secretsvc.access.rules.grants import (
     Grant,
@@ -24,7 +23,14 @@ from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import as_found, delete_one, has_text, insert_or_ignore, update_one
+from secretsvc.db.statements import (
+    as_found,
+    delete_one,
+    has_text,
+    insert_one,
+    insert_or_ignore,
+    update_one,
+)
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
@@ -89,10 +95,7 @@ def create_group(call: Call, *, slug: str, name: str, description: str | None = 
     """A new group without members. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.ADMIN, GLOBAL)
     created = Group(new_id(), slug, name, description, call.now, call.now)
-    try:
-        call.connection.execute(insert(group), asdict(created))
-    except IntegrityError:
-        raise Conflict("The slug is taken.") from None
+    insert_one(call.connection, group, asdict(created), "The slug is taken.")
     record(call, "group.create", detail={"group_id": created.id, "slug": slug})
     return created
 

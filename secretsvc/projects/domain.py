@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Table, bindparam, delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, bindparam, delete, select, update
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import (
@@ -18,8 +17,7 @@ from secretsvc.authorization.rules.asserting import (
     recheck_by_id,
 )
 from secretsvc.db.paging import Page, Window, page_of
-from secretsvc.db.statements import as_found, delete_one, has_text, update_one
-from secretsvc.db.violations import Violation, violation
+from secretsvc.db.statements import as_found, delete_one, has_text, insert_one, update_one
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
@@ -36,6 +34,7 @@ from secretsvc.projects.rules import (
 )
 from secretsvc.tables.projects import environment, project
 
+SLUG_TAKEN = "The slug is taken."
 PROTECTED = "The environment is protected."
 PROTECTED_INSIDE = "The project has a protected environment."
 
@@ -55,7 +54,7 @@ def create_project(call: Call, *, slug: str, name: str, description: str | None 
     """A new project. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.WRITER, GLOBAL)
     created = Project(new_id(), slug, name, description, call.now, call.now)
-    _insert(call, project, created)
+    insert_one(call.connection, project, asdict(created), SLUG_TAKEN)
     record(call, "project.create", project_id=created.id, detail={"slug": slug})
     return created
 
@@ -132,14 +131,8 @@ def create_environment(
     parent = find_project(call, at)
     recheck_by_id(call, parent.id)
     created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
-    _insert(call, environment, created)
-    record(
-        call,
-        "environment.create",
-        project_id=parent.id,
-        environment_id=created.id,
-        detail={"slug": slug},
-    )
+    insert_one(call.connection, environment, asdict(created), SLUG_TAKEN, PROJECT_NOT_FOUND)
+    _record(call, "environment.create", created, {"slug": slug})
     return created
 
 
@@ -168,13 +161,7 @@ def update_environment(
     detail: dict[str, object] = {"fields": sorted(changes)}
     if "protected" in changes:
         detail["protected"] = changes["protected"]
-    record(
-        call,
-        "environment.update",
-        project_id=found.project_id,
-        environment_id=found.id,
-        detail=detail,
-    )
+    _record(call, "environment.update", found, detail)
     return Environment(**row)
 
 
@@ -190,29 +177,16 @@ def delete_environment(call: Call, at: Address) -> None:
         raise Conflict(PROTECTED)
     statement = delete(environment).where(environment.c.id == found.id)
     delete_one(call.connection, statement, ENVIRONMENT_NOT_FOUND)
-    record(
-        call,
-        "environment.delete",
-        project_id=found.project_id,
-        environment_id=found.id,
-        detail={"slug": found.slug},
-    )
+    _record(call, "environment.delete", found, {"slug": found.slug})
+
+
+def _record(call: Call, action: str, of: Environment, detail: Mapping[str, object]) -> None:
+    record(call, action, project_id=of.project_id, environment_id=of.id, detail=detail)
 
 
 def _environments(call: Call, condition: ColumnElement[bool]) -> list[Environment]:
     statement = select(environment).where(condition, environment_in_sight(call)).order_by(environment.c.id)
     return [Environment(**row) for row in call.connection.execute(statement).mappings()]
-
-
-def _insert(call: Call, table: Table, created: Project | Environment) -> None:
-    """Inserts a resource; its unique constraint, not a look beforehand, finds the duplicate."""
-    try:
-        call.connection.execute(insert(table), asdict(created))
-    except IntegrityError as error:
-        if violation(error) is Violation.UNIQUE:
-            raise Conflict("The slug is taken.") from None
-        # The project was deleted in the meantime.
-        raise NotFound(PROJECT_NOT_FOUND) from None
 
 
 def _confirm_sight(call: Call, found: Project) -> None:

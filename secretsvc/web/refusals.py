@@ -34,7 +34,7 @@ def refused(error: SecretsvcError, request: ServiceRequest) -> Refused | None:
     To be called when the request's transaction is closed. It never fails: the page then says what it can.
     """
     operation, node = operation_of(request), getattr(request, "context", None)
-    explain = request.registry.explain_refusal
+    explain: Explainer | None = request.registry.explain_refusal
     if operation is None or operation.role not in {*Role} or not isinstance(node, Node):
         return None
     if not isinstance(error, Forbidden) or call_of(request) is None or explain is None:

@@ -34,7 +34,8 @@ def shell_project_view(view: View, info: IViewDeriverInfo) -> View:
 
     def wrapper(context: Node, request: ServiceRequest) -> object:
         result = view(context, request)
-        at, find = context.address, request.registry.find_shell_project
+        at = context.address
+        find: Finder | None = request.registry.find_shell_project
         if isinstance(result, dict) and find is not None and at.project and sees(request.call.snapshot, at):
             request.shell_project = find(request.call, at)
         return result

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.authorization.rules.snapshot import reached_by
-from secretsvc.db.statements import delete_one, update_one
+from secretsvc.db.statements import delete_one, insert_one, update_one
 from secretsvc.db.types import Query
-from secretsvc.db.violations import Violation, violation
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered
 from secretsvc.kernel.call import Call, Denial
@@ -115,13 +114,7 @@ def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
         "created_at": call.now,
         "created_by": call.actor.identity_id,
     }
-    try:
-        call.connection.execute(insert(grant), row)
-    except IntegrityError as error:
-        if violation(error) is Violation.UNIQUE:
-            raise Conflict(SAME_GRANT) from None
-        # What it refers to was deleted in the meantime.
-        raise NotFound() from None
+    insert_one(call.connection, grant, row, SAME_GRANT)
     slugs = {"project": terms.scope.project, "environment": terms.scope.environment}
     created = make_grant(**({"identity_id": None, "group_id": None} | row | slugs))
     _record(call, f"{created.action}.create", created, _terms(created))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from secretsvc.access.directives import Finder
 from secretsvc.access.domain import role_map
 from secretsvc.access.rules.holders import FoundHolder
 from secretsvc.access.ui import giving
@@ -40,7 +41,8 @@ def identity_page(context: Identity, request: ServiceRequest) -> object:
     """An identity with its roles, its grants, its groups, its service tokens, and what it did lately."""
     call, query, path = request.call, parse_query(request.environ), context.path(PAGES)
     found = role_map.roles_of(call, context.id)
-    subject, find = found.identity, request.registry.find_activity
+    subject = found.identity
+    find: Finder | None = request.registry.find_activity
     who = FoundHolder(subject.kind, subject.subject, subject.id, found.holding.name)
     return {
         "map": found,

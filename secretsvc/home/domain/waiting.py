@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Join, cast, func, select
+from sqlalchemy import BigInteger, cast, func, select
 
 from secretsvc.access.rules.grants import within_administered
 from secretsvc.audit.models import denial_tally
@@ -59,7 +59,9 @@ def expiring_grants(call: Call, *, within: int, limit: int) -> list[ExpiringGran
             environment.c.name.label("environment"),
             grant.c.expires_at,
         )
-        .select_from(_holders())
+        .select_from(grant)
+        .outerjoin(identity, identity.c.id == grant.c.identity_id)
+        .outerjoin(group, group.c.id == grant.c.group_id)
         .outerjoin(project, project.c.id == grant.c.project_id)
         .outerjoin(environment, environment.c.id == grant.c.environment_id)
         .where(within_administered(call), not_expired(), grant.c.expires_at <= call.now + within)
@@ -102,8 +104,3 @@ def turned_away(call: Call, since: int) -> TurnedAway | None:
     )
     found = call.connection.execute(statement, {"now": call.now}).first()
     return None if found is None else TurnedAway(*found)
-
-
-def _holders() -> Join:
-    source = grant.outerjoin(identity, identity.c.id == grant.c.identity_id)
-    return source.outerjoin(group, group.c.id == grant.c.group_id)

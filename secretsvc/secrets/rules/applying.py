@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import insert_many, update_many
-from secretsvc.db.violations import violation
+from secretsvc.db.violations import is_race
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Envelope
 from secretsvc.projects.rules import Environment
@@ -61,7 +61,7 @@ def apply(
             # Of a key that is removed the description was not always read.
             update_many(call.connection, secret, updates, kept=("description", "deleted"))
     except DBAPIError as error:
-        if violation(error) is None:
+        if not is_race(error):
             raise
         raise LostRace from None
 
