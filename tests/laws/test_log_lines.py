@@ -12,6 +12,7 @@ from laws.parsed import nodes_of
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "operations" / "troubleshooting.md"
 HEAD = "Line in the log"
+LEVELS = ("warning", "error", "exception", "critical")
 
 
 @cache
@@ -64,3 +65,36 @@ def test_the_law_of_log_lines_bites():
     lines = "`gone for … seconds: …`, `setting … is bad`, `cause`"
     page = f"| Seen | {HEAD} |\n| --- | --- |\n| x | {lines} |\n\n`a b`"
     assert unknown(quoted_in(page), tuple(texts_of(code))) == ["setting … is bad"]
+
+
+def warnings_of(source: str) -> list[str]:
+    """What code logs as a warning or an error, with `…` for what is filled in."""
+    calls = [node for node in nodes_of(source) if isinstance(node, ast.Call)]
+    logged = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in LEVELS]
+    told = [call.args[0].value for call in logged if call.args and isinstance(call.args[0], ast.Constant)]
+    return [re.sub(r"%(?:0?\d*[sdgo])", "…", text) for text in told]
+
+
+def untold(lines: list[str], quoted: list[str]) -> list[str]:
+    """The lines of which no page quotes the beginning, or the whole."""
+    starts = [text.rstrip("… ") for text in quoted]
+    return [line for line in lines if not any(line.startswith(start) for start in starts)]
+
+
+def test_every_warning_and_error_of_the_code_is_on_a_page_for_operators():
+    pages = [ROOT / "docs" / "audit.md", *(ROOT / "docs" / "operations").glob("*.md")]
+    quoted = [text for page in pages for text in quoted_in(page.read_text("utf-8"))]
+    lines = [
+        line
+        for path in (ROOT / "secretsvc").rglob("*.py")
+        for line in warnings_of(path.read_text("utf-8"))
+        if path.name != "failures.py"  # whose text is a field of another line
+    ]
+    assert len(lines) > 20
+    assert untold(lines, quoted) == []
+
+
+def test_the_law_of_warnings_bites():
+    code = 'log.warning("gone for %d seconds: %s", 1, name)\nlog.error("lost %s", name)\nlog.info("began")'
+    assert warnings_of(code) == ["gone for … seconds: …", "lost …"]
+    assert untold(warnings_of(code), ["gone for …"]) == ["lost …"]

@@ -18,7 +18,8 @@ from service import API, HEADER
 from tokens import TestIssuer
 from waiting import PATIENCE, slowness
 
-SECONDS = float(os.environ.get("SECRETSVC_ATTACK_SECONDS", "20"))
+#: Half as long again as a connection's deadlines, so that those who were dropped come back.
+SECONDS = float(os.environ.get("SECRETSVC_ATTACK_SECONDS", "15"))
 #: Seconds; a pause of the machine makes some probes take longer, and no attack may make a tenth.
 IN_TIME = 2.0
 MEMORY = 400 * 1024 * 1024
