@@ -27,8 +27,14 @@ mount -o remount,bind,ro "$root"
 exec setpriv --no-new-privs chroot --userspec="$user" --groups= "$root" \\
 	/bin/sh -c 'PATH=$1 && shift && cd "$0" && exec "$@"' "$folder" "$theirs" "$@"
 """
+#: How pip tells that it reaches no index from within a build.
+NO_INDEX = ("name resolution", "Failed to establish a new connection", "Network is unreachable")
 #: The one folder beside /tmp that a command of the image can write to.
 VOLUME = "/data"
+
+
+class NotBuildableHereError(Exception):
+    """This machine does not let buildah work, whatever is to be built."""
 
 
 class BuiltImage:
@@ -40,17 +46,28 @@ class BuiltImage:
         self.root = folder
 
     def provide(self, base: str) -> None:
-        """Puts a stand-in for a base into the store, so that no registry is asked for it."""
-        container = self._buildah("from", "scratch")
+        """Puts a stand-in for a base into the store, so that no registry is asked for it.
+
+        Raises `NotBuildableHereError`.
+        """
+        try:
+            container = self._buildah("from", "scratch")
+        except AssertionError as error:
+            raise NotBuildableHereError(str(error)) from error
         self._buildah("copy", container, make_root(self.folder / "base"), "/")
         self._buildah("config", "--env", "PATH=/usr/local/bin:/usr/bin:/bin", container)
         self._buildah("commit", container, f"docker.io/library/{base}")
 
     def build(self, source: Path, tag: str, *options: str) -> None:
-        """Builds it as Docker does, and mounts it."""
+        """Builds it as Docker does, and mounts it. Raises `NotBuildableHereError` where no index is reached."""
         # The format of Docker: that of OCI has no place for the check of its health.
         usual = ("--isolation", "chroot", "--pull-never", "--format", "docker", "--tag", tag)
-        self._buildah("build", *usual, *options, ".", folder=source)
+        try:
+            self._buildah("build", *usual, *options, ".", folder=source)
+        except AssertionError as error:
+            if any(one in str(error) for one in NO_INDEX):
+                raise NotBuildableHereError("no index of packages is reached from a build") from error
+            raise
         self.config = json.loads(self._buildah("inspect", "--type", "image", tag))["Docker"]["config"]
         self.root = Path(self._buildah("mount", self._buildah("from", "--pull-never", tag)))
         (self.root / VOLUME.lstrip("/")).mkdir()
