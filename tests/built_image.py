@@ -59,7 +59,7 @@ class BuiltImage:
         self._buildah("commit", container, f"docker.io/library/{base}")
 
     def build(self, source: Path, tag: str, *options: str) -> None:
-        """Builds it as Docker does, and mounts it. Raises `NotBuildableHereError` where no index is reached."""
+        """Builds it as Docker does, and mounts it. Raises `NotBuildableHereError` without an index."""
         # The format of Docker: that of OCI has no place for the check of its health.
         usual = ("--isolation", "chroot", "--pull-never", "--format", "docker", "--tag", tag)
         try:
