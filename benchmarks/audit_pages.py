@@ -24,7 +24,7 @@ from uuid import UUID
 import psycopg
 from bench import ENGINES, Report, Request, Service, databases, options_of, service_over
 
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import WHOLE, audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
@@ -36,6 +36,8 @@ GOAL = 1.5
 ROOT, OWNER, ROBOT = "root@example.com", "ada@example.com", "robot"
 HOT, RARE, EMPTY = "p-000", "p-198", "p-199"
 SECONDS, LEAST = 3, 100
+#: That all records tell of.
+REV = 12
 #: What a row that is loaded has.
 COLUMNS = tuple(one.name for one in audit_record.c if one.name != "client_address")
 
@@ -104,7 +106,7 @@ def _records(count: int, scopes: list[tuple[str, list[str]]], step_ms: int) -> I
     weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(PROJECTS - 1)))
     chosen = generator.choices(scopes[:-1], cum_weights=weights, k=count)
     first = int(time.time() * 1000) - count * step_ms
-    detail = json.dumps({"rev": 12, "changes": [{"key": "API_KEY", "kind": "changed", "version": 4}]})
+    detail = json.dumps({"rev": REV, "changes": [{"key": "API_KEY", "kind": "changed", "version": 4}]})
     actors = [(new_id().hex, f"user-{number}@example.com") for number in range(300)]
     robot = new_id().hex, ROBOT
     for number, (project_id, environments) in enumerate(chosen):
@@ -130,8 +132,8 @@ def _records(count: int, scopes: list[tuple[str, list[str]]], step_ms: int) -> I
             made,
             None,
             None if denied else detail,
-            None,
-            None,
+            # A verification holds them against the detail.
+            *((WHOLE, REV) if action == "secret.export" else (None, None)),
         )
 
 

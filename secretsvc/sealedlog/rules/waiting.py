@@ -62,13 +62,13 @@ def oldest(name: str) -> Query:
     """
     listed = audit_unsealed.c.record_id
     fit = is_well_formed(listed) if name == "sqlite" else true()
-    return select(*_PLACE).where(fit).order_by(*_PLACE).limit(bindparam("limit"))
+    return select(*_ORDER).where(fit).order_by(*_ORDER).limit(bindparam("limit"))
 
 
 _id = audit_record.c.id
 #: That of ids would be the order of the clocks of hosts.
-_PLACE = (audit_unsealed.c.number, audit_unsealed.c.record_id)
-_AFTER = tuple_(*_PLACE) > tuple_(*(bindparam(one.name, type_=one.type) for one in _PLACE))
+_ORDER = (audit_unsealed.c.number, audit_unsealed.c.record_id)
+_AFTER = tuple_(*_ORDER) > tuple_(*(bindparam(one.name, type_=one.type) for one in _ORDER))
 _OLDEST = {name: Prepared(oldest(name)) for name in DIALECTS}
 _FURTHER = {name: Prepared(oldest(name).where(_AFTER)) for name in DIALECTS}
 _SEALED = {
