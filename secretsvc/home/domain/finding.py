@@ -206,8 +206,8 @@ def _missing_somewhere(call: Call, keys: Query, project_slug: str | None) -> Que
     """
     other, there, above = environment.alias("other"), secret.alias("there"), project.alias("above")
     in_sight = reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id)
-    sizes = select(other.c.project_id, func.count().label("size")).where(in_sight)
-    sizes = sizes.group_by(other.c.project_id).subquery("sizes")
+    counted = select(other.c.project_id, func.count().label("size")).where(in_sight)
+    sizes = counted.group_by(other.c.project_id).subquery("sizes")
     lacking = (
         select(other.c.project_id, there.c.key)
         .join_from(other, sizes, sizes.c.project_id == other.c.project_id)
