@@ -62,7 +62,7 @@ def fill(service: Service, count: int) -> None:
     ]
     keys = [
         {
-            "id": before * KEYS + number + 1,
+            "id": row * KEYS + number + 1,
             "environment_id": one["id"],
             "key": name,
             "version": 2,
@@ -70,7 +70,7 @@ def fill(service: Service, count: int) -> None:
             "created_at": 1,
             "updated_at": 1,
         }
-        for before, one in enumerate(environments)
+        for row, one in enumerate(environments)
         for number, name in enumerate(NAMES)
     ]
     for first in range(0, count, ENVIRONMENTS * KEYS):

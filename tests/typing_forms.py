@@ -105,7 +105,7 @@ TYPED: dict[tuple[str, str], Typed] = {
         {"subject": "nina@example.com", "display_name": "Nina"},
         {"subject": "nobody"},
     ),
-    ("Tokens", ""): Typed(f"{TOKENS}?new", TOKENS, {"name": "Of the CI", **END}, LONG_NAME),
+    ("Tokens", ""): Typed(f"{TOKENS}?new", TOKENS, {"name": "Of the CI", "until": "1w"}, LONG_NAME),
     ("Grants", ""): giving("/grants", "/grants", holder="wendy@example.com"),
     ("Grant", ""): Typed(
         "/grants/{late}",

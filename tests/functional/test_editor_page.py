@@ -391,3 +391,14 @@ def test_a_row_of_many_has_its_menu_drawn_when_asked_for_and_the_rest_stays_type
     assert menu.summary["aria-label"] == f"Actions for {keys[7]}"
     assert fields_of(page)[f"value.{keys[3]}"].strip() == "typed"
     assert Browser(service).open(f"{PROD}?menu={keys[7]}").html.select_one("#old details[open]")
+
+
+def test_who_wrote_is_called_by_name_where_there_is_one(service, admin, vault):
+    service.grant("wendy@example.com", "writer", "shop/prod")
+    wendy = service.identity_id("wendy@example.com")
+    admin.patch(f"/identities/{wendy}", {"display_name": "Wendy Writer"})
+    vault.set(OLD="x")
+    Vault(service.user("wendy@example.com")).set(NEW="x")
+    page = Browser(service).open(PROD)
+    assert "by Wendy Writer" in words(page, ".head")
+    assert [one.text for one in page.html.select("tr.old .ava")] == ["WW", "R"]

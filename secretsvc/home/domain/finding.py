@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
-from sqlalchemy import Text, cast, exists, func, literal, null, select, union_all
+from sqlalchemy import Text, cast, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import reached_by
@@ -191,11 +191,13 @@ def _narrowed(call: Call, parts: dict[int, Query], narrowing: Narrowing) -> dict
 def _missing_from(call: Call, keys: Query, slug: str) -> Query:
     """Those of the keys that the environment of a slug lacks, where the caller sees it in their project."""
     other, there = environment.alias("other"), secret.alias("there")
-    has_it = exists().where(
-        there.c.environment_id == other.c.id, there.c.key == secret.c.key, ~there.c.deleted
-    )
-    return keys.join(other, (other.c.project_id == project.c.id) & (other.c.slug == slug)).where(
-        reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id), ~has_it
+    same = (there.c.environment_id == other.c.id) & (there.c.key == secret.c.key) & ~there.c.deleted
+    return (
+        keys.join(other, (other.c.project_id == project.c.id) & (other.c.slug == slug))
+        .outerjoin(there, same)
+        .where(
+            reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id), there.c.id.is_(None)
+        )
     )
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Unpack
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import and_, bindparam, func, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.fast.prepared import Prepared
@@ -55,13 +55,13 @@ class Edits:
 
 @dataclass(frozen=True, slots=True)
 class Authored:
-    """A version with who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
+    """A version with the name of who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
 
     key: str
     version: int
     kid: str | None
     created_at: int
-    subject: str
+    author: str
 
     @property
     def deleted(self) -> bool:
@@ -171,11 +171,11 @@ def editor_state(call: Call, at: Address) -> EditorState:
     items, authors = [], {}
     statement = _EDITED[call.connection.dialect.name]
     with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
-        for *row, created_at, subject in rows:
+        for *row, created_at, author in rows:
             item = list_item(cipher, row)
             items.append(item)
             if created_at is not None:
-                known = (item.key, item.version, item.kid, created_at, subject or SYSTEM_NAME)
+                known = (item.key, item.version, item.kid, created_at, author or SYSTEM_NAME)
                 authors[item.key] = Authored(*known)
     return EditorState(environment, items, authors)
 
@@ -187,8 +187,11 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
     statement = _SINCE[call.connection.dialect.name]
     rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
     return environment.rev, [
-        Authored(row.key, row.version, row.kid, row.created_at, row.subject or SYSTEM_NAME) for row in rows
+        Authored(row.key, row.version, row.kid, row.created_at, row.author or SYSTEM_NAME) for row in rows
     ]
+
+
+_AUTHOR = func.coalesce(identity.c.display_name, identity.c.subject).label("author")
 
 
 def _since(dialect_name: str) -> Query:
@@ -196,7 +199,7 @@ def _since(dialect_name: str) -> Query:
     is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
     version, on = versions_beside(dialect_name, is_later)
     return (
-        select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, identity.c.subject)
+        select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, _AUTHOR)
         .join_from(secret, version, on)
         .outerjoin(identity, identity.c.id == version.c.created_by)
         .where(secret.c.environment_id == bindparam("environment_id"))
@@ -210,7 +213,7 @@ def _edited(dialect_name: str) -> Query:
     columns = [secret.c.key, secret.c.version, secret.c.description, version.c.envelope, version.c.kid]
     columns += [secret.c.created_at, secret.c.updated_at]
     return (
-        select(*columns, version.c.created_at.label("written_at"), identity.c.subject)
+        select(*columns, version.c.created_at.label("written_at"), _AUTHOR)
         .outerjoin_from(secret, version, is_current)
         .outerjoin(identity, identity.c.id == version.c.created_by)
         .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)

@@ -133,7 +133,7 @@ def _reviewed(
     source = get_environment(request.call, asked.source)
     asked = replace(asked, from_rev=source.rev if asked.from_rev is None else asked.from_rev)
     planned, left_out = _planned(context, request, asked)
-    theirs = {one.key: one.subject for one in late or ()}
+    theirs = {one.key: one.author for one in late or ()}
     rows = [
         replace(row, note=f"Written by {theirs[row.key]} meanwhile") if row.key in theirs else row
         for row in change_rows(planned)

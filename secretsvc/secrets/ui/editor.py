@@ -108,7 +108,7 @@ def _keep_for_gone(form: Form, state: EditorState) -> None:
 def _author(state: EditorState) -> str:
     """Who made the present revision, if it wrote a value."""
     newest = max(state.authors.values(), key=lambda one: one.created_at, default=None)
-    return newest.subject if newest and newest.created_at == state.environment.updated_at else ""
+    return newest.author if newest and newest.created_at == state.environment.updated_at else ""
 
 
 def _new_rows(form: Form, limit: int) -> list[str]:

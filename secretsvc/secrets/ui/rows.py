@@ -63,9 +63,9 @@ def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[R
     rows = []
     for item in sorted(state.items, key=lambda item: item.readable):
         author = state.authors.get(item.key)
-        subject = author.subject if author is not None else ""
-        if subject not in letters:
-            letters[subject] = initials(subject)
+        written_by = author.author if author is not None else ""
+        if written_by not in letters:
+            letters[written_by] = initials(written_by)
         typed = form[f"value.{item.key}"]
         staged = any(form[f"{name}{item.key}"] for name in STAGED)
         row = Row(
@@ -75,8 +75,8 @@ def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[R
             error=item.error,
             version=item.version,
             when=Moment(item.updated_at, now),
-            author=subject,
-            initials=letters[subject],
+            author=written_by,
+            initials=letters[written_by],
             typed=typed,
             is_open=item.key in shown.open,
             is_empty=bool(form[f"empty.{item.key}"]),
