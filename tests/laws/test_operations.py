@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 from pyramid.config import Configurator
+from pyramid.exceptions import ConfigurationError
 
 import secretsvc
-from secretsvc.kernel.authorization import Role
 from secretsvc.web.schema import NOTHING, Body, Document, Variants
 from secretsvc.web.tree import API, Root
-from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, PUBLIC, VISIBLE
+from secretsvc.web.views import ANY_IDENTITY, PUBLIC
 
-ROLES = {*Role, PUBLIC, ANY_IDENTITY, VISIBLE, ADMIN_SOMEWHERE}
 PUBLIC_OPERATIONS = {"health", "openapi", "docs"}
 
 
@@ -32,8 +31,6 @@ def offences(views: list[Any]) -> list[str]:
             found.append(f"{view['callable']}: no operation")
             continue
         name = operation.operation_id
-        if operation.role not in ROLES:
-            found.append(f"{name}: no role")
         if (operation.response is None) != (operation.status == 204):
             found.append(f"{name}: no response schema")
         if operation.body is not None and not isinstance(operation.body, Body | Variants):
@@ -93,8 +90,6 @@ def declared(**options: Any) -> list[Any]:
     "options",
     [
         {"bare": True},
-        {"role": "owner"},
-        {"role": None},
         {"response": None},
         {"status": 204},
         {"body": Document()},
@@ -105,6 +100,12 @@ def declared(**options: Any) -> list[Any]:
 )
 def test_the_law_of_operations_bites(options):
     assert offences(declared(**options))
+
+
+@pytest.mark.parametrize("role", ["owner", None])
+def test_an_operation_without_a_role_is_not_taken(role):
+    with pytest.raises(ConfigurationError, match=f"operation other has the role {role!r}: "):
+        declared(role=role)
 
 
 def test_the_law_of_operations_lets_the_lawful_pass():
