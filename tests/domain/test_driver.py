@@ -22,7 +22,7 @@ from secretsvc.db.fast import switch
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_many, update_many
-from secretsvc.db.violations import Violation, violation
+from secretsvc.db.violations import is_duplicate
 from secretsvc.kernel.ids import new_id
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
@@ -129,7 +129,7 @@ def test_what_a_request_writes_last_is_there_when_it_is_committed_and_only_then(
 def test_what_is_written_last_is_written_all_or_not_at_all(engine: Engine, mode: Mode) -> None:
     with pytest.raises(IntegrityError) as caught:
         written_last(engine, mode, [a_project("depot"), a_project(), a_project()])
-    assert violation(caught.value) is Violation.UNIQUE
+    assert is_duplicate(caught.value)
     assert slugs(engine) == []
     # The connection that met it is the next to be used, and as good as new.
     written_last(engine, mode, [a_project()])
@@ -178,7 +178,7 @@ def test_a_constraint_that_refuses_a_write_is_told_as_sqlalchemy_tells_it(engine
 
     with pytest.raises(IntegrityError) as caught, write_transaction(engine) as connection:
         write(connection)
-    assert violation(caught.value) is Violation.UNIQUE
+    assert is_duplicate(caught.value)
     assert slugs(engine) == []
 
 
