@@ -39,11 +39,11 @@ def test_an_auditor_keeps_a_key_and_a_checkpoint_and_comes_again(vault, database
 
 def shown(heading: str, folder: Path, origin: str) -> list[str]:
     """The blocks of a section, with addresses of this machine; what follows for ever ends."""
-    places = {ORIGIN: origin, EXPORT: str(folder / "export"), LINES: str(folder / "lines"), " --follow": ""}
+    replaced = {ORIGIN: origin, EXPORT: str(folder / "export"), LINES: str(folder / "lines"), " --follow": ""}
     # The records of a test are younger than the page.
-    places[DATE] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
-    pattern = "|".join(map(re.escape, places))
-    return [re.sub(pattern, lambda found: places[found[0]], one) for one in blocks(PAGE, heading)]
+    replaced[DATE] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+    pattern = "|".join(map(re.escape, replaced))
+    return [re.sub(pattern, lambda found: replaced[found[0]], one) for one in blocks(PAGE, heading)]
 
 
 @pytest.mark.engine_neutral
