@@ -150,3 +150,14 @@ def test_a_start_before_the_first_migration_has_nothing_to_tell(path, issuer, ca
     Service(f"sqlite:///{path}", issuer).close()
     assert warnings(caplog) == []
     assert not path.exists()
+
+
+def test_a_commit_waits_for_the_disk_and_readers_wait_for_no_writer(path: Path) -> None:
+    engine = make_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        found = [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "journal_mode")
+        ]
+    engine.dispose()
+    # 2 is FULL.
+    assert found == [2, "wal"]

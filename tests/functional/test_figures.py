@@ -160,6 +160,14 @@ def test_a_request_that_failed_is_counted_with_its_status(make_service, issuer, 
 
 
 @pytest.mark.engine_neutral
+def test_who_asks_too_often_is_told_so_and_counted(make_service, issuer):
+    with watched(make_service(RATE_LIMIT="1/day", **LISTENING)) as operator:
+        assert "200 OK" in asked(operator, issuer)
+        assert "RATE_LIMITED" in asked(operator, issuer)
+        assert figure(operator, "secretsvc_requests_total", "GET", "other", "429") == 1
+
+
+@pytest.mark.engine_neutral
 def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_are_counted(
     make_service, issuer, caplog
 ):

@@ -12,7 +12,11 @@ from laws.test_documents import NAMED, missing_from
 from laws.test_log_lines import HEAD, quoted_in, texts, unknown
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "audit.md", *sorted((ROOT / "docs" / "operations").glob("*.md"))]
+PAGES = [
+    ROOT / "docs" / "audit.md",
+    ROOT / "docs" / "scale.md",
+    *sorted((ROOT / "docs" / "operations").glob("*.md")),
+]
 #: What a column may be called that quotes what is seen: a line of the log, or what a command says.
 TELLS = (HEAD, " says")
 QUOTED = re.compile(r"`([^`]+)`")

@@ -138,6 +138,7 @@ def test_a_well_formed_value_is_read(variable, raw, value):
 MALFORMED = [
     *[("DATABASE_URL", raw) for raw in ("", "x", "sqlite", "mysql://h/d", "postgresql+psycopg2://h/d")],
     *[("DATABASE_URL", raw) for raw in ("postgresql://h:port/d", "sqlite+aiosqlite:///x", "file:///x")],
+    ("DATABASE_URL", "postgresql://u@h:5432,g:5432/d"),
     *[("MASTER_KEY", base64.b64encode(bytes(size)).decode()) for size in (0, 16, 31, 33, 64)],
     *[
         ("MASTER_KEY", raw)
