@@ -12,7 +12,7 @@ from typing import BinaryIO
 import click
 from sqlalchemy import Connection, Engine
 
-from secretsvc.db.engine import snapshot, write_transaction
+from secretsvc.db.engine import read_once, snapshot, write_transaction
 from secretsvc.deployment.running import INI, failing_plainly, registry_of
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
@@ -25,7 +25,7 @@ from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.lines import last_index, lines_from, lock
 from secretsvc.sealedlog.rules.pruning import note_export
 from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
-from secretsvc.sealedlog.rules.sealing import Bound, seal_some
+from secretsvc.sealedlog.rules.sealing import Bound, how_many_wait, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database, verify_files
@@ -187,9 +187,14 @@ def problems_are_plain() -> Iterator[None]:
 
 
 def seal_all(engine: Engine, sealing: Sealing) -> None:
-    """Seals what waits, without pauses; another process may be at it, too."""
-    while seal_some(engine, sealing, STEP):
-        pass
+    """Seals what waits now, without pauses: of what others go on writing there may be no end.
+
+    Another process may be at it, too.
+    """
+    with read_once(engine) as connection:
+        left = how_many_wait(connection)
+    while left > 0 and (sealed := seal_some(engine, sealing, STEP)):
+        left -= sealed
 
 
 def _told(found: list[tuple[str, Iterator[str]]]) -> bool:

@@ -23,6 +23,7 @@ from tampering import tampered
 from secretsvc.audit.models import audit_record
 from secretsvc.commands import system_call
 from secretsvc.db.engine import Mode, for_mode, write_transaction
+from secretsvc.deployment import auditing
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.kernel.merkle import leaf_hash, root_of
 from secretsvc.kernel.notes import Verifier, read_checkpoint
@@ -443,3 +444,18 @@ def test_a_checkpoint_has_the_form_of_the_specification(sealed):
     assert (origin, size, empty, end) == ("secretsvc", str(head["size"]), "", "")
     assert len(base64.b64decode(root)) == 32
     assert signature.startswith("\N{EM DASH} secretsvc ")
+
+
+def test_a_backlog_is_sealed_to_what_waited_then_though_others_go_on_writing(service, vault, monkeypatch):
+    vault.set(A="x")
+    log(service, 5)
+    waited = [row["record_id"] for row in service.rows(audit_unsealed)]
+
+    def beside(engine, sealing, bound):
+        log(service, 1)
+        return seal_some(engine, sealing, bound._replace(records=2))
+
+    monkeypatch.setattr(auditing, "seal_some", beside)
+    auditing.seal_all(service.engine, with_ring(service))
+    assert set(waited) <= set(order(service))
+    assert service.rows(audit_unsealed) != []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ from secretsvc.kernel.merkle import root_of
 from secretsvc.kernel.notes import read_checkpoint, read_verifier
 from secretsvc.sealedlog.models import audit_seal
 
-WRITERS, SECONDS = 16, 1.5
+#: `SECRETSVC_SEALING_SECONDS=30` has them write for longer.
+WRITERS, SECONDS = 16, float(os.environ.get("SECRETSVC_SEALING_SECONDS", "1.5"))
 PROD = "/projects/shop/environments/prod"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, delete, exists, insert, select, text, true, update
+from sqlalchemy import Connection, Engine, delete, exists, func, insert, select, text, true, update
 
 from secretsvc.db.engine import read_transaction, write_transaction
 from secretsvc.db.fast.prepared import Prepared
@@ -61,6 +61,11 @@ def is_due(connection: Connection) -> bool:
     """Whether a record waits; it takes the same however many are sealed."""
     [[found]] = _IS_DUE.tuples(connection, {})
     return bool(found)
+
+
+def how_many_wait(connection: Connection) -> int:
+    """The number of records that wait, which takes as long as there are."""
+    return int(connection.execute(_HOW_MANY).scalar_one())
 
 
 def seal_some(engine: Engine, sealing: Sealing, bound: Bound) -> int:
@@ -161,6 +166,7 @@ _TRY = text("SELECT pg_try_advisory_xact_lock(4872160839551207734)")
 _WAIT = text("SELECT pg_advisory_xact_lock(4872160839551207734)")
 #: For so long is a step of another process waited for; behind a pooler the session has no limits of its own.
 _LIMIT = text("SET LOCAL lock_timeout = '10s'")
+_HOW_MANY = select(func.count()).select_from(audit_unsealed)
 _IS_DUE = Prepared(select(exists(select(audit_unsealed.c.record_id)).label("due")))
 # The signing key is there before the first head.
 _SINCE = Prepared(
