@@ -36,7 +36,7 @@ from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Description, Name, Slug, Time
 from secretsvc.kernel.errors import Conflict, NotFound
-from secretsvc.kernel.fingerprints import changes_left, fingerprint, gone
+from secretsvc.kernel.fingerprints import ByDescription, changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -46,7 +46,7 @@ MEMBER_NOT_FOUND = "Member not found."
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Group(ByDescription):
     """A group as clients see it; times in epoch milliseconds."""
 
     id: UUID
@@ -55,11 +55,6 @@ class Group:
     description: Description | None
     created_at: Time
     updated_at: Time
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what its page changes."""
-        return fingerprint([self.name, self.description])
 
 
 def list_groups(call: Call, window: Window) -> Page[Group]:

@@ -21,6 +21,25 @@ class Editable(Protocol):
         """The same as long as all that the form changes is the same."""
 
 
+class _Described(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str | None: ...
+
+
+class ByDescription:
+    """What has a name and a description, and a form that changes these alone."""
+
+    __slots__ = ()
+
+    @property
+    def fingerprint(self: _Described) -> str:
+        """Of these two."""
+        return fingerprint([self.name, self.description])
+
+
 def fingerprint(fields: Iterable[object]) -> str:
     """The fingerprint of texts, booleans and None."""
     return hashlib.sha256(canonical([*fields])).hexdigest()

@@ -15,12 +15,12 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Description, Name, Slug, Time
-from secretsvc.kernel.fingerprints import fingerprint
+from secretsvc.kernel.fingerprints import ByDescription, fingerprint
 from secretsvc.tables.projects import environment, project
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(ByDescription):
     """A project as clients see it; times in epoch milliseconds."""
 
     id: UUID
@@ -29,11 +29,6 @@ class Project:
     description: Description | None
     created_at: Time
     updated_at: Time
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what its settings change."""
-        return fingerprint([self.name, self.description])
 
 
 @dataclass(frozen=True, slots=True)
