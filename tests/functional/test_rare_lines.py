@@ -52,9 +52,9 @@ def test_a_callback_that_fails_is_told_and_keeps_nobody_else_from_being_told(cap
     assert caplog.messages == ["a callback failed once its answer had left"]
 
 
-def test_a_refusal_that_cannot_be_explained_is_told_and_is_a_refusal(service, admin, caplog):
+def test_a_refusal_that_cannot_be_explained_is_told_and_is_a_refusal(service, admin, caplog, monkeypatch):
     service.grant("rita@example.com", "reader", "shop/prod")
-    service.app.registry.explain_refusal = lambda *_: 1 / 0
+    monkeypatch.setattr(service.app.registry, "explain_refusal", lambda *_: 1 / 0)
     page = Browser(service, "rita@example.com").open("/projects/shop/environments/prod/import", 403)
     line = f"the refusal of request {page.headers['X-Request-Id']} was not explained: ZeroDivisionError"
     assert line in caplog.messages
