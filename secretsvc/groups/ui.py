@@ -67,7 +67,7 @@ def group_page(context: Group, request: ServiceRequest) -> object:
 def update_group(context: Group, request: ServiceRequest) -> object:
     """Changes the name and the description."""
     changes = request.form.read(schemas.UpdateGroupBody(), "name", "description")
-    domain.update_group(request.call, context.id, changes, request.form.values.get("seen"))
+    domain.update_group(request.call, context.id, changes, request.form.seen)
     return see_other(context.path(PAGES), "saved")
 
 

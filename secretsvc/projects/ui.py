@@ -116,7 +116,7 @@ def project_settings(context: Project, request: ServiceRequest) -> object:
 def update_project(context: Project, request: ServiceRequest) -> object:
     """Changes the name and the description."""
     body = request.form.read(schemas.UpdateProjectBody(), "name", "description")
-    domain.update_project(request.call, context.address, body, request.form.values.get("seen"))
+    domain.update_project(request.call, context.address, body, request.form.seen)
     return see_other(f"{context.path(PAGES)}/settings", "saved")
 
 
@@ -158,7 +158,7 @@ def update_environment(context: Environment, request: ServiceRequest) -> object:
     """Changes the name, the description, and whether it is protected."""
     known = {"protected": bool(request.form["protected"])}
     body = request.form.read(schemas.UpdateEnvironmentBody(), "name", "description", **known)
-    domain.update_environment(request.call, context.address, body, request.form.values.get("seen"))
+    domain.update_environment(request.call, context.address, body, request.form.seen)
     return see_other(f"{context.path(PAGES)}/settings", "saved")
 
 

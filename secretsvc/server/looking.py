@@ -65,9 +65,9 @@ class Look(Generic[T]):
     def look_now(self) -> T:
         """What a look sees that begins after the question; waits for it for `limit` seconds.
 
-        Where it takes longer, and one of its steps that began after the question has ended, that is what the
-        last whole look saw; who has to wait for such a step waits for twice `limit` at most. While nothing is
-        heard of a look, that is known already, and nobody waits.
+        Where the look takes longer, but a step of it that began after the question has ended, the answer is
+        what the last whole look saw; that takes twice `limit` at most. While a look hangs nobody waits: the
+        answer is `failed`.
         """
         with self._changed:
             self._asked = asked = time.monotonic()

@@ -29,7 +29,7 @@ def declare(
 
 
 def check_function(what: str, given: object) -> None:
-    """Raises `ConfigurationError` where what a thing is made of is not to be called."""
+    """Raises `ConfigurationError` where a directive was given something else than a function."""
     if not callable(given):
         raise ConfigurationError(f"{what} needs a function, not {given!r}")
 

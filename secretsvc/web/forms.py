@@ -70,6 +70,11 @@ class Form:
         self._labels[path] = label, field or path
 
     @property
+    def seen(self) -> str | None:
+        """The fingerprint of what it was drawn from; None where a client's own form has none."""
+        return self.values.get("seen")
+
+    @property
     def is_stale(self) -> bool:
         """Whether it was refused because what it was drawn from has changed."""
         return isinstance(self.error, PreconditionFailed)

@@ -66,7 +66,7 @@ def rename_identity(context: Identity, request: ServiceRequest) -> object:
     """Changes the display name."""
     request.form.label("display_name", "Name")
     changes = request.form.read(schemas.UpdateIdentityBody(), "display_name")
-    identity_domain.update_identity(request.call, context.id, changes, request.form.values.get("seen"))
+    identity_domain.update_identity(request.call, context.id, changes, request.form.seen)
     return see_other(context.path(PAGES), "saved")
 
 

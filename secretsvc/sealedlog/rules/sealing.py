@@ -64,7 +64,7 @@ def is_due(connection: Connection) -> bool:
 
 
 def how_many_wait(connection: Connection) -> int:
-    """The number of records that wait, which takes as long as there are."""
+    """The number of records that wait; its time grows with that."""
     return int(connection.execute(_HOW_MANY).scalar_one())
 
 

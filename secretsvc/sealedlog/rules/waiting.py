@@ -25,7 +25,7 @@ LOST = "records that are listed to be sealed are missing (%d): verify the log"
 
 
 class Waiting(NamedTuple):
-    """Records to be sealed, as they were written; the ids of what is listed though it is sealed."""
+    """Records to be sealed, in the order of their writing; the ids of what is listed though it is sealed."""
 
     records: Sequence[FoundRow]
     relisted: list[UUID]
