@@ -1,6 +1,6 @@
 """How much more is answered to 16 clients than to one: two processes on PostgreSQL, one on SQLite.
 
-All read one value, or export 500. The clients share the machine with what they measure.
+All read one value, list 500 or export 500. The clients share the machine with what they measure.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ PROCESSES = {"postgresql": 2, "sqlite": 1}
 #: Each request by its name, with the goals by engine.
 REQUESTS = {
     "read one": ("/secrets/KEY_250", {"postgresql": 2.0, "sqlite": 1.0}),
+    "list 500": ("/secrets", {"postgresql": 1.0, "sqlite": 1.0}),
     "export 500": ("/secrets:export", {"postgresql": 1.6, "sqlite": 1.0}),
 }
 

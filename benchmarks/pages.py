@@ -1,4 +1,4 @@
-"""How much longer the pages of 500 secrets take than their templates alone.
+"""How much longer the pages of 500 values take than their templates alone, and how long they are.
 
 Ours is the whole request: the assertion, the snapshot, the rows, the opening of each. The floor draws the
 same template from the same values, which are there already. The goal: at most three times the floor.
@@ -7,6 +7,7 @@ same template from the same values, which are there already. The goal: at most t
 from __future__ import annotations
 
 import argparse
+import gzip
 import statistics
 import time
 from types import SimpleNamespace
@@ -21,9 +22,11 @@ from vault import Vault
 
 GOAL = 3.0
 ENVIRONMENT = "/projects/shop/environments/prod"
+MATRIX = "secretsvc.secrets:templates/matrix.pt"
 PAGES = {
-    "editor": (ENVIRONMENT, "secretsvc.secrets:templates/editor.pt"),
-    "matrix": ("/projects/shop", "secretsvc.secrets:templates/matrix.pt"),
+    "editor of 500": (ENVIRONMENT, "secretsvc.secrets:templates/editor.pt"),
+    "matrix, 500 x 2": ("/projects/shop", MATRIX),
+    "matrix, 50 x 10": ("/projects/wide", MATRIX),
 }
 
 
@@ -51,17 +54,29 @@ def _compiled(service: Service, template: str) -> Any:
         return get_renderer(template).implementation()
 
 
+def fill(service: Service) -> None:
+    """Of one project an environment of 500 secrets, of another ten of 50."""
+    keys = [f"KEY_{number:03}" for number in range(500)]
+    admin = arrange(service, "shop", "prod", "dev")
+    Vault(admin).batch(set=dict.fromkeys(keys, "x" * 40), descriptions={"KEY_000": "One"})
+    slugs = [f"env-{number}" for number in range(10)]
+    admin = arrange(service, "wide", *slugs)
+    for slug in slugs:
+        Vault(admin, f"/projects/wide/environments/{slug}").batch(set=dict.fromkeys(keys[:50], slug))
+
+
 def measure(service: Service, rounds: int) -> None:
     """Prints one line for each page: both medians and their ratio."""
-    vault = Vault(arrange(service, "shop", "prod", "dev"))
-    vault.batch(set={f"KEY_{number:03}": "x" * 40 for number in range(500)}, descriptions={"KEY_000": "One"})
+    fill(service)
     for name, (path, template) in PAGES.items():
         page = PageRequest(service, "root@example.com", "GET", path, 200)
         floor = bare(service, page, template)
         page.timed(), floor()
         pairs = [(page.timed(), floor()) for _ in range(rounds)]
         ours, least = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
-        print(f"{name:8} {ours:7.1f} ms   {least:7.1f} ms   {ours / least:5.2f}   goal {GOAL}")
+        body = page.send()
+        sizes = f"{len(body):>9,} bytes, compressed {len(gzip.compress(body, 6)):>7,}"
+        print(f"{name:16} {ours:7.1f} ms   {least:7.1f} ms   {ours / least:5.2f}   goal {GOAL}   {sizes}")
 
 
 def main() -> None:

@@ -2,11 +2,13 @@
 
 Four clients write to a process over the wire, with a pause after each write, first with nothing beside them
 and then while `secretsvc-server audit prune` exports, verifies and removes. First pages of the log are asked
-for before and after it, in process. Prints what the command took, and verifies what is left.
+for before and after it, in process. Prints what the command took, its record, what `audit verify` says of
+what is left, and how the database answers who would remove records without being the operator.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import tempfile
 import threading
@@ -16,6 +18,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 from audit_pages import EMPTY, HOT, RARE, fill
 from audit_pages import ROOT as ADMIN
 from bench import ENGINES, Report, Request, Service, databases, options_of, service_over
@@ -23,6 +26,7 @@ from processes import Deployment
 from rotation import Operator
 from sealing import list_all, seal_all
 from service import MASTER_KEY
+from sqlalchemy.exc import DBAPIError
 from tokens import TestIssuer
 from wire import VALUE, Client, at_once
 
@@ -110,6 +114,36 @@ def pruned(deployed: Deployment, folder: Path, count: int) -> list[float]:
     return found
 
 
+def refusals(service: Service) -> list[str]:
+    """What the database says to the service's role, on SQLite to any, that removes records."""
+    if service.engine.name == "sqlite":
+        try:
+            service.execute("DELETE FROM audit_record")
+        except DBAPIError as error:
+            return [str(error.orig)]
+        raise SystemExit("records were removed")
+    found = []
+    with psycopg.connect(service.url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("CREATE ROLE serving")
+        connection.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO serving")
+        connection.execute("SET ROLE serving")
+        for statement in ("DELETE FROM audit_record", "SELECT audit_prune(1, 1, 1)"):
+            try:
+                connection.execute(statement)
+            except psycopg.Error as error:
+                found.append(str(error).splitlines()[0])
+            else:
+                raise SystemExit(f"it was let do {statement}")
+    return found
+
+
+def told(service: Service) -> None:
+    """Prints the records of prunings, without what signs them, and how others are refused."""
+    for row in service.audit("audit.prune"):
+        print({**json.loads(row["detail"]), "note": "…"}, "by", row["actor_subject"], flush=True)
+    print("refused:", *refusals(service), sep="\n  ", flush=True)
+
+
 def measure(service: Service, options: Namespace, report: Report) -> None:
     """Over a log of that size; a write, then the pages."""
     engine, before = service.engine.name, pages_us(service)
@@ -120,10 +154,13 @@ def measure(service: Service, options: Namespace, report: Report) -> None:
             until = time.monotonic() + ALONE
             alone = waits_ms(deployed, lambda: time.monotonic() < until)
             beside = pruned(deployed, folder, options.size)
+    told(service)
     for name, share in (("median", 0.5), ("99 of 100", 0.99), ("longest", 1.0)):
         base, ours = (found[min(int(share * len(found)), len(found) - 1)] for found in (alone, beside))
         report.add(engine, f"a write, {name}", base, ours, unit="ms")
     report.add(engine, "a write, longest, and its bound", MOST_MS, beside[-1], goal=GOAL, unit="ms")
+    late = sum(one > MOST_MS for one in beside)
+    print(f"{late} of {len(beside)} writes took more than {MOST_MS:.0f} ms.", flush=True)
     for name, after in pages_us(service).items():
         report.add(engine, name, before[name], after)
 

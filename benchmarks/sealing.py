@@ -41,10 +41,8 @@ QUANTILE, MOST_CPU = 2.045, 1.10
 
 def list_all(service: Service) -> None:
     """Has every record that is not sealed wait: on SQLite the log was filled without its triggers."""
-    listed, sealed = select(audit_unsealed.c.record_id), select(audit_seal.c.record_id)
-    missing = select(audit_record.c.id).where(
-        audit_record.c.id.not_in(listed), audit_record.c.id.not_in(sealed)
-    )
+    known = (select(audit_unsealed.c.record_id), select(audit_seal.c.record_id))
+    missing = select(audit_record.c.id).except_(*known)
     with write_transaction(service.engine) as connection:
         connection.execute(insert(audit_unsealed).from_select(["record_id"], missing))
 

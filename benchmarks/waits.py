@@ -24,7 +24,7 @@ from operations import OPERATIONS
 from processes import Deployment
 from wire import deployment
 
-NAMES = ("read one", "list 500", "export 500", "write one")
+NAMES = ("read one", "list 500", "export 500", "write one", "batch of 500 writes")
 #: What a thread waits for, by the number of the kernel's call.
 CALLS = {7: "database", 23: "database", 45: "database", 232: "database", 281: "database"}
 CALLS |= dict.fromkeys((1, 17, 18, 74, 75), "disk") | {73: "writers"}
@@ -111,12 +111,12 @@ def main() -> None:
     parser.add_argument("--commit-delay", type=int, default=0, help="of PostgreSQL, in microseconds")
     options = parser.parse_args()
     PRODUCTION["commit_delay"] = str(options.commit_delay)
-    print(f"{'engine':<11}{'waits, %':<12}{'answers/s':>10}" + "".join(f"{one:>12}" for one in COLUMNS))
+    print(f"{'engine':<11}{'waits, %':<21}{'answers/s':>10}" + "".join(f"{one:>12}" for one in COLUMNS))
     for engine in options.engine or ENGINES:
         for name, answered, found in measure(engine, options):
             busy = sum(found[one] for one in COLUMNS[:5]) or 1
             shares = "".join(f"{found[one] / busy * 100:>12.0f}" for one in COLUMNS)
-            print(f"{engine:<11}{name:<12}{answered:>10.0f}{shares}", flush=True)
+            print(f"{engine:<11}{name:<21}{answered:>10.0f}{shares}", flush=True)
 
 
 if __name__ == "__main__":

@@ -119,6 +119,11 @@ class Visitor:
         urls = [urlsplit(one.url) for one in self.requests if one.method == method]
         return [f"{url.path}?{url.query}" if url.query else url.path for url in urls]
 
+    def judge(self) -> None:
+        """Nothing has gone wrong since this was asked last."""
+        problems, self.problems = self.problems, []
+        assert problems == [], problems
+
     def _error(self, error: WebError) -> None:
         # Of pages that follow each other quickly the browser leaves out the transition, and says so.
         if not str(error.error).startswith("Transition was "):
@@ -151,4 +156,4 @@ def visit(browser: Browser, service: Service | None, port: int, **ids: str) -> I
     yield visitor
     for context in visitor.contexts:
         context.close()
-    assert visitor.problems == [], visitor.problems
+    visitor.judge()

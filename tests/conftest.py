@@ -28,7 +28,7 @@ os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, memory_folder, postgresql_server
 from ini_loader import find_once
-from selecting import repeated, turn
+from selecting import repeated, turns
 from service import Client, Furniture, Maker, Service, applications, arrange
 from sorting import sort_once
 from tokens import TestIssuer
@@ -58,7 +58,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
-    items.sort(key=turn)
+    when = turns(items)
+    items.sort(key=lambda item: when[item.path])
 
 
 def _fast_alone(items: list[pytest.Item]) -> Iterator[pytest.Item]:

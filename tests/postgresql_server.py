@@ -51,7 +51,7 @@ class PostgresqlServer:
     def create(self, **settings: str) -> PostgresqlServer:
         """Makes its data."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        _hand_over(self.folder)
+        hand_over(self.folder)
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--username=postgres", "--no-sync", self.data)
         self._configure({**SETTINGS, **settings})
         return self
@@ -63,7 +63,7 @@ class PostgresqlServer:
         """Starts it and waits until it answers."""
         with (self.folder / "log").open("ab") as log:
             command = [PROGRAMS / "postgres", "-D", self.data]
-            self._server = subprocess.Popen(command, cwd="/", stdout=log, stderr=log, **_as_user())
+            self._server = subprocess.Popen(command, cwd="/", stdout=log, stderr=log, **as_user())
         deadline = time.monotonic() + SECONDS
         while not self._answers():
             said = (self.folder / "log").read_text(errors="replace")
@@ -114,7 +114,7 @@ class PostgresqlServer:
         """A running copy that follows, and without which nothing is committed where it is synchronous."""
         made = PostgresqlServer(folder)
         folder.mkdir(parents=True)
-        _hand_over(folder)
+        hand_over(folder)
         source = f"host=127.0.0.1 port={self.port} user=postgres application_name=standby"
         self._run("pg_basebackup", "-R", "-c", "fast", "--no-sync", "-D", made.data, "-d", source)
         made._configure({})
@@ -162,7 +162,7 @@ class PostgresqlServer:
     @staticmethod
     def _run(program: str, *arguments: str | Path) -> None:
         command = [PROGRAMS / program, *arguments]
-        done = subprocess.run(command, cwd="/", capture_output=True, check=False, **_as_user())
+        done = subprocess.run(command, cwd="/", capture_output=True, check=False, **as_user())
         assert done.returncode == 0, done.stderr.decode(errors="replace")
 
 
@@ -183,11 +183,12 @@ def own_server(within: Path | None = None, **settings: str) -> Iterator[Postgres
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _as_user() -> dict[str, Any]:
+def as_user() -> dict[str, Any]:
+    """How a process is started that refuses to be root's."""
     return {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
-def _hand_over(folder: Path) -> None:
+def hand_over(folder: Path) -> None:
     """To whom the server runs as, who must be able to reach its programs, too."""
     if os.geteuid() == 0:
         # At its import it looks for a place for a lock file, and warns where the machine names none.

@@ -34,10 +34,10 @@ STOP_SECONDS = 60.0
 REQUEST_SECONDS = 60.0
 # Below what the kernel gives to outgoing connections, so that a restarted process finds its port free.
 # Each worker has a range of its own: two that look at the same moment would both find the same port free.
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4
-_FIRST = 20_000 + 3_000 * WORKER
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 5
+_FIRST = 20_000 + 2_400 * WORKER
 _ports = itertools.cycle(
-    [*range(_FIRST + os.getpid() % 2_000, _FIRST + 3_000), *range(_FIRST, _FIRST + 2_000)]
+    [*range(_FIRST + os.getpid() % 2_000, _FIRST + 2_400), *range(_FIRST, _FIRST + 2_000)]
 )
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-#: Folders whose files take longest: whoever begins with them does not wait for one of them alone at the end.
-LONG = ("fuzz", "load", "whole", "browser")
+#: Files and folders that take longest: who begins with them does not wait for one of them alone at the end.
+LONG = ("test_rollout", "test_generated_clients", "test_attacks_on_connections", "test_rolling_restarts")
+LONG += ("test_newcomer", "test_image", "test_every_page", "fuzz", "whole", "browser")
+#: The folder whose files wait for clocks and processes much of their time: while one waits, others compute.
+WAITING = "load"
+#: Before that part of the others has begun, each of those has.
+SPREAD = 0.8
 
 
 def repeated(items: list[pytest.Item]) -> Iterator[pytest.Item]:
@@ -30,7 +36,17 @@ def _cases_on_postgresql(item: pytest.Item) -> str:
     return marked.args[0] if marked else "first"
 
 
-def turn(item: pytest.Item) -> int:
-    """Its folder's among those that begin first; all others come after them."""
-    folder = item.path.parent.name
-    return LONG.index(folder) if folder in LONG else len(LONG)
+def turns(items: list[pytest.Item]) -> dict[Path, float]:
+    """When each file begins, among the others: those that wait lie evenly between those that compute."""
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = sorted((file for file in files if file.parent.name == WAITING), key=_rank)
+    others = sorted((file for file in files if file.parent.name != WAITING), key=_rank)
+    apart = SPREAD * len(others) / max(1, len(waiting))
+    return {file: number * apart for number, file in enumerate(waiting)} | {
+        file: number + 0.5 for number, file in enumerate(others)
+    }
+
+
+def _rank(file: Path) -> int:
+    """Its own, or its folder's, among those that begin first; all others come after them."""
+    return next((LONG.index(name) for name in (file.stem, file.parent.name) if name in LONG), len(LONG))

@@ -14,21 +14,26 @@ from webtest import TestResponse
 KEY = f"{PROD}/secrets/API_KEY"
 LONG_NAME, LONG_REASON = {"name": "n" * 257}, {"reason": "r" * 513}
 TOO_BIG = "x" * 65_537
+PAST = {"expires_at": "2001-01-02T10:30"}
 END = {"until": "1d", "expires_at": "2031-01-02T10:30"}
+#: What Back finds: what was typed, or, once the browser may send it again, what was sent to make the page.
+TYPED_AGAIN, SENT_AGAIN = "typed", "sent"
 WRITTEN = ("POST", f"{PROD}/secrets:batch", {"mode": "merge", "set": {"API_KEY": "theirs"}})
 
 
 class Typed(NamedTuple):
     """A form with what somebody types into it.
 
-    `wrong` is what makes a refusal of it, `large` what is over a limit, None where no field may be so long;
-    `theirs` is the request to the API by which it is out of date, None where it is drawn from no state.
+    `wrong` is what makes a refusal of it, `back` what Back finds of it, `large` what is over a limit, None
+    where no field may be so long; `theirs` is the request to the API by which it is out of date, None where
+    it is drawn from no state.
     """
 
     page: str
     action: str
     fields: dict[str, str]
     wrong: dict[str, str]
+    back: str
     large: dict[str, str] | None = None
     theirs: tuple[str, str, dict[str, Any]] | None = None
 
@@ -36,14 +41,18 @@ class Typed(NamedTuple):
 def giving(page: str, action: str, **who: str) -> Typed:
     """The panel that gives access."""
     fields = {**who, "role": "writer", "scope": "shop/dev", **END}
-    return Typed(f"{page}?grant", action, fields, {"expires_at": "never"})
+    return Typed(f"{page}?grant", action, fields, PAST, TYPED_AGAIN)
 
 
 def draft(page: str, action: str, wrong: dict[str, str], large: dict[str, str], **fields: str) -> Typed:
-    """A change of an environment; the editor and the page of a secret carry a revision."""
+    """A change of an environment; the editor and the page of a secret carry a revision.
+
+    A review answers a form, and so does the text, which holds every value.
+    """
     at = DEV if page.startswith(DEV) else PROD
     theirs = WRITTEN[0], WRITTEN[1].replace(PROD, at), WRITTEN[2]
-    return Typed(page, action, fields, wrong, large, theirs)
+    is_sent = page.endswith("/text") or not action.endswith("-review")
+    return Typed(page, action, fields, wrong, SENT_AGAIN if is_sent else TYPED_AGAIN, large, theirs)
 
 
 def editor(name: str, **more: str) -> Typed:
@@ -76,84 +85,116 @@ TYPED: dict[tuple[str, str], Typed] = {
         "/projects",
         {"name": "Till", "slug": "till", "description": "Pays", "environments": "One\nTwo", "protect": "yes"},
         {"slug": "No slug"},
+        TYPED_AGAIN,
     ),
     ("Project", "settings"): Typed(
-        f"{SHOP}/settings", f"{SHOP}/settings", RENAMED, LONG_NAME, theirs=("PATCH", SHOP, {"name": "Theirs"})
+        f"{SHOP}/settings",
+        f"{SHOP}/settings",
+        RENAMED,
+        LONG_NAME,
+        TYPED_AGAIN,
+        theirs=("PATCH", SHOP, {"name": "Theirs"}),
     ),
     ("Project", "delete"): Typed(
-        f"{SHOP}/settings", f"{SHOP}/delete", {"confirm": "shop"}, {"confirm": "sho"}
+        f"{SHOP}/settings", f"{SHOP}/delete", {"confirm": "shop"}, {"confirm": "sho"}, TYPED_AGAIN
     ),
     ("Environments", ""): Typed(
         f"{SHOP}/environments?new",
         f"{SHOP}/environments",
         {"name": "Stage", "slug": "stage", "description": "Before", "protect": "yes"},
         {"slug": "No slug"},
+        TYPED_AGAIN,
     ),
     ("Environment", "settings"): Typed(
         f"{PROD}/settings",
         f"{PROD}/settings",
         {**RENAMED, "protected": "yes"},
         LONG_NAME,
+        TYPED_AGAIN,
         theirs=("PATCH", PROD, {"name": "Theirs"}),
     ),
     ("Environment", "delete"): Typed(
-        f"{PROD}/settings", f"{PROD}/delete", {"confirm": "prod"}, {"confirm": "pro"}
+        f"{PROD}/settings", f"{PROD}/delete", {"confirm": "prod"}, {"confirm": "pro"}, TYPED_AGAIN
     ),
     ("Identities", ""): Typed(
         "/identities?new=user",
         "/identities",
         {"subject": "nina@example.com", "display_name": "Nina"},
         {"subject": "nobody"},
+        TYPED_AGAIN,
     ),
-    ("Tokens", ""): Typed(f"{TOKENS}?new", TOKENS, {"name": "Of the CI", "until": "1w"}, LONG_NAME),
+    ("Tokens", ""): Typed(
+        f"{TOKENS}?new", TOKENS, {"name": "Of the CI", "until": "1w"}, LONG_NAME, TYPED_AGAIN
+    ),
     ("Grants", ""): giving("/grants", "/grants", holder="wendy@example.com"),
     ("Grant", ""): Typed(
         "/grants/{late}",
         "/grants/{late}",
         {"role": "admin", **END, "until": ""},
-        {"expires_at": "never"},
+        PAST,
+        TYPED_AGAIN,
     ),
     ("Identity", ""): Typed(
         "/identities/{wendy}?rename",
         "/identities/{wendy}",
         {"display_name": "Wendy W."},
         {"display_name": "w" * 257},
+        TYPED_AGAIN,
         theirs=("PATCH", "/identities/{wendy}", {"display_name": "Theirs"}),
     ),
     ("Identity", "give"): giving("/identities/{wendy}", "/identities/{wendy}/give"),
     ("Project", "access"): giving(f"{SHOP}/access", f"{SHOP}/access", holder="wendy@example.com"),
     ("Environment", "access"): giving(f"{PROD}/access", f"{PROD}/access", holder="wendy@example.com"),
-    ("Groups", ""): Typed("/groups?new", "/groups", {"slug": "ops", **RENAMED}, {"slug": "No slug"}),
+    ("Groups", ""): Typed(
+        "/groups?new", "/groups", {"slug": "ops", **RENAMED}, {"slug": "No slug"}, TYPED_AGAIN
+    ),
     ("Group", ""): Typed(
         "/groups/{crew}?edit",
         "/groups/{crew}",
         RENAMED,
         LONG_NAME,
+        TYPED_AGAIN,
         theirs=("PATCH", "/groups/{crew}", {"name": "Theirs"}),
     ),
     ("Group", "delete"): Typed(
-        "/groups/{crew}?delete", "/groups/{crew}/delete", {"confirm": "crew"}, {"confirm": "cre"}
+        "/groups/{crew}?delete", "/groups/{crew}/delete", {"confirm": "crew"}, {"confirm": "cre"}, TYPED_AGAIN
     ),
     ("Group", "add-member"): Typed(
         "/groups/{crew}?add",
         "/groups/{crew}/add-member",
         {"holder": "root@example.com"},
         {"holder": "nobody"},
+        TYPED_AGAIN,
     ),
     ("Group", "give"): giving("/groups/{crew}", "/groups/{crew}/give"),
     ("Secret", "describe"): Typed(
-        f"{KEY}?describe", f"{KEY}/describe", {"description": "Of theirs", **WHY}, LONG_REASON, theirs=WRITTEN
+        f"{KEY}?describe",
+        f"{KEY}/describe",
+        {"description": "Of theirs", **WHY},
+        LONG_REASON,
+        TYPED_AGAIN,
+        theirs=WRITTEN,
     ),
     ("Secret", "rename"): Typed(
-        f"{KEY}?rename", f"{KEY}/rename", {"to": "OTHER_KEY", **WHY}, {"to": "1 bad"}, theirs=WRITTEN
+        f"{KEY}?rename",
+        f"{KEY}/rename",
+        {"to": "OTHER_KEY", **WHY},
+        {"to": "1 bad"},
+        TYPED_AGAIN,
+        theirs=WRITTEN,
     ),
-    ("Secret", "rollback"): Typed(f"{KEY}?rollback=1", f"{KEY}/rollback", WHY, LONG_REASON, theirs=WRITTEN),
-    ("Secret", "delete"): Typed(f"{KEY}?delete", f"{KEY}/delete", WHY, LONG_REASON, theirs=WRITTEN),
+    ("Secret", "rollback"): Typed(
+        f"{KEY}?rollback=1", f"{KEY}/rollback", WHY, LONG_REASON, TYPED_AGAIN, theirs=WRITTEN
+    ),
+    ("Secret", "delete"): Typed(
+        f"{KEY}?delete", f"{KEY}/delete", WHY, LONG_REASON, TYPED_AGAIN, theirs=WRITTEN
+    ),
     ("Environment", "restore"): Typed(
         f"{DEV}/restore?rev=0",
         f"{DEV}/restore",
         WHY,
         LONG_REASON,
+        TYPED_AGAIN,
         theirs=(WRITTEN[0], f"{DEV}/secrets:batch", WRITTEN[2]),
     ),
     ("Project", "copy"): Typed(
@@ -161,6 +202,7 @@ TYPED: dict[tuple[str, str], Typed] = {
         f"{SHOP}/copy",
         {"key.API_KEY": "1", "key.ONLY_HERE": "1", "from": "dev", "to": "prod"},
         {"to": "dev"},
+        TYPED_AGAIN,
     ),
     ("Environment", "copy-apply"): Typed(
         SHOP,
@@ -174,6 +216,7 @@ TYPED: dict[tuple[str, str], Typed] = {
             **WHY,
         },
         LONG_REASON,
+        SENT_AGAIN,
         theirs=WRITTEN,
     ),
     ("Project", "rename-everywhere"): Typed(
@@ -181,10 +224,16 @@ TYPED: dict[tuple[str, str], Typed] = {
         f"{SHOP}/rename-everywhere",
         {"to": "OTHER_KEY", **WHY},
         {"to": "1 bad"},
+        TYPED_AGAIN,
         theirs=WRITTEN,
     ),
     ("Project", "delete-everywhere"): Typed(
-        f"{SHOP}/delete-everywhere?key=API_KEY", f"{SHOP}/delete-everywhere", WHY, LONG_REASON, theirs=WRITTEN
+        f"{SHOP}/delete-everywhere?key=API_KEY",
+        f"{SHOP}/delete-everywhere",
+        WHY,
+        LONG_REASON,
+        TYPED_AGAIN,
+        theirs=WRITTEN,
     ),
     ("Environment", "edit-review"): editor("edit-review"),
     ("Environment", "edit-reveal"): editor("edit-reveal", **WHY),

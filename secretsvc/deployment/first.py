@@ -15,7 +15,8 @@ INI, KEY, SAMPLES = "production.ini", "master-key", "deploy"
 DEPLOY = (
     *("Caddyfile", "Dockerfile", "compose.yaml", "haproxy.cfg", "kubernetes.yaml", "nginx.conf"),
     *("postgresql-roles.sh", "prometheus-alerts.yaml"),
-    *("secretsvc.service", "secretsvc.socket", "secretsvc@.service"),
+    *("secretsvc.service", "secretsvc.socket"),
+    *("secretsvc@.service", "secretsvc-shared.socket", "secretsvc@-shared.conf"),
 )
 #: Samples are for root and for containers to read, and hold nothing of the deployment's.
 _PUBLIC = 0o644

@@ -54,6 +54,13 @@ class Forbidden(SecretsvcError):
     default_message = "Your grants do not allow this."
 
 
+class FormTooOld(Forbidden):
+    """The caller's own form, of a page that was open for too long; it is not carried out."""
+
+    default_message = "This page was open for longer than two days."
+    default_hint = "Check what you typed and send it again."
+
+
 class NotFound(SecretsvcError):
     """Absent or invisible; the message names the kind of thing, never the identifier."""
 

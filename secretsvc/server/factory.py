@@ -201,6 +201,7 @@ def _adjusted(limits: Limits, options: dict[str, Any]) -> Adjustments:
     fixed["inbuf_overflow"] = fixed["max_request_body_size"] + MIB
     adj = Adjustments(**{"ident": None, "threads": THREADS, **options, **fixed})
     adj.body_bytes = limits.body_bytes
+    adj.body_max_bytes = limits.body_bytes - BODY_MARGIN
     return adj
 
 

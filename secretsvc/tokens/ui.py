@@ -29,6 +29,7 @@ SPANS = (
 )
 #: What names an attempt to make a token is as long as a token.
 ATTEMPT_BYTES = 32
+TAKEN = "A token of this name is in force already. Take another name, or remove that one first."
 _LENGTHS = {value: length for value, _, length in SPANS}
 
 
@@ -53,13 +54,18 @@ def tokens_page(context: Tokens, request: ServiceRequest) -> dict[str, object]:
 
 
 def create_token(context: Tokens, request: ServiceRequest) -> object:
-    """Makes a token and shows it, this once."""
+    """Makes a token and shows it, this once. Raises `ValidationFailed` for the name of another in force:
+    whoever comes back and sends the form again would not know that it makes one more.
+    """
     _ = request.call.settings.service_tokens
     form, call = request.form, request.call
     form.label("expires_at", "Until")
     end = {"expires_at": _end(form, call.now)}
     body = form.read(schemas.CreateTokenBody(), "name", **end)
     made = domain.create_token(call, context.identity_id, **body, attempt=_attempt(form))
+    others = (one for one in domain.list_tokens(call, context.identity_id) if one.id != made.id)
+    if any(one.name == made.name and one.expires_at > call.now for one in others):
+        raise ValidationFailed.at("name", TAKEN)
     return {**tokens_page(context, request), "made": made, "making": False}
 
 

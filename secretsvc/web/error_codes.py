@@ -97,7 +97,8 @@ BUILT_IN: tuple[tuple[type[SecretsvcError], int, str], ...] = (
     (
         errors.PayloadTooLarge,
         413,
-        "Go back: what you typed is still there. Send less at once, or ask the operator to raise the limit.",
+        "Go back in your browser: what you typed is still there. Send less at once, or ask the operator to"
+        " raise the limit.",
     ),
     (errors.ValidationFailed, 422, "Go back and correct what is named here."),
     (errors.RateLimited, 429, "Wait a moment, then try again."),

@@ -17,6 +17,7 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import (
     BadRequest,
     Forbidden,
+    FormTooOld,
     Issue,
     PreconditionFailed,
     SecretsvcError,
@@ -28,6 +29,8 @@ from secretsvc.web.schema import Body, Values, Variants, validate
 #: The field that carries the token.
 CSRF_FIELD = "csrf"
 DAY_MS = 86_400_000
+#: So many days a token is known by: a page that was open for longer is one that nobody can vouch for.
+KNOWN_DAYS = 31
 # The editor of as many keys as an environment may have sends up to eight fields for each.
 MAX_FIELDS = 100_000
 #: Files come with a few fields beside them.
@@ -170,9 +173,14 @@ def form_token(ring: KeyRing, actor: Actor, now: int) -> str:
 
 
 def check_token(ring: KeyRing, actor: Actor, now: int, offered: str) -> None:
-    """Passes for a token of today or yesterday. Raises `Forbidden`."""
-    # Every one is compared, and bytes are, since text that is not ASCII would be an error of its own.
-    good = [form_token(ring, actor, moment) for moment in (now, now - DAY_MS)]
-    matches = [hmac.compare_digest(one.encode(), offered.encode()) for one in good]
-    if not any(matches):
-        raise Forbidden("The form is too old, or not yours.", hint="Go back, reload the page and try again.")
+    """Passes for a token of today or yesterday. Raises `FormTooOld` for an older one of the same identity,
+    else `Forbidden`.
+    """
+    # Bytes are compared, since text that is not ASCII would be an error of its own.
+    days = (form_token(ring, actor, now - days * DAY_MS).encode() for days in range(KNOWN_DAYS))
+    matches = [hmac.compare_digest(one, offered.encode()) for one in days]
+    if any(matches[:2]):
+        return
+    if any(matches):
+        raise FormTooOld
+    raise Forbidden("The form is too old, or not yours.", hint="Go back, reload the page and try again.")

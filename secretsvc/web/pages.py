@@ -22,6 +22,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import (
     Conflict,
     Forbidden,
+    FormTooOld,
     LastAdmin,
     NotFound,
     PayloadTooLarge,
@@ -49,6 +50,7 @@ from secretsvc.web.views import SAFE_METHODS, check_role
 #: What a form draws its page again for; everything else has an error page of its own.
 REFUSALS = (
     Conflict,
+    FormTooOld,
     LastAdmin,
     PayloadTooLarge,
     PreconditionFailed,
@@ -189,8 +191,8 @@ def form_view(view: View, info: IViewDeriverInfo) -> View:
 
     def wrapper(context: Node, request: ServiceRequest) -> object:
         request.form = parse_form(request)
-        _check_own(request)
         try:
+            _check_own(request)
             return view(context, request)
         except REFUSALS as error:
             if page.redraw is None:

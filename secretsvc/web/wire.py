@@ -7,13 +7,14 @@ be an assertion. Here they have the error envelope, the headers, and constant te
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask
 
 from secretsvc.kernel.errors import BadRequest, Internal, NotSupported, PayloadTooLarge
-from secretsvc.web.headers import error_answer, request_id
+from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY, error_answer, request_id
 
 _NOT_SUPPORTED = (NotSupported.code, NotSupported.default_message)
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
@@ -33,6 +34,30 @@ ANSWERS: dict[int, tuple[HTTPStatus, tuple[str, str]]] = {
 }
 
 
+#: Of a form that is too large: nobody has read it, so its page cannot be drawn again. Needs: size, request.
+TOO_LARGE_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <title>413 This form is too large to be sent · secretsvc</title>
+  <link rel="stylesheet" href="/static/web/secretsvc.css">
+  <link rel="icon" href="/static/web/icon.svg">
+</head>
+<body>
+  <main class="lost">
+    <p class="code">413</p>
+    <h1>This form is too large to be sent: {size:,} bytes are the most at once.</h1>
+    <p>Nothing was changed. Go back in your browser: what you typed is still there. Send less at once, or ask
+      the operator to raise the limit.</p>
+    <p class="help"><code>PAYLOAD_TOO_LARGE</code> · request <code>{request}</code></p>
+  </main>
+</body>
+</html>
+"""
+
+
 class EnvelopeErrorTask(ErrorTask):  # type: ignore[misc]  # it has no types of its own
     """Answers the parser's error with the envelope, says nothing of its text, closes the connection."""
 
@@ -41,11 +66,32 @@ class EnvelopeErrorTask(ErrorTask):  # type: ignore[misc]  # it has no types of 
         status, (code, message) = ANSWERS.get(self.request.error.code, ANSWERS[500])
         identifier = request_id(self.request.headers.get("X_REQUEST_ID"))
         body, self.response_headers = error_answer(code, message, identifier)
+        if self.request.error.code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and self._is_form():
+            body = self._too_large_page(identifier)
+            self.response_headers = _as_page(self.response_headers)
         self.status = f"{status.value} {status.phrase}"
         self.content_length = len(body)
         self.set_close_on_finish()
         # The answer to HEAD has no body, or the client would take it for the start of the next one.
         self.write(b"" if getattr(self.request, "command", "") == "HEAD" else body)
+
+    def _is_form(self) -> bool:
+        """Whether a browser sent it from one of the pages."""
+        sent: Mapping[str, str] = self.request.headers
+        path = f"{getattr(self.request, 'path', '')}/"
+        return "text/html" in sent.get("ACCEPT", "") and path.startswith("/") and not path.startswith("/api/")
+
+    def _too_large_page(self, identifier: str) -> bytes:
+        size = self.channel.adj.body_max_bytes
+        return TOO_LARGE_PAGE.format(size=size, request=identifier).encode()
+
+
+def _as_page(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    page = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": PAGE_CONTENT_SECURITY_POLICY,
+    }
+    return [(name, page.get(name, value)) for name, value in headers]
 
 
 class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no types of its own

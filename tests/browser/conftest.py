@@ -89,6 +89,14 @@ def demo(browser: Browser, demonstration: Demonstration) -> Iterator[Visitor]:
         yield visitor
 
 
+@pytest.fixture(scope="module")
+def tourist(browser: Browser, organisation: tuple[Service, int, dict[str, str]]) -> Iterator[Visitor]:
+    """The administrator's browser before that organisation, for all tests of a module after each other."""
+    service, port, ids = organisation
+    with visit(browser, service, port, **ids) as visitor:
+        yield visitor
+
+
 @pytest.fixture
 def onlooker(browser: Browser, organisation: tuple[Service, int, dict[str, str]]) -> Iterator[Visitor]:
     """The administrator's browser before that organisation."""

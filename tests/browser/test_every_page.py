@@ -2,21 +2,23 @@
 
 Each page is visited by a browser in which nothing may go wrong either: no error in the console, no violation
 of the policy, no failed request, none to another host. It is loaded twice, wide and narrow: that takes longer
-than all that is asked of it then.
+than all that is asked of it then. So all wide pages follow each other in one tab, and all narrow ones: a tab
+of its own takes six times as long as a page.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from chromium import Visitor, visit
+from accessible import COLOURS, violations
+from chromium import Visitor
 from furnished import DOCS, PATHS, SENT
 from layout import SHIFTS
 from playwright.sync_api import Browser, Page
-from service import Service
 
 from secretsvc.devproxy.page import render
 
@@ -33,6 +35,8 @@ STILL = 0.005
 #: What a window of 1440 by 900 shows at 200 %.
 HALF = {"width": 720, "height": 450}
 SIZES = ({"width": 1440, "height": 900}, {"width": 390, "height": 844}, NARROW)
+#: Which of axe's rules are asked under a scheme: dark is the same page in other colours.
+SCHEMES: dict[str, dict[str, Any]] = {"light": {}, "dark": COLOURS}
 #: What can be used, and what has the focus: its place in the document, and how it starts.
 TAB_STOPS = """() => {
     // Of radio buttons with one name, the chosen one is the stop, or the first.
@@ -70,14 +74,28 @@ class Loaded(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def loaded(
-    request: pytest.FixtureRequest, browser: Browser, organisation: tuple[Service, int, dict[str, str]]
-) -> Iterator[Loaded]:
-    service, port, ids = organisation
-    with visit(browser, service, port, **ids) as visitor:
-        page = visitor.page(request.param, viewport=INITIAL)
-        page.wait_for_load_state("networkidle")
-        yield Loaded(page, sum(page.evaluate(SHIFTS)))
+def wide_tab(tourist: Visitor) -> Page:
+    """A tab in a window of the usual size, to which every page comes as to somebody's first visit."""
+    tab = tourist.page(viewport=INITIAL)
+    line = tab.context.new_cdp_session(tab)
+    line.send("Network.enable")
+    line.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    return tab
+
+
+@pytest.fixture(scope="module")
+def narrow_tab(tourist: Visitor) -> Page:
+    return tourist.page(viewport=NARROW)
+
+
+@pytest.fixture(scope="module")
+def loaded(request: pytest.FixtureRequest, tourist: Visitor, wide_tab: Page) -> Iterator[Loaded]:
+    wide_tab.set_viewport_size(INITIAL)
+    wide_tab.emulate_media(color_scheme="light")
+    tourist.go(wide_tab, request.param)
+    wide_tab.wait_for_load_state("networkidle")
+    yield Loaded(wide_tab, sum(wide_tab.evaluate(SHIFTS)))
+    tourist.judge()
 
 
 @pytest.fixture
@@ -89,28 +107,33 @@ def wide(loaded: Loaded) -> Page:
 
 
 @pytest.fixture(scope="module")
-def narrow(
-    request: pytest.FixtureRequest, browser: Browser, organisation: tuple[Service, int, dict[str, str]]
-) -> Iterator[Page]:
+def narrow(request: pytest.FixtureRequest, tourist: Visitor, narrow_tab: Page) -> Iterator[Page]:
     """A page that was loaded in a narrow window."""
-    service, port, ids = organisation
-    with visit(browser, service, port, **ids) as visitor:
-        yield visitor.page(request.param, viewport=NARROW)
-
-
-def violations(page: Page) -> list[Any]:
-    """What axe finds, in so far as it is needed to find the place again."""
-    found = Axe().run(page).response["violations"]
-    return [(one["id"], node["html"], node["failureSummary"]) for one in found for node in one["nodes"]]
+    narrow_tab.set_viewport_size(NARROW)
+    narrow_tab.emulate_media(forced_colors="none")
+    tourist.go(narrow_tab, request.param)
+    yield narrow_tab
+    tourist.judge()
 
 
 @EVERY_WIDE_PAGE
 def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(wide: Page) -> None:
     for size in SIZES:
         wide.set_viewport_size(size)
-        for scheme in ("light", "dark"):
+        for scheme, rules in SCHEMES.items():
             wide.emulate_media(color_scheme=scheme)
-            assert violations(wide) == [], (size, scheme)
+            assert violations(wide, **rules) == [], (size, scheme)
+
+
+def test_the_dark_scheme_changes_colours_alone(here: Path) -> None:
+    sheets = [path.read_text("utf-8") for path in (here / "secretsvc").rglob("*.css")]
+    blocks = re.findall(r"@media [^{]*prefers-color-scheme[^{]*\{\s*([^{]*\{[^}]*)\}\s*\}", "\n".join(sheets))
+    assert len(blocks) == sum(sheet.count("prefers-color-scheme") for sheet in sheets) > 0
+    for block in blocks:
+        selector, _, declarations = block.partition("{")
+        assert selector.strip() == ":root"
+        names = [one.partition(":")[0].strip() for one in declarations.split(";") if one.strip()]
+        assert [name for name in names if not name.startswith("--")] == []
 
 
 @EVERY_WIDE_PAGE
@@ -153,7 +176,8 @@ def test_the_tab_key_reaches_everything_and_shows_where_it_is(wide: Page) -> Non
     for _ in range(2 * len(expected) + 40):
         page.keyboard.press("Tab")
         focused = page.evaluate(FOCUSED)
-        if focused is None:
+        # After the last one the focus leaves the page, or is with the first again.
+        if focused is None or (len(reached) > 1 and focused == reached[0]):
             break
         # A field of a date has parts, each a stop of its own.
         if focused not in reached[-1:]:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from chromium import Visitor
+from chromium import Visitor, visit
 from measuring import PAGES, PROTOTYPE, SCHEMES, SIZES, boxes, tokens
-from playwright.sync_api import Route
+from playwright.sync_api import Browser, Page, Route
 
 PROTOTYPES: dict[str, Any] = json.loads(PROTOTYPE.read_text("utf-8"))
 #: CSS pixels.
@@ -60,21 +61,46 @@ def with_its_font(route: Route) -> None:
     route.fulfill(response=answer, body=sheet)
 
 
+@pytest.fixture(scope="module")
+def shown(browser: Browser, demonstration: tuple[int, dict[str, str]]) -> Iterator[Visitor]:
+    """The administrator's browser before the demo, for all pages after each other."""
+    port, ids = demonstration
+    with visit(browser, None, port, **ids) as visitor:
+        yield visitor
+
+
+@pytest.fixture(scope="module")
+def tab(shown: Visitor) -> Page:
+    """One tab for them all: a tab of its own takes several times as long as a page."""
+    page = shown.page()
+    page.route("**/secretsvc.css*", with_its_font)
+    return page
+
+
+@pytest.fixture
+def sized(shown: Visitor, tab: Page, width: int) -> Iterator[Page]:
+    """That tab in a window so wide, in which nothing may go wrong."""
+    tab.set_viewport_size({"width": width, "height": SIZES[width]})
+    yield tab
+    shown.judge()
+
+
 @pytest.mark.parametrize("width", SIZES)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_has_the_rows_and_columns_of_its_prototype(demo: Visitor, name: str, width: int) -> None:
-    page = demo.page(viewport={"width": width, "height": SIZES[width]})
-    page.route("**/secretsvc.css*", with_its_font)
-    page.goto(PAGES[name][0].format(**demo.ids))
-    page.evaluate("document.fonts.ready")
-    assert different(name, width, boxes(page, name)) == {}
+def test_a_page_has_the_rows_and_columns_of_its_prototype(
+    shown: Visitor, sized: Page, name: str, width: int
+) -> None:
+    shown.go(sized, PAGES[name][0])
+    sized.evaluate("document.fonts.ready")
+    assert different(name, width, boxes(sized, name)) == {}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", SIZES)
-def test_the_tokens_are_those_of_the_prototype(demo: Visitor, width: int, scheme: str) -> None:
-    page = demo.page("/", viewport={"width": width, "height": SIZES[width]}, color_scheme=scheme)
-    assert tokens(page) == PROTOTYPES["tokens"][f"{width} {scheme}"]
+def test_the_tokens_are_those_of_the_prototype(sized: Page, width: int, scheme: str) -> None:
+    sized.emulate_media(color_scheme=scheme)
+    sized.goto("/")
+    assert tokens(sized) == PROTOTYPES["tokens"][f"{width} {scheme}"]
 
 
 def test_a_column_that_moved_is_seen(demo: Visitor) -> None:

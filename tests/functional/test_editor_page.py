@@ -16,7 +16,7 @@ pytestmark = pytest.mark.postgresql("none")
 
 PROD = "/projects/shop/environments/prod"
 #: The snapshot, the lock, the environment, values, their versions, the records, two of the editor, the shell.
-REVEALING_ALL = 9
+REVEALING_ALL = 8
 
 
 @pytest.fixture

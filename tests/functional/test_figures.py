@@ -243,6 +243,30 @@ def test_a_lock_that_somebody_else_holds_has_its_cause_in_the_requests_line(make
     assert causes(caplog) == ["OperationalError: lock timeout (55P03)"]
 
 
+def test_a_right_that_the_role_lacks_is_the_cause_in_the_requests_line(make_service, issuer, caplog):
+    caplog.set_level(logging.INFO, "secretsvc.access")
+    service, role = make_service(), f"role_{uuid4().hex}"
+    if service.engine.name == "sqlite":
+        pytest.skip("SQLite has no roles")
+    rights = ("SELECT, INSERT, UPDATE, DELETE ON ALL TABLES", "USAGE ON ALL SEQUENCES")
+    for statement in (
+        f"CREATE ROLE {role}",
+        *(f"GRANT {right} IN SCHEMA public TO {role}" for right in rights),
+        f"REVOKE INSERT ON project FROM {role}",
+    ):
+        service.execute(statement)
+    url = f"{service.url}{'&' if '?' in service.url else '?'}options=-crole%3D{role}"
+    made = json.dumps({"slug": "shop", "name": "Shop"})
+    with watched(service.restarted(**{"SQLALCHEMY.URL": url, **LISTENING})) as operator:
+        assert "200 OK" in asked(operator, issuer)
+        assert "INTERNAL" in asked(operator, issuer, "POST", made)
+        operator.until(200, reasons=[])
+        assert figure(operator, "secretsvc_requests_total", "POST", "/projects", "500") == 1
+    assert causes(caplog) == ["ProgrammingError: insufficient privilege (42501)"]
+    for statement in ("DROP OWNED BY", "DROP ROLE"):
+        service.execute(f"{statement} {role}")
+
+
 def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What the lines of requests that failed say of it."""
     lines = (one for one in caplog.records if one.name == "secretsvc.access")

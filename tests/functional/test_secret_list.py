@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import event
 from vault import BOTH_SPELLINGS, Vault, records, version_row
+from waiting import PATIENCE
+
+from secretsvc.secrets.rules import present
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -82,38 +87,72 @@ def test_a_secret_that_comes_back_is_new_but_for_its_version(vault, monkeypatch)
     assert vault.listed()["A"] == again
 
 
-def write_before(service, needle):
-    """Has B be set before the first statement that holds the words; the list has the revision once it is."""
+LONG = "x" * 2000
+
+
+def before(service, needle, act):
+    """Does something before the first statement that holds the words; the list has what that gave."""
     meanwhile = []
 
-    def write_between(_connection, _cursor, statement, *_rest):
+    def between(_connection, _cursor, statement, *_rest):
         if not meanwhile and needle in " ".join(statement.split()):
             meanwhile.append(None)
-            meanwhile[0] = Vault(service.user()).set(B="two")
+            meanwhile[0] = act()
 
-    event.listen(service.engine, "before_cursor_execute", write_between)
+    event.listen(service.engine, "before_cursor_execute", between)
     return meanwhile
 
 
+def write_before(service, needle):
+    """Has A be changed, and B be set; the list has the revision."""
+    return before(service, needle, lambda: Vault(service.user()).set(A=LONG + "2", B="two"))
+
+
+#: What reads long envelopes by itself, behind the statement that finds an environment with its secrets.
+LONG_ONES = "secret_version.secret_id, "
+
+
 @pytest.mark.postgresql("every")
-def test_a_listing_is_of_the_revision_that_was_read_before_it(vault, service):
-    vault.set(A="one")
-    meanwhile = write_before(service, "FROM secret LEFT OUTER JOIN")
+def test_a_listing_is_of_the_revision_that_was_read_with_its_keys(vault, service):
+    vault.set(A=LONG)
+    meanwhile = write_before(service, LONG_ONES)
     shown = vault.get("secrets").json
-    assert (shown["rev"], [one["key"] for one in shown["items"]]) == (1, ["A"])
+    assert (shown["rev"], [(one["key"], one["version"]) for one in shown["items"]]) == (1, [("A", 1)])
     assert meanwhile == [2]
     assert vault.rev == 2
 
 
 @pytest.mark.postgresql("every")
-def test_an_export_is_of_the_revision_that_was_read_before_it(vault, service):
+def test_an_export_is_of_the_revision_that_was_read_with_its_keys(vault, service):
     if service.engine.dialect.name == "sqlite":
         pytest.skip("what leaves a record takes the turn of a writer first")
-    vault.set(A="one")
-    meanwhile = write_before(service, "SELECT secret.key, secret.version")
-    assert vault.values() == {"A": "one"}
+    vault.set(A=LONG)
+    meanwhile = write_before(service, LONG_ONES)
+    assert vault.values() == {"A": LONG}
     assert meanwhile == [2]
-    assert vault.values() == {"A": "one", "B": "two"}
+    assert vault.values() == {"A": LONG + "2", "B": "two"}
+
+
+@pytest.mark.postgresql("every")
+def test_a_listing_whose_long_values_go_with_their_environment_is_of_none(vault, service):
+    vault.set(A=LONG, B="short")
+    meanwhile = before(service, LONG_ONES, lambda: service.execute("DELETE FROM secret_version"))
+    assert vault.get("secrets", 404).json["code"] == "NOT_FOUND"
+    assert meanwhile
+
+
+@pytest.mark.postgresql("first")
+def test_on_sqlite_one_thread_at_a_time_lists(vault, service):
+    vault.set(A="x")
+    with ThreadPoolExecutor(1) as pool:
+        with present._TURN:
+            listing = pool.submit(vault.get, "secrets")
+            if service.engine.dialect.name == "sqlite":
+                with pytest.raises(TimeoutError):
+                    listing.result(0.2)
+            else:
+                listing.result(PATIENCE)
+        assert listing.result(PATIENCE).json["rev"] == 1
 
 
 def test_a_list_is_not_recorded(vault, service):

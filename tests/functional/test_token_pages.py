@@ -78,9 +78,22 @@ def test_a_form_sent_twice_makes_one_token_and_both_answers_show_it(tokens):
     assert typed["attempt"] not in str(row)
     assert [one["action"] for one in service.audit()].count("token.create") == 1
     # With something else typed it is another attempt, and so is a panel opened anew.
-    for other in (typed | {"name": "Another"}, typed_token(service, browser)[1]):
+    for other in (typed | {"name": "Another"}, typed_token(service, browser, name="A third")[1]):
         assert browser.post(path, other).html.find(id="token")["value"] != first
     assert len(service.rows(service_token)) == 3
+
+
+def test_a_panel_opened_anew_makes_no_second_token_of_the_same_name(tokens):
+    service, browser = tokens
+    path, typed = typed_token(service, browser, until="1w")
+    browser.post(path, typed, status=200)
+    page = browser.post(path, typed_token(service, browser, until="1w")[1], status=422)
+    assert "A token of this name is in force already." in words(page, "[role=alert]")
+    assert page.html.find("input", {"name": "name"})["value"] == "CI"
+    assert [one["action"] for one in service.audit()].count("token.create") == 1
+    service.execute("UPDATE service_token SET expires_at = 1")
+    browser.post(path, typed_token(service, browser, until="1w")[1], status=200)
+    assert len(service.rows(service_token)) == 2
 
 
 def test_forms_sent_at_the_same_moment_make_one_token(tokens, monkeypatch):
@@ -147,6 +160,7 @@ def test_nobody_else_gets_a_token_by_the_form_of_another(tokens):
     service.grant(ADA, "admin")
     other = Browser(service, ADA)
     csrf = dict(typed_token(service, other)[1])["csrf"]
+    remove(service, path, "CI")
     assert other.post(path, typed | {"csrf": csrf}).html.find(id="token")["value"] != token
 
 

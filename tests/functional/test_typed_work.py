@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
-from furnished import SHOP, furnish, hand_out
+from furnished import PATHS, SENT, SHOP, furnish, hand_out
 from pages import Browser, words
-from service import MASTER_KEY
+from service import ADMIN, MASTER_KEY
 from typing_forms import BUTTONS, TYPED, held
+
+from secretsvc.kernel.clock import now_ms
+from secretsvc.web.forms import DAY_MS, form_token
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -19,7 +24,8 @@ class Desk:
     """An administrator's browser before a form, and what its addresses name."""
 
     def __init__(self, service, at):
-        self.admin, self.browser, self.form = service.user(), Browser(service), TYPED[at]
+        self.service, self.form = service, TYPED[at]
+        self.admin, self.browser = service.user(), Browser(service)
         self.ids = furnish(service)
         self.ids["made"] = hand_out(service, self.ids["robot"])
         self.ids["rev"] = str(self.admin.get(f"{SHOP}/environments/prod").json["rev"])
@@ -102,6 +108,57 @@ def test_what_others_changed_meanwhile_is_told_and_what_was_typed_is_kept(desk, 
     if "rev" in fields or "seen" in fields:
         assert page.status_int in ((200,) if at[1].endswith("-back") else (412,))
     assert missing(page, typed_in(desk.form, fields)) == {}
+
+
+@EVERY
+def test_a_page_that_was_open_for_too_long_keeps_what_was_typed_and_does_nothing(desk, at):
+    fields, before = desk.fields(), len(desk.service.audit())
+    page = desk.send(fields | {"csrf": token_of(desk.service, days=3)})
+    assert page.status_int == 403
+    assert "open for longer than two days" in words(page, "[role=alert]")
+    assert missing(page, typed_in(desk.form, fields)) == {}
+    assert len(desk.service.audit()) == before
+    assert page.html.find("input", {"name": "csrf"})["value"] == fields["csrf"]
+    assert desk.send(fields).status_int in (200, 303, 307)
+
+
+def token_of(service, days):
+    """The token that the administrator's forms had some days ago."""
+    ring, admin = service.app.registry.load_ring(), SimpleNamespace(kind="user", subject=ADMIN)
+    return form_token(ring, admin, now_ms() - days * DAY_MS)
+
+
+@pytest.mark.parametrize(
+    ("days", "words_of_it"), [(1, "Saved."), (30, "open for longer"), (31, "or not yours")]
+)
+def test_a_page_is_known_for_a_month(service, admin, days, words_of_it):
+    fields = {"csrf": token_of(service, days), "name": "Typed"}
+    page = Browser(service).post(f"{SHOP}/settings", fields, status="*").maybe_follow()
+    assert words_of_it in words(page)
+    assert (admin.get(SHOP).json["name"] == "Typed") == (words_of_it == "Saved.")
+
+
+@pytest.mark.parametrize("name", [None, *(name for name in SENT if name != "token")])
+def test_a_form_that_may_be_too_large_tells_the_scripts_how_large(organisation, name):
+    browser, paths = organisation
+    sent = SENT.get(name)
+    pages = [browser.open(path, "*") for path in paths] if sent is None else [sending(browser, sent)]
+    for form in (form for page in pages for form in page.html.select("form[method=post]")):
+        free = form.select("textarea:not([maxlength]):not([readonly]), input[type=file]")
+        assert not free or (form["data-limit"] == "1048576" and form.has_attr("data-guard")), form["action"]
+
+
+@pytest.fixture
+def organisation(make_service):
+    service = make_service(MASTER_KEY=MASTER_KEY, SERVICE_TOKENS="on")
+    ids = furnish(service)
+    ids["made"] = hand_out(service, ids["robot"])
+    return Browser(service), [path.format(**ids) for path in PATHS]
+
+
+def sending(browser, sent):
+    token = browser.open("/projects?new").html.find("input", {"name": "csrf"})["value"]
+    return browser.post(sent.action, {"csrf": token, **sent.fields}, status="*")
 
 
 @EVERY

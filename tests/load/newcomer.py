@@ -11,7 +11,8 @@ import ssl
 import subprocess
 import sys
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -23,8 +24,8 @@ from service import HEADER
 from waiting import eventually
 
 # As in processes.py: a range for each worker, and no port again before all others had their turn.
-_FIRST = 6_600 + 800 * WORKER
-_ports = itertools.cycle([*range(_FIRST + os.getpid() % 600, _FIRST + 800), *range(_FIRST, _FIRST + 600)])
+_FIRST = 6_600 + 640 * WORKER
+_ports = itertools.cycle([*range(_FIRST + os.getpid() % 600, _FIRST + 640), *range(_FIRST, _FIRST + 600)])
 
 
 #: What is not done to the machine of the tests: these say how they were called.
@@ -37,7 +38,7 @@ def page(name: str) -> str:
 
 def ports() -> tuple[int, int]:
     """A port and that with a 1 before it, as the unit has them, on which nobody listens."""
-    for port in itertools.islice(_ports, 800):
+    for port in itertools.islice(_ports, 640):
         with socket.socket() as one, socket.socket() as other, suppress(OSError):
             one.bind(("127.0.0.1", port))
             other.bind(("127.0.0.1", 10_000 + port))
@@ -146,6 +147,28 @@ class Machine:
         until = f"until {asked}; do sleep 0.2; kill -0 $!; done"
         self.paste(f"{command} listen=127.0.0.1:{port} &\n{until}\nkill $!\nwait $!")
 
+    @contextmanager
+    def serving(self, token: str, **settings: str) -> Iterator[Front]:
+        """The page's command in the foreground with other settings, and a client of it."""
+        port, _ = ports()
+        command = self.placed(self.block("installing.md", "The wheel and its commands", 3)).split()
+        given = {
+            **self.environment,
+            **settings,
+            "PATH": f"{self.folder / 'opt' / 'bin'}:{os.environ['PATH']}",
+        }
+        with (self.folder / "foreground").open("ab") as said:
+            process = subprocess.Popen(
+                [*command, f"listen=127.0.0.1:{port}"], cwd=self.data, env=given, stdout=said, stderr=said
+            )
+        try:
+            front = Front(f"http://127.0.0.1:{port}", token)
+            assert eventually(lambda: front.ask("GET", "/health")[0] == 200, pause=0.1)
+            yield front
+        finally:
+            process.terminate()
+            assert process.wait(STOP_SECONDS) == 0
+
     def put_in_place(self) -> None:
         """What the page has root do after `check`, up to the units that it enables."""
         (self.data / "environment").write_text(self._settings())
@@ -178,10 +201,10 @@ def make_roles(server: PostgresqlServer) -> None:
 
 
 class Front:
-    """A client of the service by HTTPS, through the balancer."""
+    """A client of the service; by HTTPS where the certificate of a balancer is given."""
 
-    def __init__(self, port: int, certificate: Path, token: str) -> None:
-        self.base, self.token = f"https://127.0.0.1:{port}/api/v1", token
+    def __init__(self, origin: str, token: str, certificate: Path | None = None) -> None:
+        self.base, self.token = f"{origin}/api/v1", token
         self.context = ssl.create_default_context(cafile=certificate)
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:

@@ -29,6 +29,8 @@ from toolchains import (
 GENERATORS = Path(__file__).parent.parent / "generators"
 CALLS: dict[str, Any] = json.loads((GENERATORS / "calls.json").read_text("utf-8"))
 SECONDS = 600
+#: A program of Java that ends soon gains nothing from what is compiled twice, nor from several collectors.
+BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 #: Its models refuse fields that they do not know unless they are told otherwise.
 GO_OPTIONS = "withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false"
 #: Makes a client of the description in a folder of its own, and gives the command that runs its driver.
@@ -84,7 +86,7 @@ def generated(description: Path, language: str, output: Path, *options: str) -> 
     java = program_of("Java", "java")
     (jar,) = (installed_by_maven(GENERATORS / "openapi-generator" / "jar") / "jars").glob("*.jar")
     run(
-        [java, "-jar", jar, "generate", "-i", description, "-g", language, "-o", output, *options],
+        [java, *BRIEF, "-jar", jar, "generate", "-i", description, "-g", language, "-o", output, *options],
         output.parent,
     )
 
@@ -113,7 +115,20 @@ def openapi_generator_java(description: Path, folder: Path) -> list[str]:
     generated(description, "java", folder, "--library", "native")
     sources = sorted((folder / "src" / "main" / "java").rglob("*.java"))
     classes = os.pathsep.join([str(folder / "classes"), *map(str, sorted((needed / "jars").glob("*.jar")))])
-    run([javac, "-nowarn", "-d", "classes", "-cp", classes, *sources, needed / "Driver.java"], folder)
+    run(
+        [
+            javac,
+            *(f"-J{option}" for option in BRIEF),
+            "-nowarn",
+            "-d",
+            "classes",
+            "-cp",
+            classes,
+            *sources,
+            needed / "Driver.java",
+        ],
+        folder,
+    )
     return [java, "-cp", classes, "Driver"]
 
 

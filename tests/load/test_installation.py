@@ -53,8 +53,8 @@ class Installation:
         """The wheel and exactly the versions beside it, which somebody else got from wherever pip does."""
         exactly = ["--quiet", "--require-hashes", "-r", make_dist(self.source) / "requirements.txt"]
         got = self.folder / "packages"
-        # The one package that comes as source is built by it.
-        for wanted in (exactly, ["--quiet", "wheel"]):
+        # An upgrade has them; and the one package that comes as source is built by `wheel`.
+        for wanted in () if got.exists() else (exactly, ["--quiet", "wheel"]):
             command = [sys.executable, "-m", "pip", "download", *wanted, "--dest", got]
             subprocess.run(command, check=True, timeout=SECONDS)
         self.into_venv(self.program("pip"), "install", *exactly, "--no-index", "--find-links", got)

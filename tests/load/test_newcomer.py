@@ -92,7 +92,7 @@ def balanced(machine: Machine, issuer: TestIssuer) -> Iterator[Front]:
     with (machine.folder / "haproxy").open("wb") as told:
         process = subprocess.Popen([need("haproxy"), "-db", "-f", file], stdout=told, stderr=told)
     try:
-        yield Front(port, certificate, issuer.sign(ADMIN, lifetime=3600))
+        yield Front(f"https://127.0.0.1:{port}", issuer.sign(ADMIN, lifetime=3600), certificate)
     finally:
         process.terminate()
         process.wait()
@@ -132,8 +132,14 @@ def back_up_and_restore(machine: Machine, primary: PostgresqlServer, other: Post
     assert "1 envelopes, 0 unreadable." in told
 
 
-def rotate(machine: Machine, front: Front) -> None:
-    """The steps of the page; this machine's keys are in files."""
+def read_copy(machine: Machine, other: PostgresqlServer, token: str, **ring: str) -> list[str]:
+    """What a process over the restored database reads, with the machine's keys or with others beside them."""
+    with machine.serving(token, DATABASE_URL=url(other, "secretsvc"), **ring) as copy:
+        return keys(copy)
+
+
+def rotate(machine: Machine, front: Front) -> Path:
+    """The steps of the page; this machine's keys are in files. The file of the key of before."""
     new, rekey = blocks(page("key-rotation.md"), "The steps")
     old, key = machine.data / "master-key", machine.data / "new-key"
     key.write_text(machine.paste(new))
@@ -145,6 +151,7 @@ def rotate(machine: Machine, front: Front) -> None:
     del machine.environment["MASTER_KEY_OLD_FILE"]
     machine.restart()
     assert " 0 unreadable." in machine.paste("secretsvc-server verify production.ini")
+    return old
 
 
 def fail_over(machine: Machine, front: Front, primary: PostgresqlServer, standby: PostgresqlServer) -> None:
@@ -175,7 +182,9 @@ def test_a_newcomer_comes_from_an_empty_machine_to_a_failover(
                 assert write(front, "FIRST") == 200
                 watch(machine)
                 back_up_and_restore(machine, primary, other)
-                rotate(machine, front)
+                assert read_copy(machine, other, front.token) == ["FIRST"]
+                old = rotate(machine, front)
+                assert read_copy(machine, other, front.token, MASTER_KEY_OLD_FILE=str(old)) == ["FIRST"]
                 fail_over(machine, front, primary, standby)
                 assert {"FIRST", "ROTATED", "AFTERWARDS"} <= {*keys(front)}
                 (trouble,) = blocks(page(TROUBLE), "Troubleshooting")

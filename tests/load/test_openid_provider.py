@@ -44,6 +44,8 @@ VALUE = "/projects/shop/environments/prod/secrets/KEY"
 MACHINE = f"sso:{MACHINES[0]}"
 # Long enough for a busy machine to bring a new key within one.
 COOLDOWN = 8.0
+#: Seconds between two reads of one client: many are within each cool-down.
+PAUSE = 0.1
 # What two busy cores add to a deadline; the provider hangs for longer.
 SLACK = 4.0
 ROTATIONS = 3
@@ -145,6 +147,7 @@ class Readers:
             while not self._over.is_set():
                 client.token = make()
                 self.reads.append(read(client, kind))
+                time.sleep(PAUSE)
 
 
 def read(client: HttpClient, kind: str) -> Read:

@@ -16,8 +16,8 @@ from rotation import NEW_KEY, Operator
 from service import MASTER_KEY
 
 OLD_ONLY = {"MASTER_KEY": MASTER_KEY, "MASTER_KEY_OLD": ""}
-ANSWERS = 12
-PAUSE = 0.1
+ANSWERS = 6
+PAUSE = 0.2
 
 
 class Seen(NamedTuple):

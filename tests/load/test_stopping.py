@@ -178,6 +178,18 @@ def started(process: ServiceProcess, listen: str, *command: str, **options: Any)
     return subprocess.Popen(pserve, env=process._environment(), stderr=subprocess.DEVNULL, **options)
 
 
+def handed(process: ServiceProcess, listener: socket.socket) -> subprocess.Popen[bytes]:
+    """One that is started as systemd does it: the socket is its third file, the first that it is handed."""
+    script = f'exec 3<&{listener.fileno()}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+    return started(process, "127.0.0.1:1", "bash", "-c", script, "bash", pass_fds=[listener.fileno()])
+
+
+def a_hundred_more(answers: list[bytes]) -> bool:
+    """Waits for that many; false where they do not come."""
+    before = len(answers)
+    return eventually(lambda: len(answers) >= before + 100)
+
+
 @pytest.fixture
 def unstarted(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> ServiceProcess:
     deployment = Deployment(tmp_path, sqlite_databases.create(), issuer)
@@ -216,9 +228,7 @@ def test_it_takes_over_a_socket_on_which_clients_wait_already(unstarted, tmp_pat
         listener.bind(address)
         listener.listen()
         client.connect(listener.getsockname())
-        number = listener.fileno()
-        script = f'exec 3<&{number}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
-        process = started(unstarted, "127.0.0.1:1", "bash", "-c", script, "bash", pass_fds=[number])
+        process = handed(unstarted, listener)
         try:
             assert b'"status":"ok"' in http_over(client)
             process.terminate()
@@ -228,3 +238,34 @@ def test_it_takes_over_a_socket_on_which_clients_wait_already(unstarted, tmp_pat
         finally:
             process.kill()
             process.wait()
+
+
+def test_of_two_processes_on_one_socket_each_restarts_and_nobody_notices(unstarted):
+    answers: list[bytes] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            with socket.create_connection(listener.getsockname()) as connection:
+                answers.append(http_over(connection))
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+        clients = [threading.Thread(target=ask) for _ in range(4)]
+        processes = [handed(unstarted, listener) for _ in range(2)]
+        try:
+            for client in clients:
+                client.start()
+            for number in (0, 1):
+                assert a_hundred_more(answers)
+                processes[number].terminate()
+                assert processes[number].wait(SOON) == 0
+                processes[number] = handed(unstarted, listener)
+            assert a_hundred_more(answers)
+        finally:
+            over.set()
+            for client in clients:
+                client.join()
+            for process in processes:
+                process.kill()
+                process.wait()
+    assert {b'"status":"ok"' in answer for answer in answers} == {True}

@@ -28,7 +28,7 @@ from waiting import eventually
 from secretsvc.db.engine import make_engine
 from secretsvc.kernel import release
 
-SECONDS = 3.0
+SECONDS = 1.5
 SOON = 60.0
 #: Those under which the exchanges were recorded.
 SETTINGS = {"SERVICE_TOKENS": "on"}

@@ -21,7 +21,7 @@ from secretsvc.db.engine import make_engine, read_once
 
 ENVIRONMENT = "/projects/shop/environments/prod"
 KEYS = tuple(f"KEY_{number:02}" for number in range(20))
-SECONDS = float(os.environ.get("SECRETSVC_LOAD_SECONDS", "8"))
+SECONDS = float(os.environ.get("SECRETSVC_LOAD_SECONDS", "4"))
 WRITERS, READERS = 16, 2
 # Once that often a batch sets every key: an export after it must not show anything older.
 WHOLE = 0.2

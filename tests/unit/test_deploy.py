@@ -103,6 +103,25 @@ def test_the_units_differ_in_where_they_listen_alone():
     }
 
 
+def test_the_processes_of_one_socket_are_units_of_systemd(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is missing")
+    copy, install, _, enable = commands("secretsvc-shared.socket")
+    *files, folder = re.findall(r"\S+/(\S*)", copy)
+    conf, units = re.findall(r"\S+/(secretsvc@-\S+) /etc/systemd/system/(\S+)$", install)[0]
+    assert folder == ""
+    for name, as_ in [*((file, file) for file in files), (conf, units)]:
+        (tmp_path / as_).parent.mkdir(exist_ok=True)
+        (tmp_path / as_).write_text(text(name).replace("/opt/secretsvc/bin/pserve", "/bin/true"))
+    started = enable.split()[3:]
+    assert started[0] in files
+    assert f"Service={started[1]}.service\n" in text(started[0])
+    (tmp_path / "secretsvc@.service").rename(tmp_path / f"{started[1]}.service")
+    verify = ["systemd-analyze", "--man=no", "verify", str(tmp_path / started[0])]
+    done = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def instructions() -> list[tuple[str, str]]:
     """Those of the Dockerfile's last stage."""
     lines = re.sub(r"\\\n\s*", "", re.sub(r"(?m)^#.*\n", "", text("Dockerfile"))).splitlines()

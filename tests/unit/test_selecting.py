@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
-from selecting import repeated, turn
+from selecting import repeated, turns
 
 
 class Item(NamedTuple):
@@ -56,7 +56,20 @@ def test_what_sqlite_has_not_runs_in_every_case():
     assert list(repeated(cases("t[postgresql-a]", "t[postgresql-b]", engine_neutral=()))) == []
 
 
+def in_turn(*files: str) -> list[str]:
+    """The files of one test each, as they begin."""
+    items = [Item(one, {}, Path(f"tests/{one}.py")) for one in files]
+    when = turns(items)  # type: ignore[arg-type]  # as much of them as is asked
+    return [item.nodeid for item in sorted(items, key=lambda item: when[item.path])]
+
+
 def test_what_takes_long_begins_first():
-    folders = ["unit", "load", "browser", "fuzz", "laws"]
-    items = sorted((Item(one, {}, Path(f"tests/{one}/test_a.py")) for one in folders), key=turn)
-    assert [item.nodeid for item in items] == ["fuzz", "load", "browser", "unit", "laws"]
+    given = ("unit/test_a", "browser/test_a", "fuzz/test_a", "browser/test_every_page", "laws/test_a")
+    expected = ["browser/test_every_page", "fuzz/test_a", "browser/test_a", "unit/test_a", "laws/test_a"]
+    assert in_turn(*given) == expected
+
+
+def test_what_waits_begins_evenly_among_what_computes_and_before_its_end():
+    computing, waiting = [f"unit/test_{name}" for name in "abcde"], ["load/test_kill", "load/test_rollout"]
+    expected = ["load/test_rollout", *computing[:2], "load/test_kill", *computing[2:]]
+    assert in_turn(*computing, *waiting) == expected

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
 
-from secretsvc.db.engine import DEFERRED, Mode, mode_of
+from secretsvc.db.engine import DEFERRED, Mode, for_mode, mode_of
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.db.types import CompoundQuery, Query
@@ -54,6 +54,9 @@ class Prepared:
             with streamed(connection, form.text, form.values(parameters)) as rows:
                 yield form.each(rows)
         else:
+            if mode_of(connection) is Mode.AUTOCOMMIT:
+                # SQLAlchemy streams by a cursor of PostgreSQL's server, which lives in a transaction only.
+                for_mode(connection, Mode.SNAPSHOT)
             options = {"yield_per": CHUNK}
             with connection.execute(self._statement, parameters, execution_options=options) as result:
                 yield iter(result)

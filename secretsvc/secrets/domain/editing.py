@@ -208,9 +208,9 @@ def _since(dialect_name: str) -> Query:
 
 
 def _edited(dialect_name: str) -> Query:
-    """As `secrets_inside`, with the time and the author of each current version."""
+    """As `present_secrets` reads, with the time and the author of each current version."""
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
-    columns = [secret.c.key, secret.c.version, secret.c.description, version.c.envelope, version.c.kid]
+    columns = [secret.c.key, secret.c.version, version.c.envelope, version.c.kid, secret.c.description]
     columns += [secret.c.created_at, secret.c.updated_at]
     return (
         select(*columns, version.c.created_at.label("written_at"), _AUTHOR)

@@ -11,8 +11,8 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, SecretKey, called
 from secretsvc.secrets.rules.exporting import Writer
+from secretsvc.secrets.rules.present import open_all
 from secretsvc.secrets.rules.reads import record_export
-from secretsvc.secrets.rules.rows import open_all
 from secretsvc.secrets.rules.states import open_state
 
 T = TypeVar("T")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from operator import attrgetter
 
 from sqlalchemy import bindparam, select
 
@@ -16,6 +17,7 @@ from secretsvc.kernel.errors import NotFound
 from secretsvc.projects.rules import find_environment, lock_environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.known import known_secrets
+from secretsvc.secrets.rules.present import open_all, present_secrets
 from secretsvc.secrets.rules.reads import record_reveal, record_reveals
 from secretsvc.secrets.rules.revisions import require_revision
 from secretsvc.secrets.rules.rows import (
@@ -24,9 +26,7 @@ from secretsvc.secrets.rules.rows import (
     SecretListItem,
     find_secret,
     list_item,
-    open_all,
     open_value,
-    secrets_inside,
 )
 
 
@@ -97,10 +97,11 @@ def revision_if_known(
 def list_secrets(call: Call, at: Address) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
-    environment = find_environment(call, at)
-    cipher = call.ring.within(environment.id)
-    with secrets_inside(call, environment.id) as rows:
-        return Listing([list_item(cipher, row) for row in rows], environment.rev)
+    call.reads_once = True
+    with present_secrets(call, at) as (environment, rows):
+        cipher = call.ring.within(environment.id)
+        items = [list_item(cipher, row) for row in rows]
+    return Listing(sorted(items, key=attrgetter("key")), environment.rev)
 
 
 def reveal_secret(call: Call, at: Address, key: str, *, reason: str) -> Value:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, LargeBinary, Text, and_, bindparam, case, func, select, type_coerce
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, select
 
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import DIALECTS
-from secretsvc.db.types import Expression, Query
+from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
@@ -21,7 +21,7 @@ from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.lineage import ORIGIN
 from secretsvc.secrets.rules.revisions import REVISION_NOT_FOUND
-from secretsvc.secrets.rules.rows import IS_CURRENT, length_of, versions_beside
+from secretsvc.secrets.rules.rows import IS_CURRENT, as_stored, length_of, uuid_of, versions_beside
 from secretsvc.secrets.rules.short import short_of
 from secretsvc.secrets.rules.states import version_at_revision
 from secretsvc.tables.projects import environment, project
@@ -91,7 +91,7 @@ def _read(
     rows = [*statement.tuples(call.connection, parameters)]
     if not rows:
         raise not_found(call, at)
-    project_id, environment_id = map(_uuid, rows[0][:2])
+    project_id, environment_id = map(uuid_of, rows[0][:2])
     present = rows[0][2]
     recheck_by_id(call, project_id, environment_id)
     if rev is not None and rev > present:
@@ -99,17 +99,6 @@ def _read(
     # An environment without secrets has one row without a key; a key that was not there has no version.
     entries = {row[4]: Entry._make(row[3:_OWN]) for row in rows if row[5] is not None}
     return Contents(project_id, environment_id, present if rev is None else rev, entries), rows
-
-
-def _stored(column: ColumnElement[UUID], dialect_name: str) -> Expression:
-    """As the database has it: to make a UUID of each of 500 equal ones takes as long as to read the rows."""
-    if dialect_name == "sqlite":
-        return type_coerce(column, Text)
-    return func.uuid_send(column, type_=LargeBinary)
-
-
-def _uuid(stored: str | bytes) -> UUID:
-    return UUID(stored) if isinstance(stored, str) else UUID(bytes=stored)
 
 
 def _contents(dialect_name: str, *, older: bool, beside: bool = False) -> Query:
@@ -130,8 +119,8 @@ def _contents(dialect_name: str, *, older: bool, beside: bool = False) -> Query:
     length = length_of(version.c.envelope, dialect_name)
     found = (
         select(
-            _stored(environment.c.project_id, dialect_name).label("project_id"),
-            _stored(environment.c.id, dialect_name).label("id"),
+            as_stored(environment.c.project_id, dialect_name).label("project_id"),
+            as_stored(environment.c.id, dialect_name).label("id"),
             environment.c.rev,
             secret.c.id.label("secret_id"),
             secret.c.key,

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
-#: A key with its version, description, envelope and kid, and when it was made and last written.
-ListedRow = tuple[str, int, str | None, bytes | None, str | None, int, int]
+#: A key with its version, envelope, kid and description, and when it was made and last written.
+ListedRow = tuple[str, int, bytes | None, str | None, str | None, int, int]
 #: A key with its version, envelope and kid.
 EnvelopeRow = tuple[str, int, bytes | None, str | None]
+
+
+class FoundEnvironment(NamedTuple):
+    """What reads of all that an environment holds need of it."""
+
+    project_id: UUID
+    id: UUID
+    rev: int
 
 
 class FoundSecret(Protocol):

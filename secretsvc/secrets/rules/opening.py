@@ -8,7 +8,7 @@ be locked.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from itertools import chain
 from secrets import token_bytes
@@ -121,16 +121,28 @@ def _holds(cipher: EnvironmentCipher, envelope: bytes, kid: str, own: Known, pla
 def _envelopes(call: Call, wanted: Collection[Entry]) -> Iterator[Iterator[Sequence[Any]]]:
     """The versions that are there: the secret's id, envelope and kid.
 
-    They come in any order. As with `secrets_inside` nothing may be executed meanwhile.
+    They come in any order. As with `present_secrets` nothing may be executed meanwhile.
     """
     near = ((one.id, one.envelope, one.kid) for one in wanted if one.size <= SHORT)
     far = [one for one in wanted if one.size > SHORT]
     if not far:
         yield near
         return
-    parameters = as_listed(call.connection.dialect.name, [(one.id, one.version) for one in far], *_WANTED)
-    with read_all(call, _ENVELOPES, parameters, sum(one.size for one in far)) as rows:
+    numbers = [(one.id, one.version) for one in far]
+    with long_envelopes(call, numbers, sum(one.size for one in far)) as rows:
         yield chain(near, rows)
+
+
+def long_envelopes(
+    call: Call, numbers: Sequence[tuple[int, int]], size: int
+) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    """Of versions, by the secret's id and their number, those that are there: that id, envelope and kid.
+
+    They are `size` bytes in all, and come in any order. As with `present_secrets` nothing may be executed
+    before the context ends.
+    """
+    parameters = as_listed(call.connection.dialect.name, numbers, *_WANTED)
+    return read_all(call, _ENVELOPES, parameters, size)
 
 
 @contextmanager
@@ -140,7 +152,7 @@ def _pairs(
     """The entry of each version that is there, its envelope and kid, those `present` there, and its origin.
 
     Those present are None where there is none of that length: equal values have envelopes of one length, so
-    that others that are long are not even read. As with `secrets_inside` nothing may be executed meanwhile.
+    that others that are long are not even read. As with `present_secrets` nothing may be executed meanwhile.
     """
     near = [_near(one, present.get(one.key)) for one in wanted if one.size <= SHORT]
     far = {one.id: one for one in wanted if one.size > SHORT}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from sys import getsizeof
 from typing import Annotated, Any
 from uuid import UUID
@@ -13,12 +13,15 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     FromClause,
+    LargeBinary,
+    Text,
     and_,
     bindparam,
     func,
     literal_column,
     select,
     true,
+    type_coerce,
 )
 from sqlalchemy.sql.selectable import NamedFromClause
 
@@ -31,7 +34,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.described import Description, Kid, Ordinal, SecretKey, Time, among
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
-from secretsvc.projects.rules import Environment, environment_row
+from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.found import EnvelopeRow, FoundSecret, ListedRow
 from secretsvc.tables.projects import environment, project
@@ -75,8 +78,8 @@ class SecretListItem:
 
 
 def list_item(cipher: EnvironmentCipher, row: ListedRow) -> SecretListItem:
-    """A row of `secrets_inside` as clients see it; it is opened to know that it could be."""
-    key, version, description, envelope, kid, created_at, updated_at = row
+    """A row of `present_secrets` as clients see it; it is opened to know that it could be."""
+    key, version, envelope, kid, description, created_at, updated_at = row
     error = _problem(cipher, envelope, kid, key, version)
     return SecretListItem(key, version, description, kid, created_at, updated_at, error is None, error)
 
@@ -115,69 +118,40 @@ def find_secret(call: Call, at: Address, key: str) -> FoundSecret:
     return row
 
 
-def secrets_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[ListedRow]]:
-    """The undeleted secrets of an environment, sorted by key, each with its current version.
-
-    They are plain tuples for `list_item`, of which a few are in memory at once: nothing may be executed
-    before the context ends.
-    """
-    statement = _INSIDE[call.connection.dialect.name]
-    return statement.streamed(call.connection, {"environment_id": environment_id})
-
-
 def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager[Iterator[EnvelopeRow]]:
-    """As `secrets_inside`, of each its key, version, envelope and kid.
+    """The undeleted secrets of an environment, sorted by key: of each its version, envelope and kid.
 
-    Who keeps values takes `open_all`, or `open_state`.
+    They are plain tuples, of which a few are in memory at once: nothing may be executed before the context
+    ends. Who keeps values takes `open_all`, or `open_state`.
     """
     statement = _ENVELOPES[call.connection.dialect.name]
     return statement.streamed(call.connection, {"environment_id": environment_id})
 
 
-def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[Environment, dict[str, str]]:
-    """An environment and every value of it by key, sorted, admitted until the answer has left.
-
-    What cannot be opened is left out if `lenient`. No other use case may hold so many at once.
-    Raises `NotFound`, `ServerMisconfigured`, `Unavailable`, `DecryptFailed`, `UnknownKid`.
-    """
-    row = environment_row(call, at, _SIZED[call.connection.dialect.name])
-    environment = Environment(*row[:-1])
-    return environment, open_admitted(
-        call, environment.id, row.size, _ENVELOPES, {"environment_id": environment.id}, lenient=lenient
-    )
-
-
 def open_admitted(
-    call: Call,
-    environment_id: UUID,
-    admitted: int,
-    statements: Mapping[str, Prepared],
-    parameters: Mapping[str, object],
-    *,
-    lenient: bool = False,
+    call: Call, environment_id: UUID, admitted: int, rows: Iterable[EnvelopeRow], *, lenient: bool = False
 ) -> dict[str, str]:
-    """Every value that a statement finds, in rows as of `envelopes_inside`, by key; `admitted` is their size.
+    """The values of rows by key; their size was `admitted`, and what Python needs beyond it is, too.
 
-    What cannot be opened is left out if `lenient`. Raises as `open_all`.
+    What cannot be opened is left out if `lenient`. Raises `DecryptFailed`, `UnknownKid`,
+    `ServerMisconfigured`, `Unavailable`.
     """
     open_one = call.ring.within(environment_id).open
-    call.admit(admitted)
     values: dict[str, str] = {}
     size = 0
-    with read_all(call, statements, parameters, admitted) as rows:
-        for key, version, envelope, kid in rows:
-            try:
-                value = open_one(envelope, kid, key, version).decode("utf-8")
-            except (DecryptFailed, UnknownKid):
-                if lenient:
-                    continue
-                raise
-            # One character beyond Latin-1 makes Python keep two or four bytes for each.
-            size += len(value) if value.isascii() else getsizeof(value) - _EMPTY
-            if size > admitted:
-                call.admit(size - admitted)
-                admitted = size
-            values[key] = value
+    for key, version, envelope, kid in rows:
+        try:
+            value = open_one(envelope, kid, key, version).decode("utf-8")
+        except (DecryptFailed, UnknownKid):
+            if lenient:
+                continue
+            raise
+        # One character beyond Latin-1 makes Python keep two or four bytes for each.
+        size += len(value) if value.isascii() else getsizeof(value) - _EMPTY
+        if size > admitted:
+            call.admit(size - admitted)
+            admitted = size
+        values[key] = value
     return values
 
 
@@ -231,62 +205,18 @@ _SECRET = Prepared(
 )
 
 
-def _each(dialect_name: str) -> Query:
+def _envelopes(dialect_name: str) -> Query:
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     return (
-        select(
-            secret.c.key,
-            secret.c.version,
-            secret.c.description,
-            version.c.envelope,
-            version.c.kid,
-            secret.c.created_at,
-            secret.c.updated_at,
-        )
+        select(secret.c.key, secret.c.version, version.c.envelope, version.c.kid)
         # Not an inner join: a secret whose version is missing is unreadable, and must not be left out.
         .outerjoin_from(secret, version, is_current)
-        .where(~secret.c.deleted)
+        .where(~secret.c.deleted, secret.c.environment_id == bindparam("environment_id"))
         .order_by(secret.c.key)
     )
 
 
-def only_envelopes(statement: Query) -> Query:
-    """Of a statement of `secrets_inside` only what opens its values: to read the rest takes time."""
-    columns = statement.selected_columns
-    needed = (columns[name] for name in ("key", "version", "envelope", "kid"))
-    return statement.with_only_columns(*needed, maintain_column_froms=True)
-
-
-_EACH = {name: _each(name).where(secret.c.environment_id == bindparam("environment_id")) for name in DIALECTS}
-_INSIDE = {name: Prepared(statement) for name, statement in _EACH.items()}
-_ENVELOPES = {name: Prepared(only_envelopes(statement)) for name, statement in _EACH.items()}
-
-
-def sized(
-    dialect_name: str, version: FromClause, secrets: FromClause, *conditions: ColumnElement[bool]
-) -> Query:
-    """An environment, and how many bytes the envelopes of some versions of its secrets are.
-
-    `secrets` are joined with the versions. Neither database reads a long value to tell its length.
-    """
-    size = (
-        select(func.coalesce(func.sum(length_of(version.c.envelope, dialect_name)), 0))
-        .select_from(secrets)
-        .where(secret.c.environment_id == environment.c.id, *conditions)
-        .correlate(environment)
-        .scalar_subquery()
-    )
-    return (
-        select(*(environment.c[one.name] for one in fields(Environment)), size.label("size"))
-        .join_from(environment, project)
-        .where(at_environment())
-    )
-
-
-def _sized(dialect_name: str) -> Query:
-    """Of those that `secrets_inside` reads."""
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
-    return sized(dialect_name, version, secret.outerjoin(version, is_current), ~secret.c.deleted)
+_ENVELOPES = {name: Prepared(_envelopes(name)) for name in DIALECTS}
 
 
 def length_of(envelope: Expression, dialect_name: str) -> ColumnElement[int]:
@@ -295,4 +225,13 @@ def length_of(envelope: Expression, dialect_name: str) -> ColumnElement[int]:
     return bytes_of(envelope, type_=BigInteger)
 
 
-_SIZED = {name: Prepared(_sized(name)) for name in DIALECTS}
+def as_stored(column: ColumnElement[UUID], dialect_name: str) -> Expression:
+    """As the database has it: to make a UUID of each of 500 equal ones takes as long as to read the rows."""
+    if dialect_name == "sqlite":
+        return type_coerce(column, Text)
+    return func.uuid_send(column, type_=LargeBinary)
+
+
+def uuid_of(stored: str | bytes) -> UUID:
+    """The id that `as_stored` has read."""
+    return UUID(stored) if isinstance(stored, str) else UUID(bytes=stored)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from uuid import UUID
 
 from sqlalchemy import (
@@ -38,15 +39,15 @@ from secretsvc.secrets.rules.rows import (
     SECRET_NOT_FOUND,
     VERSION_NOT_FOUND,
     Sealed,
-    only_envelopes,
+    length_of,
     open_admitted,
-    sized,
+    read_all,
 )
 from secretsvc.tables.projects import environment, project
 
 
 def state_at(call: Call, environment: Environment, rev: int) -> AbstractContextManager[Iterator[ListedRow]]:
-    """The secrets that there were at a revision, sorted by key, as rows of `secrets_inside`.
+    """The secrets that there were at a revision, sorted by key, as rows of `present_secrets`.
 
     The same holds: plain tuples for `list_item`, a few in memory at once, and nothing may be executed before
     the context ends. Version and `updated_at` are of then, `created_at` is the key's
@@ -64,7 +65,9 @@ def open_state(call: Call, at: Address, rev: int) -> tuple[Environment, dict[str
     environment = Environment(*row[:-1])
     require_revision(environment, rev)
     parameters = {"environment_id": environment.id, "rev": rev}
-    return environment, open_admitted(call, environment.id, row.size, _ENVELOPES, parameters)
+    call.admit(row.size)
+    with read_all(call, _ENVELOPES, parameters, row.size) as rows:
+        return environment, open_admitted(call, environment.id, row.size, rows)
 
 
 def find_version(call: Call, at: Address, key: str, version: int) -> tuple[UUID, Sealed]:
@@ -120,9 +123,9 @@ def _each(dialect_name: str) -> Query:
         select(
             secret.c.key,
             version.c.version,
-            case((secret.c.deleted, null()), else_=secret.c.description).label("description"),
             version.c.envelope,
             version.c.kid,
+            case((secret.c.deleted, null()), else_=secret.c.description).label("description"),
             _first_created().label("created_at"),
             version.c.created_at.label("updated_at"),
         )
@@ -132,13 +135,35 @@ def _each(dialect_name: str) -> Query:
     )
 
 
+def _only_envelopes(statement: Query) -> Query:
+    """Of a statement of `state_at` only what opens its values: to read the rest takes time."""
+    columns = statement.selected_columns
+    needed = (columns[name] for name in ("key", "version", "envelope", "kid"))
+    return statement.with_only_columns(*needed, maintain_column_froms=True)
+
+
 def _sized(dialect_name: str) -> Query:
+    """An environment, and how many bytes the envelopes are that `state_at` reads.
+
+    Neither database reads a long value to tell its length.
+    """
     version, is_in_force = version_at_revision(dialect_name)
-    return sized(dialect_name, version, secret.join(version, is_in_force))
+    size = (
+        select(func.coalesce(func.sum(length_of(version.c.envelope, dialect_name)), 0))
+        .select_from(secret.join(version, is_in_force))
+        .where(secret.c.environment_id == environment.c.id)
+        .correlate(environment)
+        .scalar_subquery()
+    )
+    return (
+        select(*(environment.c[one.name] for one in fields(Environment)), size.label("size"))
+        .join_from(environment, project)
+        .where(at_environment())
+    )
 
 
 _STATE = {name: Prepared(_each(name)) for name in DIALECTS}
-_ENVELOPES = {name: Prepared(only_envelopes(_each(name))) for name in DIALECTS}
+_ENVELOPES = {name: Prepared(_only_envelopes(_each(name))) for name in DIALECTS}
 _SIZED_STATE = {name: Prepared(_sized(name)) for name in DIALECTS}
 _VERSION = Prepared(
     select(

@@ -230,6 +230,7 @@ def _reviewed(draft: Draft, request: ServiceRequest, planned: Written) -> dict[s
         "carried_fields": carried,
         "tally": tally,
         "also": chosen(request.form),
+        "limit": request.call.settings.body_max_bytes,
     }
 
 

@@ -70,6 +70,7 @@ def secret(context: Secret, request: ServiceRequest) -> object:
         "to_version": form["to_version"] or rolled_back,
         "done": telling.done(history, notice),
         "telling": telling,
+        "limit": call.settings.body_max_bytes,
         "own": get_renderer(f"{TEMPLATES}/secret-parts.pt").implementation().macros,
         "base": environment_of(context).path(PAGES),
         "copy_path": copy_path(context),
@@ -176,10 +177,15 @@ def rename(context: Secret, request: ServiceRequest) -> object:
 
 
 def rollback(context: Secret, request: ServiceRequest) -> object:
-    """Writes an older version again, also of a deleted key, which brings it back."""
-    form = request.form
-    body = form.read(schemas.RollbackForm(), "to_version", "reason", key=context.__name__)
-    written = writing.rollback_secret(request.call, context.address, **body, expected_rev=revision_of(form))
+    """Writes an older version again, also of a deleted key, which brings it back.
+
+    Whoever has done it, comes back and sends the form again has the present revision, and what it asks for.
+    """
+    form, call, key = request.form, request.call, context.__name__
+    body = form.read(schemas.RollbackForm(), "to_version", "reason", key=key)
+    if done := so_already(context, request, timeline.key_history(call, context.address, key)):
+        return see_other(done, "unchanged")
+    written = writing.rollback_secret(call, context.address, **body, expected_rev=revision_of(form))
     (change,) = written.changes
     return _to(context.path(PAGES), rolled_back=change.version, to=body["to_version"])
 
