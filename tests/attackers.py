@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 STEP_SECONDS = 0.25
 
@@ -98,9 +96,3 @@ def _hung_up(connection: socket.socket) -> bool:
     with suppress(BlockingIOError):
         return not connection.recv(1, socket.MSG_PEEK)
     return False
-
-
-def resident_bytes(pid: int) -> int:
-    """The memory that a process has in use (`VmRSS`)."""
-    fields = Path(f"/proc/{pid}/statm").read_text().split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
