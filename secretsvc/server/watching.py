@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.memory import own_bytes
 from secretsvc.server.looking import Look
 from secretsvc.server.operations import Answer, OperationsListener, document
 from secretsvc.server.readiness import NO_DATABASE, Readiness, access_keys_age
@@ -130,11 +131,12 @@ class Watch:
         for named in (*reasons, *degraded):
             amiss.add_metric([named], 1)
         yield amiss
-        yield from self._of_looks()
+        yield from self._as_far_as_known()
 
-    def _of_looks(self) -> Iterator[Metric]:
-        """What the last look found out, as far as it did."""
+    def _as_far_as_known(self) -> Iterator[Metric]:
+        """What the last look found out, as far as it did, and what this system tells."""
         known = {
+            "memory_bytes": ("Memory of the process, without the files that it maps.", own_bytes()),
             "access_keys_age_seconds": (
                 "Since the access proxy's keys were seen at their source.",
                 access_keys_age(self._registry),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import mmap
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -282,3 +283,22 @@ def asked(
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     port = int(operator.server.effective_port)
     return exchange(port, f"{method} {API}{path} HTTP/1.1\r\n{head}{body}".encode()).decode()
+
+
+@pytest.mark.engine_neutral
+def test_files_that_are_mapped_are_no_memory_of_the_process(make_service, tmp_path):
+    size = 64 * 2**20
+    path = tmp_path / "mapped"
+    path.write_bytes(b"x" * size)
+    with watched(make_service().restarted(**LISTENING)) as operator:
+        before = operator.figures()
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            assert mapped[::4096].count(b"x") == size / 4096
+            meanwhile = operator.figures()
+        held = bytearray(size)
+        held[::4096] = b"x" * (size // 4096)
+        after = operator.figures()
+    resident, own = ("process_resident_memory_bytes",), ("secretsvc_memory_bytes",)
+    assert meanwhile[resident] - before[resident] > 0.9 * size
+    assert meanwhile[own] - before[own] < 0.2 * size
+    assert after[own] - before[own] > 0.9 * size
