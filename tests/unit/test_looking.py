@@ -11,10 +11,10 @@ from waiting import eventually
 
 from secretsvc.server.looking import Look
 
-LIMIT = 0.6
-#: Two of them take longer than the limit.
-STEP = 0.4
-STEPS = 4
+LIMIT = 2.0
+#: All of them take longer than the limit, and one much shorter, also where others have the core for a second.
+STEP = 0.5
+STEPS = 8
 FAILED, SEEN = "failed", "seen"
 
 
