@@ -101,7 +101,9 @@ def _held_where(call: Call, condition: ColumnElement[bool]) -> CompoundQuery:
 
     A row without a role is of one whom `BOOTSTRAP_ADMINS` names.
     """
-    direct = _columns(*(cast(null(), one.type) for one in (group.c.slug, group.c.name))).join(grant, grant.c.identity_id == identity.c.id)
+    direct = _columns(*(cast(null(), one.type) for one in (group.c.slug, group.c.name))).join(
+        grant, grant.c.identity_id == identity.c.id
+    )
     shared = (
         _columns(group.c.slug, group.c.name)
         .join(group_member, group_member.c.identity_id == identity.c.id)
