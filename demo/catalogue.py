@@ -87,6 +87,8 @@ _WHAT = {
     "SIGNING_KEY": "Signs {}; changing it logs everybody out", "WEBHOOK_SECRET": "Verifies calls of {}",
     "PRIVATE_KEY": "Private key of {}, in PEM",
 }  # fmt: skip
+#: How the names of keys end that are settings more than secrets: most projects have one value for them all.
+SETTINGS = ("SIZE", "SECONDS", "RATE", "REGION", "ZONE", "ROLE", "SENDER", "FROM", "PREFIX", "MERCHANT_ID")
 
 
 def keys_of(project: Project, random: Random) -> dict[str, str | None]:
@@ -116,3 +118,13 @@ def value_of(key: str, environment: str, random: Random) -> str:
     if key.endswith(("SIZE", "SECONDS", "RATE")):
         return str(random.choice([5, 10, 20, 3600]))
     return fake
+
+
+def common(keys: list[str]) -> dict[str, str]:
+    """The settings among these keys, with a value that is the same in each environment."""
+    numbers = ("SIZE", "SECONDS", "RATE")
+    return {
+        key: "10" if key.endswith(numbers) else f"fake-{key.lower().replace('_', '-')}"
+        for key in keys
+        if key.endswith(SETTINGS)
+    }

@@ -15,6 +15,7 @@ from demo.catalogue import (
     PROTECTED,
     UNREADABLE,
     Project,
+    common,
     keys_of,
     present_in,
     value_of,
@@ -92,6 +93,7 @@ class Organisation:
             known = keys | COMING if (project.slug, slug) == ("payments", "staging") else keys
             present = [*present_in(slug, list(keys), self.random), *(known.keys() - keys.keys())]
             values = {key: value_of(key, f"{project.slug}-{slug}", self.random) for key in present}
+            values |= common(present)
             described = {key: known[key] for key in present if known[key]}
             self._write(
                 self.admin, f"{base}/environments/{slug}", "Moved from .env files", set=values,
@@ -194,6 +196,17 @@ class Organisation:
             (self._ago(0.3), _later(Caller(self.app, SUPPORT).ask, **sam)),
             (self._ago(0.05), self._lose),
             (self._ago(6.5), self._tokens),
+            *((self._ago(days), _later(self.admin.get, used)) for days, used in self._used()),
+        ]
+
+    @staticmethod
+    def _used() -> list[tuple[float, str]]:
+        """What the administrator looked at, and how many days ago: the first page leads back to it."""
+        keys = "/projects/webshop/environments/production/secrets"
+        return [
+            (0.7, f"{keys}/SMTP_PASSWORD?reason=reveal"),
+            (1.6, f"{keys}/DATABASE_URL?reason=reveal"),
+            (2.4, "/projects/payments/environments/staging/secrets:export"),
         ]
 
     def _lose(self) -> None:

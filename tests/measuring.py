@@ -17,190 +17,11 @@ from threading import Thread
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
+from prototype import PAGES, SHELL
 
 PROTOTYPE = Path(__file__).parent / "data" / "prototype.json"
 SIZES = {1440: 900, 1024: 768, 390: 844}
 SCHEMES = ("light", "dark")
-#: Of every page: what is measured of an element is its left edge, its width, its height.
-SHELL = {
-    "sidebar": (".side", "xwh"),
-    "brand": (".brand .mark", "xwh"),
-    "search": ("#find", "xwh"),
-    "entry": (".nav a", "xwh"),
-    "title": ("main h1", "x"),
-}
-HEAD = {"head": (".head", "xw"), "main action": (".acts .btn.main, .acts .btn", "h")}
-TOOLS = {"tools": (".tools", "xwh"), "filter": (".tools .find input", "xwh"), "segment": (".seg a", "xh")}
-TABS = {"tabs": (".tabs", "xwh"), "tab": (".tabs a", "xh")}
-
-
-def columns(table: str, *names: str) -> dict[str, tuple[str, str]]:
-    """The heads of a table's first columns."""
-    return {
-        f"column {name or number}": (f"{table} thead th:nth-child({number})", "xw")
-        for number, name in enumerate(names, 1)
-    }
-
-
-#: By the prototype's page: the path of ours, and its elements beside the shell's.
-PAGES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
-    "01-home": (
-        "/",
-        HEAD
-        | columns("table.still", "project", "environments", "change")
-        | {
-            "attention": (".lines", "xw"),
-            "its action": (".lines .btn.s", "h"),
-            "aside": ("main aside", "xw"),
-            "activity": (".feed li", "xw"),
-            "chip": (".chip", "h"),
-        },
-    ),
-    "02-matrix": (
-        "/projects/webshop",
-        HEAD
-        | TOOLS
-        | columns("table.matrix", "", "key", "first", "second", "third", "fourth", "more")
-        | {
-            "row": ("table.matrix tbody tr:not(.group)", "h"),
-            "group": ("table.matrix tr.group", "h"),
-            "cell": ("a.cell", "h"),
-            "tick": (".matrix .pick input", "wh"),
-        },
-    ),
-    "03b-editor-clean": (
-        "/projects/webshop/environments/production",
-        HEAD
-        | TABS
-        | TOOLS
-        | columns("table.editor", "", "key", "value", "changed", "more")
-        | {
-            "value": ("tr.old .well", "xw"),
-            "reveal": ("tr.old .ib", "wh"),
-            "author": (".by .ava, .by.ava", "wh"),
-        },
-    ),
-    "05-secret": (
-        "/projects/webshop/environments/production/secrets/DATABASE_URL",
-        HEAD
-        | {
-            "way": (".crumbs", "xw"),
-            "value": ("section.card", "xw"),
-            "timeline": ("ol.line", "xw"),
-            "version": ("ol.line li .knot", "wh"),
-            "aside": ("main aside", "xw"),
-            "facts": (".facts", "xw"),
-        },
-    ),
-    "06-compare": (
-        "/projects/webshop/compare?from=staging&to=production",
-        {"head": HEAD["head"]}
-        | columns("table.compare", "", "key", "from", "to")
-        | {
-            "segment": TOOLS["segment"],
-            "row": ("table.compare tbody tr", "h"),
-            "cell": (".compare .cell", "h"),
-            "tick": (".compare .pick input", "wh"),
-        },
-    ),
-    "07-access": (
-        "/projects/webshop/access",
-        HEAD
-        | TOOLS
-        | columns("table.access", "who")
-        | {
-            "row": ("table.access tbody tr", "h"),
-            "who": (".access .ava", "wh"),
-            "role": (".access .pill", "h"),
-            "more": (".access .ib", "wh"),
-        },
-    ),
-    "07-access-grant": (
-        "/projects/webshop/access?grant",
-        {
-            "panel": (".panel", "xwh"),
-            "panel head": (".panel > header", "xw"),
-            "who": (".panel .body .field input", "xwh"),
-            "choice": (".panel .choice", "xw"),
-            "chip": (".panel .chip", "h"),
-            "give": (".panel footer .btn.main", "xh"),
-            "foot": (".panel > footer", "xw"),
-        },
-    ),
-    "08-identity": (
-        "/identities/{wendy}",
-        HEAD
-        | {
-            "way": (".crumbs", "xw"),
-            "face": (".ava.big", "xwh"),
-            "roles": ("table.perms", "xw"),
-            "role": ("table.perms .pill", "h"),
-            "aside": ("main aside", "xw"),
-            "facts": (".facts", "xw"),
-        },
-    ),
-    "09-audit": (
-        "/audit",
-        HEAD
-        | {
-            "question": (".seg a", "xh"),
-            "chip": (".chips .chip", "h"),
-            "chart": ("svg.chart", "xwh"),
-            "day": (".day", "xw"),
-            "record": (".log summary", "xwh"),
-            "time": (".log summary time", "x"),
-            "sentence": (".log .what", "x"),
-        },
-    ),
-    "10-operations": (
-        "/admin/keyring",
-        {"head": HEAD["head"]}
-        | {
-            "rotation": ("section.card", "xw"),
-            "ring": ("table.still", "xw"),
-            "line": (".lines > li", "xw"),
-            "row": ("table.still tbody tr", "h"),
-            "aside": ("main aside", "xw"),
-            "progress": ("progress", "xwh"),
-        },
-    ),
-    "11-history": (
-        "/projects/webshop/environments/production/history",
-        {"head": HEAD["head"]}
-        | TABS
-        | {
-            "revisions": (".revs", "xw"),
-            "revision": (".revs .rev", "x"),
-            "changes": ("table.diff", "xw"),
-            "sign": ("table.diff .sign", "wh"),
-            "restore": ("form.card", "xw"),
-        },
-    ),
-    "12-404": (
-        "/projects/absent",
-        {
-            "column": (".lost", "xw"),
-            "number": (".lost .code", "xh"),
-            "heading": (".lost h1", "xw"),
-            "reason": (".lost .quiet", "xw"),
-            "search": (".hero input", "xwh"),
-            "home": (".lost .btn.main", "xh"),
-            "request": (".lost .help", "xw"),
-        },
-    ),
-    "01c-search": (
-        "/search?q=DATABASE",
-        {
-            "head": HEAD["head"],
-            "search": (".hero input", "xwh"),
-            "segment": (".seg a", "xh"),
-            "section": ("main .sect", "xw"),
-            "line": ("main .lines > li", "xw"),
-            "key": ("main .lines .key", "x"),
-            "chip": (".chip", "h"),
-        },
-    ),
-}
 BOX = """([selector]) => {
     const found = [...document.querySelectorAll(selector)].find((one) => one.checkVisibility());
     if (!found) return null;
@@ -253,8 +74,9 @@ def main() -> None:
                     page.goto(f"{address}/{name}.html", wait_until="networkidle")
                     page.evaluate("document.fonts.ready")
                     measured.setdefault("tokens", {})[f"{width} {scheme}"] = tokens(page)
-                    if scheme == "light":
-                        measured.setdefault(name, {})[str(width)] = boxes(page, name)
+                    found = measured.setdefault(name, {}).setdefault(str(width), boxes(page, name))
+                    # One measure does for both schemes.
+                    assert found == boxes(page, name), (name, width, scheme)
         browser.close()
     PROTOTYPE.write_text(json.dumps(measured, indent=1, sort_keys=True) + "\n")
 

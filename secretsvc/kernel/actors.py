@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 from uuid import UUID
@@ -33,6 +33,13 @@ class Actor:
     identity_id: UUID | None
     kind: str | None
     subject: str
+    #: What people call it, None without a name of its own; it proves nothing, so it makes nobody another.
+    display_name: str | None = field(default=None, compare=False)
+
+    @property
+    def label(self) -> str:
+        """What people call it, or else what it is known by."""
+        return self.display_name or self.subject
 
 
 SYSTEM = Actor(None, None, "system")

@@ -28,7 +28,8 @@ class ShellEnvironment:
 class ShellProject:
     """A project with the environments that the caller sees, oldest first, and some of the other projects.
 
-    `keys` counts each key once, in however many environments it is.
+    `keys` counts each key once, in however many environments it is; `holders` who holds a role there, None
+    for whom the page of access is not.
     """
 
     slug: str
@@ -36,6 +37,7 @@ class ShellProject:
     keys: int
     environments: Sequence[ShellEnvironment]
     others: Sequence[Named]
+    holders: int | None
 
     def environment(self, slug: str | None) -> ShellEnvironment | None:
         """One of the environments."""

@@ -76,6 +76,40 @@ def test_people_have_their_names_and_groups_their_size(browser, service):
     assert "team group of 2" in shown
 
 
+def beside(page):
+    """The number at "Access" in the sidebar, "" where there is none."""
+    link = page.html.find(id="side").find("a", href=PROJECT)
+    return link.text.removeprefix("Access") if link else None
+
+
+@pytest.mark.postgresql("first")
+def test_the_number_beside_access_is_how_many_its_page_lists(make_service, monkeypatch):
+    clock = StoppedClock(monkeypatch)
+    service = make_service(BOOTSTRAP_ADMINS=f"{ADMIN},listed@example.com,off@example.com")
+    arrange(service, "shop", "prod", "dev")
+    arrange(service, "other", "prod")
+    browser = Browser(service)
+    assert beside(browser.open("/projects/shop")) == "1"
+    for someone in ("listed@example.com", "off@example.com", "member@example.com"):
+        service.identity_id(someone)
+    team = service.group("team", ADA, "off@example.com", "member@example.com")
+    service.grant(team, "reader", "shop", group=True)
+    service.grant(service.group("elsewhere", "far@example.com"), "reader", "other", group=True)
+    service.grant(service.group("late", "later@example.com"), "reader", "shop", group=True, expires_at=1)
+    service.grant(ADA, "writer", "shop/prod", expires_at=clock.now + DAY)
+    service.grant(ADA, "reader", "shop/dev")
+    service.grant("gone@example.com", "admin", "shop")
+    service.grant(service.identity_id("robot", "service"), "reader")
+    for someone in ("off@example.com", "gone@example.com"):
+        service.disable(someone)
+    for path in ("/projects/shop", "/projects/shop/environments/prod/history", PROJECT):
+        page = browser.open(path)
+        assert beside(page) == "7", path
+    assert segments(page)["All"] == "7"
+    service.grant("rita@example.com", "admin", "shop/prod")
+    assert beside(Browser(service, "rita@example.com").open("/projects/shop")) is None
+
+
 @pytest.mark.parametrize("page_path", SCOPES)
 def test_what_holds_nothing_is_left_out_or_says_so(browser, service, page_path):
     service.grant("gone@example.com", "admin", "shop")

@@ -100,7 +100,7 @@ def test_a_stale_revision_shows_mine_and_theirs_and_loses_nothing(browser, vault
         "B": ["new value", "–", "yours"],
         "C": ["–", "deleted", "theirs, already written"],
     }
-    assert page.html.select_one(".btn.main").text == "Back to editing"
+    assert page.html.select_one(".btn.main").text == "Review again, based on 3"
     assert vault.values() == {"A": "theirs", "B": "2"}
     page = again(browser, page, "edit-review")
     assert "which is still the latest" in words(page)

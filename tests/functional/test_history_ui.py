@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from pages import Browser, form_of, rows, submit, words
 from statements import recorded
 from vault import Vault, records, state, tamper
 
 from secretsvc.secrets.rules import changes
+from secretsvc.secrets.ui.history import month
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -34,6 +37,21 @@ def test_revisions_are_told_as_sentences_with_what_they_changed(browser):
         "2 root@example.com added 1 key, changed 1, deleted 1 just now +1 ~1 −1",
         "1 root@example.com added 3 keys the first just now +3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("then", "told"),
+    [((2026, 6, 30), "June"), ((2026, 12, 1), "December"), ((2025, 12, 31), "December 2025")],
+)
+def test_the_first_revision_is_told_by_its_month_with_the_year_if_that_is_over(then, told):
+    began, now = (int(datetime(*day, tzinfo=UTC).timestamp() * 1000) for day in (then, (2026, 12, 31)))
+    assert month(began, now) == told
+
+
+def test_the_page_says_since_when_there_are_revisions(browser):
+    about = browser.open(PAGE).html.select_one(".head p")
+    assert about.time.text == f"{datetime.fromisoformat(about.time['datetime']):%B}"
+    assert " ".join(about.text.split()).startswith(f"3 revisions since {about.time.text}.")
 
 
 def test_each_kind_of_write_has_its_verb(browser, vault, admin):

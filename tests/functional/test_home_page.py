@@ -295,6 +295,8 @@ def test_a_search_leads_to_what_it_found(service, admin):
     assert [mark.text for mark in page.html.find_all("mark")] == ["Shop", "SHOP", "Shop"]
     assert "value-of-it" not in page.text
     page = Browser(service).open("/search?q=DEV")
+    # The field of the sidebar is for the next question.
+    assert [field.get("value") for field in page.html.find_all(attrs={"name": "q"})][:2] == [None, "DEV"]
     assert results(page) == {"Environments": ["/projects/shop/environments/dev"]}
 
 

@@ -170,10 +170,11 @@ def test_an_environment_that_the_caller_does_not_read_is_not_told_of(reader, dev
 
 def test_who_can_read_it_is_told_to_administrators_alone(browser, reader, service):
     crew = service.group("crew", "wendy@example.com")
+    service.user().patch(f"/groups/{crew}", {"name": "The crew"})
     service.grant(crew, "writer", "shop", group=True)
     assert listed(browser.open(PAGE), "rd") == [
         "R root@example.com everywhere, directly admin",
-        "W wendy@example.com Shop, through crew writer",
+        "W wendy@example.com Shop, through The crew writer",
         "R rita@example.com here, directly reader",
     ]
     page = reader.open(PAGE)

@@ -90,6 +90,19 @@ def test_one_switches_to_the_other_projects_that_one_sees(vault, service):
     ]
 
 
+def me(page):
+    return page.html.find("details", class_="me").summary.get_text(" ", strip=True)
+
+
+def test_the_sidebar_calls_one_by_ones_name(admin, service):
+    service.grant("rita@example.com", "reader", "shop")
+    rita = Browser(service, "rita@example.com")
+    assert me(rita.open("/projects")) == "R rita example.com"
+    path = f"/identities/{service.identity_id('rita@example.com')}"
+    service.user(ADMIN).patch(path, {"display_name": "Rita Reader"})
+    assert me(rita.open("/projects")) == "RR Rita Reader example.com"
+
+
 def test_the_project_beside_a_page_takes_one_statement(vault, service):
     browser = Browser(service)
     browser.open(f"{PROD}/settings")

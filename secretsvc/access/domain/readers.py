@@ -31,14 +31,17 @@ from secretsvc.projects.rules import find_environment, find_project
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 
+_TERMS = (grant.c.role, grant.c.scope_type, grant.c.expires_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """An identity that may read at a scope, and by which grant."""
+    """An identity that may read at a scope, by which grant, and the name of the group that holds it."""
 
     identity: Identity
     role: Role
     source: Source
+    group_name: str | None
 
 
 def readers(call: Call, at: Address, within: tuple[UUID, UUID] | None = None) -> list[Reader]:
@@ -61,16 +64,21 @@ def readers(call: Call, at: Address, within: tuple[UUID, UUID] | None = None) ->
         if row["role"] is None:
             held[row["id"]] = with_bootstrap_grant(held.get(row["id"], ()))
     explained = {holder: explain_at(GrantSnapshot(grants), at) for holder, grants in held.items()}
-    found = _readers(people, explained, groups)
+    names = {row["group_id"]: row["group_name"] for row in rows}
+    found = _readers(people, explained, groups, names)
     return sorted(found, key=lambda one: (-one.role.rank, one.identity.subject, one.identity.kind))
 
 
 def _readers(
-    people: Mapping[UUID, Identity], explained: Mapping[UUID, Explained], groups: Mapping[UUID, GroupRef]
+    people: Mapping[UUID, Identity],
+    explained: Mapping[UUID, Explained],
+    groups: Mapping[UUID, GroupRef],
+    names: Mapping[UUID | None, str | None],
 ) -> Iterable[Reader]:
     for holder, one in explained.items():
         if one.role is not None and one.decisive is not None:
-            yield Reader(people[holder], one.role, source_of(one.decisive, groups, decisive=True))
+            source = source_of(one.decisive, groups, decisive=True)
+            yield Reader(people[holder], one.role, source, names.get(one.decisive.group_id))
 
 
 def _covers(call: Call, at: Address, within: tuple[UUID, UUID] | None) -> ColumnElement[bool]:
@@ -93,9 +101,11 @@ def _held_where(call: Call, condition: ColumnElement[bool]) -> CompoundQuery:
 
     A row without a role is of one whom `BOOTSTRAP_ADMINS` names.
     """
-    direct = _columns(cast(null(), group.c.slug.type)).join(grant, grant.c.identity_id == identity.c.id)
+    direct = _columns(*(cast(null(), one.type) for one in (group.c.slug, group.c.name))).join(
+        grant, grant.c.identity_id == identity.c.id
+    )
     shared = (
-        _columns(group.c.slug)
+        _columns(group.c.slug, group.c.name)
         .join(group_member, group_member.c.identity_id == identity.c.id)
         .join(group, group.c.id == group_member.c.group_id)
         .join(grant, grant.c.group_id == group.c.id)
@@ -104,15 +114,14 @@ def _held_where(call: Call, condition: ColumnElement[bool]) -> CompoundQuery:
     return union_all(direct.where(usable), shared.where(usable), *_bootstrap_admins(call))
 
 
-def _columns(group_slug: ColumnElement[str]) -> Query:
+def _columns(group_slug: ColumnElement[str], group_name: ColumnElement[str]) -> Query:
     return select(
         *identity.c,
         grant.c.id.label("grant_id"),
         grant.c.group_id,
         group_slug.label("group"),
-        grant.c.role,
-        grant.c.scope_type,
-        grant.c.expires_at,
+        group_name.label("group_name"),
+        *_TERMS,
     ).select_from(identity)
 
 
@@ -137,7 +146,7 @@ def _bootstrap_admins(call: Call) -> list[Query]:
     subjects = call.settings.bootstrap_admins
     if not subjects:
         return []
-    named = [grant.c.id, grant.c.group_id, group.c.slug, grant.c.role, grant.c.scope_type, grant.c.expires_at]
+    named = [grant.c.id, grant.c.group_id, group.c.slug, group.c.name, *_TERMS]
     nothing = [cast(null(), column.type) for column in named]
     is_named = and_(
         identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), ~identity.c.disabled

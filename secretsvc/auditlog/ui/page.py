@@ -17,7 +17,7 @@ from secretsvc.auditlog.ui.sentences import Teller, Told
 from secretsvc.auditlog.ui.url import FILTERS, PATH, AuditUrl
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
-from secretsvc.projects.resources import Environment, Project
+from secretsvc.projects.resources import Project
 from secretsvc.sealedlog.resources import Audit
 from secretsvc.web import moments
 from secretsvc.web.config import ServiceConfigurator
@@ -76,11 +76,6 @@ def _project_audit(node: Project) -> str:
     return f"{PATH}?{urlencode({'project': node.address.project})}"
 
 
-def _environment_audit(node: Environment) -> str:
-    at = node.address
-    return f"{PATH}?{urlencode({'project': at.project, 'environment': at.environment})}"
-
-
 def _requests_audit(request: ServiceRequest, request_id: str) -> str:
     # The index is by time: of all that was ever recorded, only the last minute is looked through.
     return f"{PATH}?{urlencode({'request_id': request_id, 'since': request.call.now - 60_000})}"
@@ -97,5 +92,4 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_tab(
         "Activity", context=Project, role=Role.ADMIN, elsewhere=_project_audit, order=45, icon="clock"
     )
-    config.add_tab("Activity", context=Environment, role=Role.ADMIN, elsewhere=_environment_audit, order=45)
     config.add_error_link("Find it in the audit log", _requests_audit, role=ADMIN_SOMEWHERE)

@@ -108,7 +108,7 @@ class Admission:
             # Nothing removes an identity, but a token may just have been.
             raise Internal() if token is None else Unauthenticated()
         grants = (*standing.grants, ADMIN_EVERYWHERE) if is_bootstrap else standing.grants
-        actor = Actor(known.id, principal.kind.value, principal.subject)
+        actor = Actor(known.id, principal.kind.value, principal.subject, known.display_name)
         return actor, GrantSnapshot(grants, known.disabled)
 
     def _standing(self, proven: Principal | ServiceToken, now: int) -> Standing:

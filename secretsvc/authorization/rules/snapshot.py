@@ -95,7 +95,13 @@ _GRANT_COLUMNS: dict[str, Expression] = {
     "environment": environment.c.slug,
     "expires_at": grant.c.expires_at,
 }
-_CALLER = (identity.c.id, identity.c.kind, identity.c.subject, identity.c.disabled)
+_CALLER = (
+    identity.c.id,
+    identity.c.kind,
+    identity.c.subject,
+    identity.c.disabled,
+    identity.c.display_name,
+)
 #: What the union has beside `part`; a part has NULL in the columns that are not its own.
 _COLUMNS: dict[str, Expression] = {
     **_GRANT_COLUMNS,
@@ -103,6 +109,7 @@ _COLUMNS: dict[str, Expression] = {
     "kind": identity.c.kind,
     "subject": identity.c.subject,
     "disabled": identity.c.disabled,
+    "display_name": identity.c.display_name,
     "admin_exists": literal(True),
     "revision": schema_release.c.revision,
     "oldest_release": schema_release.c.oldest_release,
@@ -168,6 +175,7 @@ class KnownIdentity:
     id: UUID
     disabled: bool
     last_seen_at: int | None
+    display_name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +224,7 @@ def load_standing(connection: Connection, proven: Principal | ServiceToken, now:
             schema = None if row.revision is None else Recorded(row.revision, row.oldest_release)
         else:
             principal = Principal(Kind(row.kind), row.subject)
-            known = KnownIdentity(row.id, row.disabled, row.last_seen_at)
+            known = KnownIdentity(row.id, row.disabled, row.last_seen_at, row.display_name)
     return Standing(principal, known, tuple(grants), admin_exists, schema)
 
 

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, FromClause, Text, bindparam, false, func, literal, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Integer,
+    Text,
+    bindparam,
+    cast,
+    false,
+    func,
+    literal,
+    null,
+    select,
+    union_all,
+)
 
+from secretsvc.access.rules.counting import number_of_holders
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.shell_project import Named, ShellEnvironment, ShellProject
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
@@ -15,6 +29,7 @@ from secretsvc.tables.projects import environment, project
 #: How many other projects one can switch to without a look at all of them.
 OTHERS = 8
 PROJECT, ENVIRONMENT, OTHER = range(3)
+_NONE: ColumnElement[int | None] = cast(null(), Integer)
 
 
 def find_shell_project(call: Call, at: Address) -> ShellProject | None:
@@ -22,10 +37,13 @@ def find_shell_project(call: Call, at: Address) -> ShellProject | None:
 
     Open to any identity, narrowed in the query.
     """
-    inside = project.c.slug == bindparam("slug", type_=Text)
-    found = union_all(_project(call, inside), _environments(call, inside), _others(call, inside))
+    slug: ColumnElement[str] = bindparam("slug", type_=Text)
+    inside, administers = project.c.slug == slug, decide(call.snapshot, Address(at.project)) is Role.ADMIN
+    holders = number_of_holders(call, slug) if administers else _NONE
+    found = union_all(_project(call, inside, holders), _environments(call, inside), _others(call, inside))
     # A union has no order, whatever that of its parts.
-    rows = sorted(call.connection.execute(found, {"slug": at.project}), key=lambda row: (row.kind, row.id))
+    parameters = {"slug": at.project, "now": call.now} if administers else {"slug": at.project}
+    rows = sorted(call.connection.execute(found, parameters), key=lambda row: (row.kind, row.id))
     own = next((row for row in rows if row.kind == PROJECT), None)
     if own is None:
         return None
@@ -33,18 +51,20 @@ def find_shell_project(call: Call, at: Address) -> ShellProject | None:
         own.slug,
         own.name,
         own.keys,
-        [ShellEnvironment(*row[2:]) for row in rows if row.kind == ENVIRONMENT],
+        [ShellEnvironment(*row[2:6]) for row in rows if row.kind == ENVIRONMENT],
         [Named(row.slug, row.name) for row in rows if row.kind == OTHER],
+        own.holders,
     )
 
 
-def _project(call: Call, inside: ColumnElement[bool]) -> Query:
+def _project(call: Call, inside: ColumnElement[bool], holders: Expression) -> Query:
     keys = (
         select(func.count(secret.c.key.distinct()))
         .join_from(secret, environment)
         .where(environment.c.project_id == project.c.id, environment_in_sight(call), ~secret.c.deleted)
     )
-    return _row(PROJECT, project, false(), keys.scalar_subquery()).where(inside, project_in_sight(call))
+    own = _row(PROJECT, project, false(), keys.scalar_subquery(), holders)
+    return own.where(inside, project_in_sight(call))
 
 
 def _environments(call: Call, inside: ColumnElement[bool]) -> Query:
@@ -58,7 +78,13 @@ def _others(call: Call, inside: ColumnElement[bool]) -> Query:
     return select(rows.order_by(project.c.id).limit(OTHERS).subquery())
 
 
-def _row(kind: int, of: FromClause, protected: ColumnElement[bool], keys: Expression) -> Query:
+def _row(
+    kind: int,
+    of: FromClause,
+    protected: ColumnElement[bool],
+    keys: Expression,
+    holders: Expression = _NONE,
+) -> Query:
     return select(
         literal(kind).label("kind"),
         of.c.id,
@@ -66,4 +92,5 @@ def _row(kind: int, of: FromClause, protected: ColumnElement[bool], keys: Expres
         of.c.name,
         protected.label("protected"),
         keys.label("keys"),
+        holders.label("holders"),
     )

@@ -15,6 +15,7 @@ from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.changes import KINDS, ChangeRow, change_rows
+from secretsvc.web import moments
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import Drawn, see_other
 from secretsvc.web.parts import count, joined
@@ -44,6 +45,7 @@ def history(context: Environment, request: ServiceRequest) -> object:
     chosen = rev if rev is not None else found.since or now
     return {
         "found": found,
+        "begun": month(found.environment.created_at, request.call.now),
         "chosen": chosen,
         "told": told,
         "tallies": tallies,
@@ -54,6 +56,12 @@ def history(context: Environment, request: ServiceRequest) -> object:
         "back": _back(found) if found.until == now and chosen != now else None,
         "restored": _restored(found, asked.get("restored")),
     }
+
+
+def month(at: int, now: int) -> str:
+    """The month of a time, with its year if that is not the present one: "June", "June 2024"."""
+    then, year = moments.moment(at), moments.moment(now).year
+    return f"{then:%B}" if then.year == year else f"{then:%B %Y}"
 
 
 def _choices(chosen: int, found: Recount) -> list[tuple[int, str, bool]]:

@@ -82,8 +82,8 @@ def way(reader: Reader, project_name: str) -> str:
     """Where and through what somebody can read; `project_name` is the project's."""
     source = reader.source
     where = "here" if source.environment else project_name if source.project else "everywhere"
-    if source.group is not None:
-        return f"{where}, through {source.group.slug}"
+    if reader.group_name is not None:
+        return f"{where}, through {reader.group_name}"
     return f"{where}, directly" if source.grant_id is not None else f"{where}, by the configuration"
 
 
