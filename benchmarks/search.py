@@ -83,15 +83,15 @@ def fill(service: Service, count: int) -> None:
     service.grant(ROOT, "admin")
     service.grant(ADA, "reader", "p-000/e-0")
     made = list(versions(service, keys))
-    places = {one["id"]: one["environment_id"] for one in keys}
-    written = {(places[one["secret_id"]], one["rev"]): one["created_by"] for one in made}
+    inside = {one["id"]: one["environment_id"] for one in keys}
+    written = {(inside[one["secret_id"]], one["rev"]): one["created_by"] for one in made}
     with write_transaction(service.engine) as connection:
         connection.execute(secret_version.insert(), made)
         connection.execute(
             revision.insert(),
             [
-                {"environment_id": place, "rev": rev, "created_at": 1, "created_by": author}
-                for (place, rev), author in written.items()
+                {"environment_id": within, "rev": rev, "created_at": 1, "created_by": author}
+                for (within, rev), author in written.items()
             ],
         )
     service.execute("ANALYZE")

@@ -186,7 +186,7 @@ def test_back_to_what_answers_a_form_sends_that_again_if_the_browser_may(
 
 
 def leave_and_return(page: Page, element: Locator) -> None:
-    """Types into all of a form that a form has led to, follows a link, goes back, and has the form sent again.
+    """Types into all of a form that a form led to, follows a link, goes back, and has the form sent again.
 
     All but values is there again, and no value was ever stored.
     """
@@ -230,7 +230,7 @@ def test_back_to_a_refusal_finds_what_was_typed_but_no_value(
     tourist.problems.clear()
 
 
-def test_another_page_at_the_same_place_of_the_history_finds_nothing_of_the_first(onlooker: Visitor) -> None:
+def test_another_page_after_the_same_one_finds_nothing_of_the_first(onlooker: Visitor) -> None:
     page = opened(onlooker, "copy", scripts=True)
     page.locator("#reason").fill("of the first")
     page.go_back()

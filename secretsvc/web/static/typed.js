@@ -1,12 +1,12 @@
 // A page that answers a form is drawn anew when Back leads to it, without what was typed there. The tab keeps that, by
-// the place of the page in its history, but no value of a secret: choices, which the page offers itself, and the text
+// what the page came after in its history, but no value of a secret: choices, which the page offers itself, and the text
 // of fields that say that they are plain. It keeps them beside `history.state`: where a script sets that, the browser
 // forgets that the page answers a form.
-const KEPT = "form[method=post] :is([data-plain], select, [type=checkbox], [type=radio])";
+const PLAIN = "form[method=post] :is([data-plain], select, [type=checkbox], [type=radio])";
 
 // A browser that has asked whether to send the form again takes the page for another, and drops the first of many: of
 // what it knows, only what the page came after stays the same.
-function place() {
+function storedAs() {
   const before = navigation.entries()[navigation.currentEntry.index - 1];
   return `typed after ${before?.key ?? "nothing"}`;
 }
@@ -28,15 +28,15 @@ function nameOf(one) {
 }
 
 function fields() {
-  return [...document.querySelectorAll(KEPT)].filter((one) => one.name && one.form);
+  return [...document.querySelectorAll(PLAIN)].filter((one) => one.name && one.form);
 }
 
 function keep() {
   const touched = fields().filter(isTouched).map((one) => [nameOf(one), isChoice(one) ? one.checked : one.value]);
   if (touched.length) {
-    sessionStorage.setItem(place(), JSON.stringify({ path: location.pathname, touched }));
+    sessionStorage.setItem(storedAs(), JSON.stringify({ path: location.pathname, touched }));
   } else {
-    sessionStorage.removeItem(place());
+    sessionStorage.removeItem(storedAs());
   }
 }
 
@@ -51,7 +51,7 @@ function fill(one, kept) {
 }
 
 function bringBack() {
-  const { path, touched } = JSON.parse(sessionStorage.getItem(place()) ?? "{}");
+  const { path, touched } = JSON.parse(sessionStorage.getItem(storedAs()) ?? "{}");
   const kept = new Map(path === location.pathname ? touched : []);
   fields().filter((one) => kept.has(nameOf(one))).forEach((one) => fill(one, kept.get(nameOf(one))));
 }
@@ -60,7 +60,7 @@ if (window.navigation) {
   const [{ type }] = performance.getEntriesByType("navigation");
   if (type === "navigate") {
     // Another page stood there before.
-    sessionStorage.removeItem(place());
+    sessionStorage.removeItem(storedAs());
   } else {
     // By then all others listen.
     document.addEventListener("DOMContentLoaded", bringBack);
