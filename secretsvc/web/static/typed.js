@@ -57,11 +57,8 @@ function bringBack() {
 }
 
 if (window.navigation) {
-  const [{ type }] = performance.getEntriesByType("navigation");
-  if (type === "navigate") {
-    // Another page stood there before.
-    sessionStorage.removeItem(storedAs());
-  } else {
+  // What is kept for a page that one comes to for the first time was typed into another.
+  if (performance.getEntriesByType("navigation")[0].type !== "navigate") {
     // By then all others listen.
     document.addEventListener("DOMContentLoaded", bringBack);
   }
