@@ -4,8 +4,8 @@ Each environment has 200 keys, one in ten of them deleted, and each project five
 admin, and a caller with a grant on one environment, look for what is in every key, in one, and in none, and
 for what is in the name of every project and environment. The admin also asks the page of the search for keys
 that are missing and for those that somebody changed last, which has no limit. Each key has two versions, and
-each project one key that one environment lacks. Prints medians of the whole request in process, for pages of
-100. `growth.py` has the curve.
+each project one key that one environment lacks; Wendy wrote to one environment alone. Prints medians of the
+whole request in process, for pages of 100. `growth.py` has the curve.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from bench import (
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
-from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
 
 SIZE, MOST_US = 100_000, 100_000
 ENVIRONMENTS, KEYS = 5, 200
-ROOT, ADA = "root@example.com", "ada@example.com"
+ROOT, ADA, WENDY = "root@example.com", "ada@example.com", "wendy@example.com"
 WORDS = ("DATABASE", "STRIPE", "SMTP", "QUEUE", "SESSION", "METRICS", "UPSTREAM", "FEATURE")
 NAMES = [f"{one}_{other}_KEY_{n}" for n in range(4) for one in WORDS for other in WORDS][:KEYS]
 QUESTIONS = {"in every key": "_key", "in one key": "needle", "in none": "absent", "in other names": "name"}
@@ -44,6 +44,7 @@ PAGE_QUESTIONS = {
     "missing, in one project": "in:p-000+is:missing",
     "missing from one environment": "is:missing+env:e-1",
     "by somebody": "by:root",
+    "by somebody who wrote to one environment": "by:wendy",
     "by nobody": "by:absent",
 }
 
@@ -81,16 +82,27 @@ def fill(service: Service, count: int) -> None:
             connection.execute(table.insert(), rows)
     service.grant(ROOT, "admin")
     service.grant(ADA, "reader", "p-000/e-0")
+    made = list(versions(service, keys))
+    inside = {one["id"]: one["environment_id"] for one in keys}
+    written = {(inside[one["secret_id"]], one["rev"]): one["created_by"] for one in made}
     with write_transaction(service.engine) as connection:
-        connection.execute(secret_version.insert(), list(versions(service, keys)))
+        connection.execute(secret_version.insert(), made)
+        connection.execute(
+            revision.insert(),
+            [
+                {"environment_id": within, "rev": rev, "created_at": 1, "created_by": author}
+                for (within, rev), author in written.items()
+            ],
+        )
     service.execute("ANALYZE")
 
 
 def versions(service: Service, keys: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Two of each key, the present one by the admin."""
-    authors = [service.identity_id(subject) for subject in (ADA, ROOT)]
+    """Two of each key, the present one by the admin, but in the last environment."""
+    ada, root, wendy = (service.identity_id(subject) for subject in (ADA, ROOT, WENDY))
+    last = keys[-1]["environment_id"]
     for one in keys:
-        for version, author in enumerate(authors, 1):
+        for version, author in enumerate((ada, wendy if one["environment_id"] == last else root), 1):
             is_tombstone = one["deleted"] and version == one["version"]
             yield {
                 "secret_id": one["id"],

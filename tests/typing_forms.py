@@ -280,6 +280,11 @@ BUTTONS = {
 }
 
 
+def is_value(name: str) -> bool:
+    """Whether a field of this name holds values of secrets."""
+    return name.startswith("value.") or name.endswith(".value") or name in ("content", "paste", "file")
+
+
 def held(page: TestResponse) -> dict[str, set[str]]:
     """What the controls of a page hold, by their names, as it would be sent."""
     found: dict[str, set[str]] = {}

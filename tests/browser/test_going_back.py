@@ -11,7 +11,7 @@ from furnished import furnish, hand_out
 from playwright.sync_api import Browser, Error, Locator, Page
 from server import served
 from service import MASTER_KEY, Service
-from typing_forms import TYPED, TYPED_AGAIN, Typed
+from typing_forms import TYPED, TYPED_AGAIN, Typed, is_value
 
 TYPED_INTO = [at for at, form in TYPED.items() if form.back == TYPED_AGAIN]
 #: Those that write; the others lead to a review.
@@ -23,8 +23,32 @@ ANSWERS = {
     "import": ("import-apply", "content"),
     "copy": ("copy-apply", "keys"),
     "refusal": ("edit-review", "value.API_KEY"),
+    "conflict": ("edit-back", "value.API_KEY"),
 }
 CLICK = "(one) => one.checked || one.click()"
+#: Types something else into each control that one can see or open, or chooses it.
+TYPE_ALL = """(form) => {
+    for (const one of form.elements) {
+        if (!one.name || one.hidden || one.matches("button, fieldset, [type=hidden], [type=file]")) {
+            continue;
+        }
+        if (one.type === "checkbox" || one.type === "radio") {
+            one.checked = one.type === "radio" || !one.checked;
+        } else if (one.matches("select")) {
+            one.selectedIndex = one.options.length - 1;
+        } else {
+            one.value = one.type === "datetime-local" ? "2031-01-02T10:30" : `typed into ${one.name}`;
+        }
+        one.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+}"""
+#: What each control holds that one can see or open.
+ALL_HELD = """(form) => [...form.elements].filter(
+    (one) => one.name && !one.hidden && !one.matches("button, fieldset, [type=hidden], [type=file]"),
+  ).map((one) => [one.name, ["checkbox", "radio"].includes(one.type) ? one.checked : one.value])"""
+#: What the browser keeps for the page, or the whole site.
+STORED = """JSON.stringify(
+    [history.state, navigation.currentEntry.getState(), { ...sessionStorage }, { ...localStorage }])"""
 SEND = "(form) => { form.noValidate = true; form.requestSubmit(); }"
 #: What the controls of these names hold: what is typed, chosen or ticked.
 HELD = """(form, names) => Object.fromEntries(names.map((name) => [name, [...form.elements].filter(
@@ -159,3 +183,56 @@ def test_back_to_what_answers_a_form_sends_that_again_if_the_browser_may(
     assert element.evaluate(HELD, [field]) == sent
     assert sent[field][0]
     onlooker.problems.clear()
+
+
+def leave_and_return(page: Page, element: Locator) -> None:
+    """Types into all of a form that a form led to, follows a link, goes back, and has the form sent again.
+
+    All but values is there again, and no value was ever stored.
+    """
+    drawn = element.evaluate(ALL_HELD)
+    element.evaluate(TYPE_ALL)
+    typed = element.evaluate(ALL_HELD)
+    stored = page.evaluate(STORED)
+    with page.expect_navigation():
+        page.locator(".brand").evaluate("(link) => link.click()")
+    stored += page.evaluate(STORED)
+    with pytest.raises(Error, match="ERR_CACHE_MISS"):
+        page.go_back()
+    page.locator("#main-frame-error").wait_for()
+    page.reload()
+    found = element.evaluate(ALL_HELD)
+    pairs = zip(drawn, typed, strict=True)
+    assert found == [before if is_value(before[0]) else after for before, after in pairs]
+    stored += page.evaluate(STORED)
+    for name, text in [*typed, *element.evaluate("(form) => [...new FormData(form)]")]:
+        assert not is_value(name) or not text or text not in stored, name
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_back_to_what_answers_a_form_finds_what_was_typed_but_no_value(onlooker: Visitor, name: str) -> None:
+    page = opened(onlooker, name, scripts=True)
+    leave_and_return(page, page.locator(f"form[action$='/{ANSWERS[name][0]}']"))
+    onlooker.problems.clear()
+
+
+@pytest.mark.parametrize("tab", [True], ids=["with scripts"], indirect=True)
+@pytest.mark.parametrize("at", TYPED_INTO, ids=" ".join)
+def test_back_to_a_refusal_finds_what_was_typed_but_no_value(
+    tourist: Visitor, tab: Page, at: tuple[str, str]
+) -> None:
+    form, page = TYPED[at], tab
+    tourist.go(page, form.page)
+    element = form_on(page, form, tourist.ids)
+    type_into(page, element, form.fields | form.wrong)
+    assert send(page, element) in (409, 413, 422)
+    leave_and_return(page, form_on(page, form, tourist.ids))
+    tourist.problems.clear()
+
+
+def test_another_page_after_the_same_one_finds_nothing_of_the_first(onlooker: Visitor) -> None:
+    page = opened(onlooker, "copy", scripts=True)
+    page.locator("#reason").fill("of the first")
+    page.go_back()
+    onlooker.go(page, "copy")
+    assert page.locator("#reason").input_value() == ""

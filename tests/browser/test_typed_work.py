@@ -76,3 +76,32 @@ def test_what_is_typed_is_not_lost_by_leaving_by_an_ended_session_or_by_two_clic
     assert page.evaluate(ASKS) or at[1] in CONFIRMED
     assert element.evaluate(CLICKED_TWICE) == 1
     onlooker.problems.clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("review", None), ("conflict", None), ("import", None), ("text", "Every key and value"),
+     ("refusal", "Value of API_KEY"), ("copy", "Reason")],
+)  # fmt: skip
+def test_a_page_that_answers_a_form_asks_before_what_it_carries_or_was_typed_is_lost(
+    onlooker: Visitor, name: str, label: str | None
+) -> None:
+    page = onlooker.page(name)
+    page.wait_for_load_state("networkidle")
+    if label:
+        page.get_by_label(label, exact=True).fill("TYPED=1")
+    assert page.evaluate(ASKS)
+    onlooker.problems.clear()
+
+
+@pytest.mark.parametrize("name", ["text", "conflict"])
+def test_a_page_that_answers_a_form_is_discarded_without_a_question(onlooker: Visitor, name: str) -> None:
+    asked: list[str] = []
+    page = onlooker.page(name)
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    for field in page.get_by_label("Every key and value").all():
+        field.fill("TYPED=1")
+    page.get_by_role("link", name="Discard").click()
+    expect(page.locator("#edits")).to_be_visible()
+    assert asked == []
+    onlooker.problems.clear()

@@ -146,6 +146,21 @@ def test_what_others_wrote_is_found_without_their_history(aged, service):
     assert excess(service, since, "secret_version", ONE, SECRETS + 2) == []
 
 
+def test_a_search_by_who_wrote_nothing_finds_that_by_an_index_and_reads_no_version(aged, service):
+    service.user("wendy@example.com").get("/whoami")
+    service.execute("ANALYZE")
+    with executed(service.engine, "secret_version") as statements:
+        Browser(service).open("/search", params={"q": "by:wendy"})
+    [statement] = statements
+    if service.engine.name == "sqlite":
+        steps = steps_of(service.engine, statement, "revision")
+        assert steps
+        assert all(step.startswith("SEARCH ") and step.endswith("(created_by=?)") for step in steps)
+    else:
+        read = [rows_read(service.engine, statement, "secret_version", mode) for mode in PLAN_MODES]
+        assert read == [0, 0]
+
+
 def writes(vault):
     """Each kind of write of one secret or two, and of how many it looks at the rows."""
     return {
