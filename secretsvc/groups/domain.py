@@ -90,7 +90,7 @@ def create_group(call: Call, *, slug: str, name: str, description: str | None = 
     """A new group without members. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.ADMIN, GLOBAL)
     created = Group(new_id(), slug, name, description, call.now, call.now)
-    insert_one(call.connection, group, asdict(created), "The slug is taken.")
+    insert_one(call.connection, group, asdict(created), "The address is taken.")
     record(call, "group.create", detail={"group_id": created.id, "slug": slug})
     return created
 

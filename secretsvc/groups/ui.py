@@ -29,6 +29,7 @@ def groups_page(_context: Groups, request: ServiceRequest) -> object:
     """Every group, or those that a text picks out, with the panel for another."""
     query = parse_query(request.environ)
     text = validate(TextFilter(), {"q": query.get("q", "")})["q"]
+    request.form.label("slug", "Address")
     page = domain.count_groups(request.call, Window(LIMIT, cursor_of(request)), text)
     return {
         "groups": page.items,
@@ -48,6 +49,7 @@ def create_group(context: Groups, request: ServiceRequest) -> object:
 def group_page(context: Group, request: ServiceRequest) -> object:
     """A group with its members and its grants."""
     call, path = request.call, context.path(PAGES)
+    request.form.label("confirm", "Address")
     group = domain.get_group(call, context.id)
     grants = grant_domain.grants_of_group(call, context.id)
     who = FoundHolder(GROUP, group.slug, group.id, group.name)

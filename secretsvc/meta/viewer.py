@@ -34,6 +34,19 @@ CONTENT_SECURITY_POLICY = "; ".join(
 )
 
 
+#: What people call a tag whose name, which is a package's, is not what they would say.
+TITLES = {
+    "access": "Grants",
+    "auditlog": "Audit log",
+    "home": "Search",
+    "identity": "People and tokens",
+    "keyring": "Key ring",
+    "meta": "This service",
+    "sealedlog": "Sealed audit log",
+    "tokens": "Service tokens",
+}
+
+
 class Operation(NamedTuple):
     """An operation as the list names it that stands where the script does not run."""
 
@@ -44,9 +57,9 @@ class Operation(NamedTuple):
 
 @lru_cache(maxsize=1)
 def listed(description: bytes) -> dict[str, list[Operation]]:
-    """The operations of an OpenAPI document by their tags, as it orders them; a process has but one."""
+    """The operations of an OpenAPI document by what their tags are called; a process has but one."""
     found: dict[str, list[Operation]] = defaultdict(list)
     for path, item in orjson.loads(description)["paths"].items():
         for method, operation in item.items():
             found[operation["tags"][0]].append(Operation(method.upper(), path, operation["summary"]))
-    return dict(sorted(found.items()))
+    return {TITLES.get(tag, tag.capitalize()): found[tag] for tag in sorted(found)}

@@ -34,7 +34,7 @@ from secretsvc.projects.rules import (
 )
 from secretsvc.tables.projects import environment, project
 
-SLUG_TAKEN = "The slug is taken."
+SLUG_TAKEN = "The address is taken."
 PROTECTED = "The environment is protected."
 PROTECTED_INSIDE = "The project has a protected environment."
 

@@ -110,7 +110,7 @@ class Form:
     def confirm(self, slug: str) -> None:
         """Passes where the slug of what is to be deleted was typed. Raises `ValidationFailed`."""
         if self["confirm"].strip() != slug:
-            raise ValidationFailed.at("confirm", "Type the slug as it stands above.")
+            raise ValidationFailed.at("confirm", f"Type {slug} to confirm.")
 
     def read(self, schema: Body | Variants, *fields: str, **known: object) -> Values:
         """The named fields as the API's schema has them; a field left blank is null where null is allowed.

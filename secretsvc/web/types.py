@@ -125,7 +125,8 @@ class Text(Type):
             raise colander.Invalid(node, "Must be a string.")
         text = value.strip() if self.strip else value
         if not self.minimum <= len(text) <= self.maximum:
-            raise colander.Invalid(node, f"Must have {self.minimum} to {self.maximum} characters.")
+            bounds = f"{self.minimum} to {self.maximum}" if self.minimum else f"at most {self.maximum}"
+            raise colander.Invalid(node, f"Must have {bounds} characters.")
         if NUL in text:
             raise colander.Invalid(node, "Must not hold NUL.")
         return text

@@ -6,6 +6,7 @@ import pytest
 from chromium import Visitor
 from layout import SHIFTS
 from playwright.sync_api import Page, expect
+from service import Service
 from vault import CANONICAL as PROD
 from vault import Vault
 
@@ -20,6 +21,8 @@ CUT = """(selector) => [
         && one.scrollWidth > one.clientWidth + 1 && !one.closest(".unseen")),
 ].map((found) => found.map((one) => one.outerHTML.slice(0, 90))).concat(
     [Math.max(0, document.documentElement.scrollWidth - innerWidth)])"""
+#: How a control tells whether it can be used.
+LOOK = """(one) => ["cursor", "borderTopStyle"].map((name) => getComputedStyle(one)[name])"""
 #: A sheet of A4 without its margins.
 SHEET = {"width": 718, "height": 1046}
 
@@ -44,6 +47,17 @@ def test_a_layout_shift_would_be_seen(page: Page) -> None:
     page.evaluate("document.querySelector('main').before(document.createElement('pre'))")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert sum(page.evaluate(SHIFTS)) > 0.01
+
+
+def test_what_cannot_be_used_does_not_look_as_if_it_could(
+    visitor: Visitor, vault: Vault, service: Service
+) -> None:
+    service.user().patch(PROD, {"protected": True})
+    page = visitor.page(f"{PROD}/settings")
+    for usable, disabled in (("#name", "#confirm"), (".btn.main", ".btn.bad")):
+        looks = [page.locator(one).evaluate(LOOK) for one in (usable, disabled)]
+        assert looks[1] == ["not-allowed", "dashed"] != looks[0]
+        assert [page.locator(one).is_enabled() for one in (usable, disabled)] == [True, False]
 
 
 @pytest.mark.parametrize(

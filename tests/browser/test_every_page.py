@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import pytest
 from accessible import COLOURS, violations
-from chromium import Visitor
+from chromium import Visitor, visit
 from furnished import DOCS, PATHS, SENT
 from layout import SHIFTS
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
+from server import served
+from service import Service
 
 from secretsvc.devproxy.page import render
 
@@ -116,13 +118,44 @@ def narrow(request: pytest.FixtureRequest, tourist: Visitor, narrow_tab: Page) -
     tourist.judge()
 
 
+def check_with_axe(page: Page) -> None:
+    for size in SIZES:
+        page.set_viewport_size(size)
+        for scheme, rules in SCHEMES.items():
+            page.emulate_media(color_scheme=scheme)
+            assert violations(page, **rules) == [], (size, scheme)
+
+
 @EVERY_WIDE_PAGE
 def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(wide: Page) -> None:
-    for size in SIZES:
-        wide.set_viewport_size(size)
-        for scheme, rules in SCHEMES.items():
-            wide.emulate_media(color_scheme=scheme)
-            assert violations(wide, **rules) == [], (size, scheme)
+    check_with_axe(wide)
+
+
+@pytest.mark.parametrize(
+    ("who", "path", "heading"),
+    [
+        ("rita@example.com", PATHS[2], "Shop"),
+        ("new@example.com", "/", "Home"),
+        ("new@example.com", PATHS[2], "nothing here that you may see"),
+    ],
+)
+def test_axe_finds_no_violation_on_what_others_see(
+    browser: Browser, organisation: tuple[Service, int, dict[str, str]], who: str, path: str, heading: str
+) -> None:
+    service, port, _ = organisation
+    visitor = Visitor(browser, f"http://127.0.0.1:{port}", service.issuer.sign(who))
+    page = visitor.page(path)
+    expect(page.locator("h1")).to_contain_text(heading)
+    check_with_axe(page)
+    page.context.close()
+    visitor.judge()
+
+
+def test_axe_finds_no_violation_on_the_first_steps(browser: Browser, service: Service) -> None:
+    with served(service.app) as port, visit(browser, service, port) as visitor:
+        page = visitor.page("/")
+        expect(page.locator("h1")).to_have_text("Set up secretsvc")
+        check_with_axe(page)
 
 
 def test_the_dark_scheme_changes_colours_alone(here: Path) -> None:

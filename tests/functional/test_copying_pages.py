@@ -235,7 +235,7 @@ def test_what_is_copied_is_what_was_reviewed(browser, dev, vault):
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
-    [({"to": "dev"}, "Copy to: Choose another environment"), ({}, "Keys: Select at least one key.")],
+    [({"to": "dev"}, "To: Choose another environment"), ({}, "Keys: Select at least one key.")],
 )
 def test_a_selection_that_cannot_be_copied_is_drawn_again_with_its_ticks(browser, fields, problem):
     form = tick(browser.open(PROJECT), *(["NEW_A"] if fields else []))

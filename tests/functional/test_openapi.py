@@ -6,6 +6,7 @@ import re
 import sys
 
 import pytest
+from bs4 import BeautifulSoup
 from openapi_spec_validator import validate
 from pyramid.exceptions import ConfigurationError
 from service import arrange
@@ -322,6 +323,14 @@ def test_the_viewer_lists_every_operation_for_those_without_the_script(service):
     listed = re.findall(r"<code[^>]*>([A-Z]+ [^<]+)</code>", service.nobody().get("/docs").text)
     paths = service.nobody().get("/openapi.json").json["paths"]
     assert sorted(listed) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
+
+
+def test_the_viewer_calls_no_part_by_the_name_of_its_package(service):
+    page = BeautifulSoup(service.user().get("/docs").text, "html.parser")
+    headings = [one.text for one in page.select("main h2")]
+    assert {"Audit log", "Key ring", "People and tokens"} <= {*headings}
+    assert not {"Auditlog", "Keyring", "Identity", "Meta", "Sealedlog"} & {*headings}
+    assert len({one["id"] for one in page.select("main h2")}) == len(headings)
 
 
 def test_the_viewer_reads_the_description_once(service, monkeypatch):

@@ -186,7 +186,7 @@ def test_protecting_needs_the_admin_role_of_the_environment(service, admin):
 @pytest.mark.parametrize("path", ["/projects/shop", "/projects/shop/environments/prod"])
 def test_nothing_is_deleted_unless_its_slug_is_typed(browser, path):
     page = submit(browser.open(f"{path}/settings"), "/delete", 422, confirm="shops")
-    assert "Type the slug" in page.html.find(role="alert").text
+    assert f"Address: Type {path.rpartition('/')[2]} to confirm." in page.html.find(role="alert").text
     assert page.html.find(id="confirm")["aria-invalid"] == "true"
     browser.open(f"{path}/settings")
 

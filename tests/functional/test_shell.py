@@ -254,6 +254,8 @@ def test_an_error_is_a_page_that_says_what_to_do_next(admin, service, who, path,
     assert advice in page.html.main.text
     assert page.headers["X-Request-Id"] in page.html.main.text
     assert page.html.main.find("a", href="/")
+    assert "schema" not in page.html.text
+    assert (page.html.h1.text == "Please correct the following:") == (status == 422)
 
 
 def test_an_error_page_leads_who_may_audit_to_its_own_records(admin, service):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +17,8 @@ from secretsvc.web.forms import DAY_MS, form_token
 pytestmark = pytest.mark.postgresql("none")
 
 EVERY = pytest.mark.parametrize("at", TYPED, ids=" ".join)
+#: A name of the API's, which nobody sees on a page.
+INTERNAL = re.compile(r"[_.`]|[Ss]lug|[Ss]ubject|[Cc]onfirm|[Hh]older")
 LARGE = [at for at, form in TYPED.items() if form.large]
 STATEFUL = [at for at, form in TYPED.items() if form.theirs]
 
@@ -81,6 +84,35 @@ def test_a_refusal_keeps_what_was_typed(desk, at):
     page = desk.send(fields)
     assert page.status_int in ((200,) if at[1].endswith("-back") else (409, 413, 422))
     assert missing(page, typed_in(desk.form, fields)) == {}
+
+
+@EVERY
+def test_a_problem_is_called_by_the_label_of_its_field_and_leads_to_it(desk, at):
+    page = desk.send(desk.fields(**desk.form.wrong))
+    alert = page.html.find(role="alert")
+    if page.status_int in (200, 413):
+        # The way back to a form judges nothing; of a value that is too large the heading names the key.
+        assert alert is None or alert.has_attr("autofocus")
+        return
+    links = alert.select("li a")
+    assert len(links) == len(alert.select("li")) > 0
+    assert page.html.select_one("[autofocus]") is links[0]
+    for link in links:
+        field = page.html.find(id=link["href"].removeprefix("#"))
+        assert field.get("aria-invalid") == "true", link
+        assert field["name"] in {*desk.form.wrong, "until"}
+        called, _, rule = link.text.partition(": ")
+        assert called in labels_of(page, field) | {"New secret, row 1"} or called.startswith("Line "), link
+        assert not INTERNAL.search(called), link
+        assert rule.endswith("."), link
+
+
+def labels_of(page, field):
+    """What a field is called: by its label, or by what a label says at its end, as "Type the address"."""
+    label, group = page.html.find("label", {"for": field["id"]}), field.find_parent("fieldset")
+    parts = [label, field.find_parent("label"), group and group.legend]
+    whole = {" ".join(one.get_text(" ").split()) for one in parts if one}
+    return whole | {word.capitalize() for one in whole for word in one.split()}
 
 
 @pytest.mark.parametrize("at", LARGE, ids=" ".join)

@@ -63,6 +63,12 @@ def test_a_template_is_indented_and_not_wider_than_the_code(path):
     assert any(line.startswith("  ") for line in lines)
 
 
+def test_there_is_one_stylesheet_and_one_sprite():
+    assert [path.name for path in PACKAGE.rglob("*.css")] == ["secretsvc.css"]
+    assert sorted(path.name for path in PACKAGE.rglob("*.svg")) == ["icon.svg", "icons.svg"]
+    assert {*PACKAGE.rglob("*.pt")} == {*TEMPLATES}
+
+
 def test_every_symbol_that_a_page_shows_is_in_the_sprite():
     symbols = set(re.findall(r'symbol id="([^"]+)"', (PACKAGE / "web/static/icons.svg").read_text()))
     sources = [*TEMPLATES, *PACKAGE.rglob("*.py")]

@@ -102,6 +102,28 @@ def test_every_unusable_line_is_named_by_the_number_it_starts_on(content: str, e
 
 
 @pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("no line", "there is no '=' in it"),
+        ("=x", "there is no key before the '='"),
+        ("export  =x", "there is no key before the '='"),
+        ("B C=2", "the key is not an environment variable name of at most 256 characters"),
+        ("export B C=2", "the key is not an environment variable name of at most 256 characters"),
+        ("'K'x=1", "the key is not an environment variable name of at most 256 characters"),
+        ('A="x\nB=1', "the quote is not closed"),
+        ("export A = 'its", "the quote is not closed"),
+        ('A="x" y', "something follows the closing quote"),
+        ("A='x\ny' z", "something follows the closing quote"),
+        ("A", "the key has no '=' and no value"),
+    ],
+)
+def test_a_line_that_cannot_be_used_says_why(content: str, why: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        read_env(content)
+    assert refused.value.issues[0].message == f"Line 1: {why}."
+
+
+@pytest.mark.parametrize(
     "content",
     [
         f"A='{MARKER}",

@@ -31,6 +31,8 @@ _INLINE_COMMENT = re.compile(r"(?<=\s)#")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PRINTABLE = re.compile(r"[!-~]+")
 _EXPANDABLE = re.compile(r"\$[A-Za-z_{]")
+_CLOSED = re.compile(r"""\s*(["'])(?:\\\1|(?!\1).)*\1""", re.DOTALL)
+_NO_KEY = "the key is not an environment variable name of at most 256 characters"
 
 
 def read_env(content: str, limit: int | None = None) -> dict[str, str]:
@@ -149,16 +151,30 @@ def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
 
 def _binding_problem(binding: Binding, earlier: Mapping[str, str]) -> str | None:
     if binding.error:
-        return "it cannot be read"
+        return _why_unread(binding.original.string)
     if _SURROGATE.search(binding.original.string):
         return "it holds a lone surrogate"
     if binding.key is None:
         return None
     if not is_secret_key(binding.key):
-        return "the key is not an environment variable name of at most 256 characters"
+        return _NO_KEY
     if binding.value is None:
         return "the key has no '=' and no value"
     return "the key was given before" if binding.key in earlier else None
+
+
+def _why_unread(line: str) -> str:
+    """Why python-dotenv makes nothing of a line: it does not say so itself."""
+    name, equals, value = line.partition("=")
+    words = name.split()
+    key = " ".join(words[1:] if words[:1] == ["export"] else words)
+    if not equals:
+        return "there is no '=' in it"
+    if not key:
+        return "there is no key before the '='"
+    if not is_secret_key(key):
+        return _NO_KEY
+    return "something follows the closing quote" if _CLOSED.match(value) else "the quote is not closed"
 
 
 class _Members(tuple[tuple[str, Any], ...]):
@@ -186,8 +202,7 @@ def _member_issue(number: int, key: str, value: object, earlier: Container[str])
         # A name of any length and any characters may be a value that was put in the wrong place.
         short = len(key) <= SECRET_KEY_LENGTH and _PRINTABLE.fullmatch(key)
         path = f"content.{key}" if short else "content"
-        problem = "the key is not an environment variable name of at most 256 characters"
-        return Issue(path, f"Member {number}: {problem}.")
+        return Issue(path, f"Member {number}: {_NO_KEY}.")
     if key in earlier:
         return Issue(f"content.{key}", "The key was given before.")
     if not isinstance(value, str):

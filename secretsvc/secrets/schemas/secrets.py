@@ -28,7 +28,7 @@ from secretsvc.web.schema import (
 SUBDOMAIN_LENGTH = 253
 _LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-KEY_GRAMMAR = "Must be the name of an environment variable."
+KEY_GRAMMAR = "Use A-Z, a-z, 0-9 and _, not starting with a digit."
 
 
 class SecretKey(Type):

@@ -48,7 +48,7 @@ class Asked:
 def choose(context: Project, request: ServiceRequest) -> object:
     """Sends the form on to the destination that it names, whose review it is."""
     form, keys = request.form, ticked(request.form)
-    form.label("to", "Copy to")
+    form.label("to", "To")
     form.label("keys", "Keys", "main")
     read = form.read(schemas.DestinationForm(), "from", "to")
     if not keys:

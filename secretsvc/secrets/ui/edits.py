@@ -15,7 +15,6 @@ from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.forms import Form, unix_lines
 from secretsvc.web.schema import validate
 
-KEY_RULE = "Use A-Z, a-z, 0-9 and _, not starting with a digit."
 BOTH = "It is both changed and marked for deletion. Undo one."
 #: Fields of a row for a secret that is there, each with its key behind the dot.
 ROW_FIELDS = ("value.", "empty.", "shown.", "was.", "description.", "delete.")
@@ -38,7 +37,7 @@ def read_edits(form: Form) -> Edits:
     blank = set()
     for row, key in _new_keys(form):
         if not is_secret_key(key):
-            issues.append(Issue(f"new.{row}.key", KEY_RULE))
+            issues.append(Issue(f"new.{row}.key", schemas.KEY_GRAMMAR))
         elif key in values:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
