@@ -36,9 +36,11 @@ OTHERWISE: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def take(browser: Browser, address: str, path: str, file: Path, **options: Any) -> None:
-    """Takes a picture of what a visitor first sees of a page, and says so; `options` are the context's."""
+    """Takes a picture of what a visitor sees of a page, and says so; `options` are the context's."""
     page = browser.new_page(**{"viewport": SIZE, "color_scheme": "light", **options})
-    answer = page.goto(address + path, wait_until="networkidle")
+    page.goto(address + path, wait_until="networkidle")
+    # A font that comes after the text is shown from the next page on.
+    answer = page.reload(wait_until="networkidle")
     if answer is None or not answer.ok:
         sys.exit(f"{path} cannot be shown")
     page.screenshot(path=file)
