@@ -12,7 +12,7 @@ from postgresql_server import PROGRAMS
 from processes import ROOT
 from sqlalchemy.engine import make_url
 
-SECONDS = 120
+SECONDS = 600
 #: A dump is made by programs that are at least as new as the server.
 NEWEST = max(PROGRAMS.parent.parent.glob("pginstall*/bin"), key=lambda path: path.parent.name)
 

@@ -59,7 +59,7 @@ def told(vault, database_url, tmp_path):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=True,
         )
         return done.stdout.split()

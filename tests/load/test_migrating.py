@@ -20,7 +20,7 @@ def empty_url(databases):
 def test_five_migrations_at_once_of_an_empty_database_are_five_successes(empty_url, tmp_path, command):
     operator = Operator(tmp_path, empty_url)
     started = [start(operator, command) for _ in range(5)]
-    outputs = [process.communicate(timeout=120) for process in started]
+    outputs = [process.communicate(timeout=600) for process in started]
     assert [process.returncode for process in started] == [0] * 5, outputs
     if command == "migrate":
         assert {out for out, _ in outputs} == {f"The schema is at {REVISION}.\n"}

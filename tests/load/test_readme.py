@@ -74,7 +74,7 @@ def pasted(directory, address, scripts):
     """The lines that a shell answers with."""
     script = "set -e\n" + "\n".join(scripts).replace("127.0.0.1:6543", address)
     done = subprocess.run(
-        ["bash", "-c", script], cwd=directory, capture_output=True, text=True, check=False, timeout=120
+        ["bash", "-c", script], cwd=directory, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

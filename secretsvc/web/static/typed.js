@@ -58,7 +58,7 @@ function bringBack() {
 
 if (window.navigation) {
   // What is kept for a page that one comes to for the first time was typed into another.
-  if (performance.getEntriesByType("navigation")[0].type !== "navigate") {
+  if (["reload", "traverse"].includes(navigation.activation?.navigationType)) {
     // By then all others listen.
     document.addEventListener("DOMContentLoaded", bringBack);
   }
