@@ -50,17 +50,21 @@ def by_code_point(dialect_name: str, column: ColumnElement[str]) -> ColumnElemen
 
 
 def insert_one(
-    connection: Connection, table: Table, row: Mapping[str, object], taken: str, missing: str | None = None
+    connection: Connection,
+    table: Table,
+    row: Mapping[str, object],
+    taken: Conflict,
+    missing: str | None = None,
 ) -> None:
     """Inserts a row. A constraint, not a look beforehand, finds what is in its way.
 
-    Raises `Conflict` where a unique index holds its like, `NotFound` where what it refers to is gone.
+    Raises `taken` where a unique index holds its like, `NotFound` where what it refers to is gone.
     """
     try:
         connection.execute(insert(table), row)
     except IntegrityError as error:
         if is_duplicate(error):
-            raise Conflict(taken) from None
+            raise taken from None
         raise NotFound(missing) from None
 
 

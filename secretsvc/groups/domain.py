@@ -35,7 +35,7 @@ from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Description, Name, Slug, Time
-from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import ByDescription, changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant, group, group_member
@@ -90,7 +90,7 @@ def create_group(call: Call, *, slug: str, name: str, description: str | None = 
     """A new group without members. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.ADMIN, GLOBAL)
     created = Group(new_id(), slug, name, description, call.now, call.now)
-    insert_one(call.connection, group, asdict(created), "The address is taken.")
+    insert_one(call.connection, group, asdict(created), AddressTaken())
     record(call, "group.create", detail={"group_id": created.id, "slug": slug})
     return created
 

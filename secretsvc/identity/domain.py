@@ -76,7 +76,7 @@ def announce_identity(call: Call, *, kind: str, subject: str, display_name: str 
     assert_admin_somewhere(call)
     announced = Identity(new_id(), kind, subject, display_name, False, call.now, None)
     if not insert_or_ignore(call.connection, identity, asdict(announced)):
-        raise Conflict("The identity is there already.")
+        raise Conflict("The identity is there already.", about="subject")
     detail = {"identity_id": announced.id, "kind": kind, "subject": subject}
     record(call, "identity.create", detail=detail)
     return announced

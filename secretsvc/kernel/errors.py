@@ -18,18 +18,27 @@ class Issue(NamedTuple):
 
 
 class SecretsvcError(Exception):
-    """An answer other than success. `message` and `hint` reach the client as they are."""
+    """An answer other than success. `message` and `hint` reach the client as they are.
+
+    `about` is the path of what is at fault where there are no issues: pages lead to its field.
+    """
 
     code: ClassVar[str]
     default_message: ClassVar[str]
     default_hint: ClassVar[str | None] = None
 
     def __init__(
-        self, message: str | None = None, *, hint: str | None = None, issues: tuple[Issue, ...] = ()
+        self,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        issues: tuple[Issue, ...] = (),
+        about: str | None = None,
     ) -> None:
         self.message = message or self.default_message
         self.hint = hint or self.default_hint
         self.issues = issues
+        self.about = about
         super().__init__(self.message)
 
 
@@ -73,6 +82,15 @@ class Conflict(SecretsvcError):
 
     code = "CONFLICT"
     default_message = "It exists already."
+
+
+class AddressTaken(Conflict):
+    """Something has that slug already."""
+
+    default_message = "The address is taken."
+
+    def __init__(self) -> None:
+        super().__init__(about="slug")
 
 
 class VersionConflict(SecretsvcError):

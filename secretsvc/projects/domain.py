@@ -20,7 +20,7 @@ from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import as_found, delete_one, has_text, insert_one, update_one
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Conflict, NotFound
+from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.projects.rules import (
@@ -34,7 +34,6 @@ from secretsvc.projects.rules import (
 )
 from secretsvc.tables.projects import environment, project
 
-SLUG_TAKEN = "The address is taken."
 PROTECTED = "The environment is protected."
 PROTECTED_INSIDE = "The project has a protected environment."
 
@@ -54,7 +53,7 @@ def create_project(call: Call, *, slug: str, name: str, description: str | None 
     """A new project. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.WRITER, GLOBAL)
     created = Project(new_id(), slug, name, description, call.now, call.now)
-    insert_one(call.connection, project, asdict(created), SLUG_TAKEN)
+    insert_one(call.connection, project, asdict(created), AddressTaken())
     record(call, "project.create", project_id=created.id, detail={"slug": slug})
     return created
 
@@ -131,7 +130,7 @@ def create_environment(
     parent = find_project(call, at)
     recheck_by_id(call, parent.id)
     created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
-    insert_one(call.connection, environment, asdict(created), SLUG_TAKEN, PROJECT_NOT_FOUND)
+    insert_one(call.connection, environment, asdict(created), AddressTaken(), PROJECT_NOT_FOUND)
     _record(call, "environment.create", created, {"slug": slug})
     return created
 

@@ -66,11 +66,19 @@ class Form:
     def refuse(self, error: SecretsvcError) -> None:
         """Notes why the form was not carried out."""
         self.error = error
-        self._issues = {issue.path: issue.message for issue in error.issues}
+        self._issues = {issue.path: issue.message for issue in self.issues}
 
     def label(self, path: str, label: str, field: str | None = None) -> None:
         """Says what people know a field by, where its name does not; `field` is its id, else its name is."""
         self._labels[path] = label, field or path
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """Why the form was not carried out, where that is about something in it."""
+        if self.error is None:
+            return ()
+        about = self.error.about
+        return self.error.issues or ((Issue(about, self.error.message),) if about else ())
 
     @property
     def seen(self) -> str | None:
@@ -85,15 +93,14 @@ class Form:
     @property
     def headline(self) -> str:
         """Why the form was not carried out."""
-        error = self.error
-        if isinstance(error, ValidationFailed) and error.issues:
+        if self.issues:
             return "Please correct the following:"
-        return error.message if error is not None else ""
+        return self.error.message if self.error is not None else ""
 
     @property
     def problems(self) -> list[Problem]:
         """What is wrong, each with the label of its field; not more than a page shows."""
-        return [self._problem(issue) for issue in shown(self.error.issues if self.error else ())]
+        return [self._problem(issue) for issue in shown(self.issues)]
 
     def _problem(self, issue: Issue) -> Problem:
         named = issue.path in self._labels or issue.path in self.values

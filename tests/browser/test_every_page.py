@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from accessible import COLOURS, violations
 from chromium import Visitor, visit
-from furnished import DOCS, PATHS, SENT
+from furnished import DOCS, PATHS, PROD, SENT
 from layout import SHIFTS
 from playwright.sync_api import Browser, Page, expect
 from server import served
@@ -135,6 +135,7 @@ def test_axe_finds_no_violation_be_it_light_or_dark_wide_or_narrow(wide: Page) -
     ("who", "path", "heading"),
     [
         ("rita@example.com", PATHS[2], "Shop"),
+        ("rita@example.com", f"{PROD}/access", "needs the admin role"),
         ("new@example.com", "/", "Home"),
         ("new@example.com", PATHS[2], "nothing here that you may see"),
     ],

@@ -20,6 +20,14 @@ EVERY = pytest.mark.parametrize("at", TYPED, ids=" ".join)
 #: A name of the API's, which nobody sees on a page.
 INTERNAL = re.compile(r"[_.`]|[Ss]lug|[Ss]ubject|[Cc]onfirm|[Hh]older")
 LARGE = [at for at, form in TYPED.items() if form.large]
+#: Forms that make or name something, and what is there already.
+TAKEN = {
+    ("Projects", ""): {"slug": "shop"},
+    ("Environments", ""): {"slug": "dev"},
+    ("Groups", ""): {"slug": "crew"},
+    ("Identities", ""): {"subject": "wendy@example.com"},
+    ("Secret", "rename"): {"to": "BROKEN"},
+}
 STATEFUL = [at for at, form in TYPED.items() if form.theirs]
 
 
@@ -86,25 +94,37 @@ def test_a_refusal_keeps_what_was_typed(desk, at):
     assert missing(page, typed_in(desk.form, fields)) == {}
 
 
-@EVERY
-def test_a_problem_is_called_by_the_label_of_its_field_and_leads_to_it(desk, at):
-    page = desk.send(desk.fields(**desk.form.wrong))
+def check_leads_to(page, wrong):
+    """Each problem is called by the label of its field and leads there; the first has the focus."""
     alert = page.html.find(role="alert")
-    if page.status_int in (200, 413):
-        # The way back to a form judges nothing; of a value that is too large the heading names the key.
-        assert alert is None or alert.has_attr("autofocus")
-        return
     links = alert.select("li a")
     assert len(links) == len(alert.select("li")) > 0
     assert page.html.select_one("[autofocus]") is links[0]
     for link in links:
         field = page.html.find(id=link["href"].removeprefix("#"))
         assert field.get("aria-invalid") == "true", link
-        assert field["name"] in {*desk.form.wrong, "until"}
+        assert field["name"] in {*wrong, "until"}
         called, _, rule = link.text.partition(": ")
-        assert called in labels_of(page, field) | {"New secret, row 1"} or called.startswith("Line "), link
+        known = labels_of(page, field) | {"New secret, row 1", "FRESH"}
+        assert called in known or called.startswith("Line "), link
         assert not INTERNAL.search(called), link
         assert rule.endswith("."), link
+
+
+@EVERY
+def test_a_problem_is_called_by_the_label_of_its_field_and_leads_to_it(desk, at):
+    page = desk.send(desk.fields(**desk.form.wrong))
+    if page.status_int == 200:
+        assert page.html.find(role="alert") is None, "the way back to a form judges nothing"
+    else:
+        check_leads_to(page, desk.form.wrong)
+
+
+@pytest.mark.parametrize("at", TAKEN, ids=" ".join)
+def test_what_is_there_already_is_told_at_its_field(desk, at):
+    page = desk.send(desk.fields(**TAKEN[at]))
+    assert page.status_int == 409
+    check_leads_to(page, TAKEN[at])
 
 
 def labels_of(page, field):
@@ -119,8 +139,12 @@ def labels_of(page, field):
 def test_what_is_too_large_is_refused_and_kept(desk, at):
     fields = desk.fields(**desk.form.large)
     page = desk.send(fields)
-    assert page.status_int in ((200,) if at[1].endswith("-back") else (413,))
     assert missing(page, typed_in(desk.form, fields)) == {}
+    if at[1].endswith("-back"):
+        assert page.status_int == 200
+    else:
+        assert page.status_int == 413
+        check_leads_to(page, desk.form.large)
 
 
 @EVERY

@@ -114,7 +114,7 @@ def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
         "created_at": call.now,
         "created_by": call.actor.identity_id,
     }
-    insert_one(call.connection, grant, row, SAME_GRANT)
+    insert_one(call.connection, grant, row, Conflict(SAME_GRANT))
     slugs = {"project": terms.scope.project, "environment": terms.scope.environment}
     created = make_grant(**({"identity_id": None, "group_id": None} | row | slugs))
     _record(call, f"{created.action}.create", created, _terms(created))

@@ -120,7 +120,7 @@ def rename_secret(
         if before is None or before.deleted:
             raise NotFound(SECRET_NOT_FOUND)
         if after is not None and not after.deleted:
-            raise Conflict("The new key is taken.")
+            raise Conflict("The new key is taken.", about="to")
         value, origin = _open_version(call, environment, before, before.version)
         return Plan({target: value}, (source,), {target: before.description}, origins={target: origin})
 

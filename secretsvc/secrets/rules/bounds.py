@@ -17,7 +17,7 @@ def check_values(call: Call, values: Mapping[str, str]) -> None:
     for key, value in values.items():
         # A character is one to four bytes: most values need no encoding to be judged.
         if len(value) * 4 > limit and len(value.encode("utf-8")) > limit:
-            raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.")
+            raise PayloadTooLarge(f"The value of {key} is over {limit} bytes.", about=f"set.{key}")
     check_capacity(call, len(values))
 
 

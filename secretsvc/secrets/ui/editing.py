@@ -185,8 +185,7 @@ def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
     Where only the reason is missing, it is the review, which asks for it.
     """
     form = request.form
-    issues = form.error.issues if form.error else ()
-    if [issue.path for issue in issues] == ["reason"]:
+    if [issue.path for issue in form.issues] == ["reason"]:
         try:
             form.label("reason", "Reason", "reason")
             return review(draft, context, request)

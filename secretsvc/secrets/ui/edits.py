@@ -168,11 +168,9 @@ FIRST_STAGED = 100_000
 
 def name_fields(form: Form) -> None:
     """Says what people know the editor's fields by, so that problems can be told in their words."""
-    if form.error is None:
-        return
     rows = rows_of(form)
     new = {key: row for row, key in _new_keys(form)}
-    for issue in form.error.issues:
+    for issue in form.issues:
         kind, _, rest = issue.path.partition(".")
         if kind == "new":
             row = rest.rpartition(".")[0]
@@ -184,7 +182,7 @@ def name_fields(form: Form) -> None:
             part = "description" if kind.startswith("description") else "value"
             form.label(issue.path, rest, f"new.{new[rest]}.{part}")
         elif kind in ("set", "value", "empty", "delete", "description", "descriptions"):
-            form.label(issue.path, rest, f"value.{rest}")
+            form.label(issue.path, rest, "content" if "content" in form.values else f"value.{rest}")
 
 
 def _mark(call: Call, key: str, value: str) -> str:

@@ -100,7 +100,7 @@ NOTICES = ("rolled_back", "to", "renamed")
 
 def name_fields(form: Form) -> None:
     """Says what people know the fields of a new value by."""
-    for issue in form.error.issues if form.error else ():
+    for issue in form.issues:
         if issue.path.partition(".")[0] in ("value", "empty", "set"):
             form.label(issue.path, "New value", "nv")
 
