@@ -11,9 +11,9 @@ import pytest
 VARIABLE = "SECRETSVC_PROGRAMS"
 
 
-def need(program: str) -> str:
-    """The path of a program; skips the test where there is none, and says so."""
-    found = shutil.which(program)
+def need(program: str, better: str = "") -> str:
+    """The path of a program, or of a better one; skips the test where there is neither, and says so."""
+    found = shutil.which(better) or shutil.which(program)
     if found is None:
         give_up = pytest.fail if os.environ.get(VARIABLE) == "required" else pytest.skip
         give_up(f"{program} is missing; on Debian: apt-get install {program}")
