@@ -179,7 +179,7 @@ def test_back_to_what_answers_a_form_sends_that_again_if_the_browser_may(
     with pytest.raises(Error, match="ERR_CACHE_MISS"):
         page.go_back()
     # The browser asks whether to send it again, and shows that it asks.
-    page.locator("#main-frame-error").wait_for()
+    page.wait_for_url("chrome-error://**")
     page.reload()
     assert element.evaluate(HELD, [field]) == sent
     assert sent[field][0]
@@ -200,7 +200,7 @@ def leave_and_return(page: Page, element: Locator) -> None:
     stored += page.evaluate(STORED)
     with pytest.raises(Error, match="ERR_CACHE_MISS"):
         page.go_back()
-    page.locator("#main-frame-error").wait_for()
+    page.wait_for_url("chrome-error://**")
     page.reload()
     found = element.evaluate(ALL_HELD)
     assert found == [[name, drawn.get(name, "") if is_value(name) else text] for name, text in typed]

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +190,16 @@ def a_hundred_more(answers: list[bytes]) -> bool:
     return eventually(lambda: len(answers) >= before + 100)
 
 
+@contextmanager
+def manager(process: ServiceProcess, path: Path) -> Iterator[socket.socket]:
+    """Where what is started of a process tells that it serves, and that it stops."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(path))
+        told.settimeout(START_SECONDS)
+        process.settings["NOTIFY_SOCKET"] = str(path)
+        yield told
+
+
 @pytest.fixture
 def unstarted(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> ServiceProcess:
     deployment = Deployment(tmp_path, sqlite_databases.create(), issuer)
@@ -197,20 +207,17 @@ def unstarted(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: P
 
 
 def test_it_listens_on_a_unix_socket_and_tells_the_service_manager(unstarted, tmp_path):
-    path, notified = tmp_path / "s", tmp_path / "n"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(notified))
-        manager.settimeout(START_SECONDS)
-        unstarted.settings["NOTIFY_SOCKET"] = str(notified)
+    path = tmp_path / "s"
+    with manager(unstarted, tmp_path / "n") as told:
         process = started(unstarted, f"unix:{path}")
         try:
-            assert manager.recv(100) == b"READY=1"
+            assert told.recv(100) == b"READY=1"
             assert path.stat().st_mode & 0o777 == 0o600
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(str(path))
                 assert b'"status":"ok"' in http_over(connection)
             process.terminate()
-            assert manager.recv(100) == b"STOPPING=1"
+            assert told.recv(100) == b"STOPPING=1"
             assert process.wait(SOON) == 0
         finally:
             process.kill()
@@ -240,7 +247,7 @@ def test_it_takes_over_a_socket_on_which_clients_wait_already(unstarted, tmp_pat
             process.wait()
 
 
-def test_of_two_processes_on_one_socket_each_restarts_and_nobody_notices(unstarted):
+def test_of_two_processes_on_one_socket_each_restarts_and_nobody_notices(unstarted, tmp_path):
     answers: list[bytes] = []
     over = threading.Event()
 
@@ -249,17 +256,24 @@ def test_of_two_processes_on_one_socket_each_restarts_and_nobody_notices(unstart
             with socket.create_connection(listener.getsockname()) as connection:
                 answers.append(http_over(connection))
 
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=1024) as listener,
+        manager(unstarted, tmp_path / "n") as told,
+    ):
         clients = [threading.Thread(target=ask) for _ in range(4)]
         processes = [handed(unstarted, listener) for _ in range(2)]
         try:
             for client in clients:
                 client.start()
+            # One that is not up yet would be ended by the signal.
+            assert [told.recv(100) for _ in processes] == [b"READY=1"] * 2
             for number in (0, 1):
                 assert a_hundred_more(answers)
                 processes[number].terminate()
                 assert processes[number].wait(SOON) == 0
+                assert told.recv(100) == b"STOPPING=1"
                 processes[number] = handed(unstarted, listener)
+                assert told.recv(100) == b"READY=1"
             assert a_hundred_more(answers)
         finally:
             over.set()
