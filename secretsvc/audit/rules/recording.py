@@ -13,7 +13,7 @@ from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_listed, listed
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import ColumnType
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.call import Call
@@ -142,7 +142,5 @@ def _insert_listed(dialect_name: str, table: Table, **types: type[ColumnType]) -
 _INSERT = Prepared(insert(audit_record))
 #: What differs between the records of values that are given at once.
 _EACH = {"id": Id, "detail": Text, "key": Text, "given": BigInteger}
-_INSERT_EACH = {name: Prepared(_insert_listed(name, audit_record, **_EACH)) for name in DIALECTS}
-_INSERT_KEYS = {
-    name: Prepared(_insert_listed(name, audit_key, key=Text, given=BigInteger)) for name in DIALECTS
-}
+_INSERT_EACH = ByDialect(lambda name: Prepared(_insert_listed(name, audit_record, **_EACH)))
+_INSERT_KEYS = ByDialect(lambda name: Prepared(_insert_listed(name, audit_key, key=Text, given=BigInteger)))

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.listed import as_listed, listed
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
 from secretsvc.exposure.rules.environments import there
 from secretsvc.kernel.call import Call
@@ -282,6 +282,6 @@ def _older(dialect_name: str) -> Query:
     return select(found.environment_id, found.rev, seen_at).where(found.rev.is_not(None))
 
 
-_INSIDE = {name: _inside(name) for name in DIALECTS}
-_RELATED = {name: _related(name) for name in DIALECTS}
-_OLDER = {name: _older(name) for name in DIALECTS}
+_INSIDE = ByDialect(_inside)
+_RELATED = ByDialect(_related)
+_OLDER = ByDialect(_older)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select, true, tuple_
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS, is_among
+from secretsvc.db.statements import ByDialect, is_among
 from secretsvc.db.types import FoundRow, Query
 from secretsvc.kernel.throttle import Throttle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
@@ -69,10 +69,9 @@ _id = audit_record.c.id
 #: That of ids would be the order of the clocks of hosts.
 _ORDER = (audit_unsealed.c.number, audit_unsealed.c.record_id)
 _AFTER = tuple_(*_ORDER) > tuple_(*(bindparam(one.name, type_=one.type) for one in _ORDER))
-_OLDEST = {name: Prepared(oldest(name)) for name in DIALECTS}
-_FURTHER = {name: Prepared(oldest(name).where(_AFTER)) for name in DIALECTS}
-_SEALED = {
-    name: Prepared(select(audit_seal.c.record_id).where(is_among(audit_seal.c.record_id, "ids", name)))
-    for name in DIALECTS
-}
-_RECORDS = {name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name))) for name in DIALECTS}
+_OLDEST = ByDialect(lambda name: Prepared(oldest(name)))
+_FURTHER = ByDialect(lambda name: Prepared(oldest(name).where(_AFTER)))
+_SEALED = ByDialect(
+    lambda name: Prepared(select(audit_seal.c.record_id).where(is_among(audit_seal.c.record_id, "ids", name)))
+)
+_RECORDS = ByDialect(lambda name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name))))

@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam, func, select, union
 
 from secretsvc.audit.models import audit_record
 from secretsvc.authorization.rules.asserting import assert_can
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -191,4 +191,4 @@ def _present() -> Query:
 
 
 _PRESENT = _present()
-_ELSEWHERE: dict[str, Query] = {name: _elsewhere(name) for name in DIALECTS}
+_ELSEWHERE: dict[str, Query] = ByDialect(_elsewhere)

@@ -11,7 +11,7 @@ from sqlalchemy import and_, bindparam, func, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -221,5 +221,5 @@ def _edited(dialect_name: str) -> Query:
     )
 
 
-_EDITED = {name: Prepared(_edited(name)) for name in DIALECTS}
-_SINCE = {name: _since(name) for name in DIALECTS}
+_EDITED = ByDialect(lambda name: Prepared(_edited(name)))
+_SINCE = ByDialect(_since)

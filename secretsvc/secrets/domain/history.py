@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -130,4 +130,4 @@ _REVISIONS = (
     .order_by(revision.c.rev.desc())
     .limit(bindparam("limit"))
 )
-DELETED = {name: select_deleted(name)[0] for name in DIALECTS}
+DELETED = ByDialect(lambda name: select_deleted(name)[0])

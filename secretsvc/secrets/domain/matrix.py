@@ -12,7 +12,7 @@ from sqlalchemy.sql.selectable import NamedFromClause
 
 from secretsvc.authorization.rules.asserting import assert_can, assert_sees, not_found
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS, is_among
+from secretsvc.db.statements import ByDialect, is_among
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -223,4 +223,4 @@ def _columns(table: NamedFromClause, names: Collection[str]) -> list[Expression]
 
 _PROJECT = _columns(project, Project.__dataclass_fields__)
 _ENVIRONMENT = _columns(environment, Environment.__dataclass_fields__)
-_SEALED = {name: Prepared(_sealed(name)) for name in DIALECTS}
+_SEALED = ByDialect(lambda name: Prepared(_sealed(name)))

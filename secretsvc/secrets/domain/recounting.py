@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam, case, select
 
 from secretsvc.authorization.rules.asserting import assert_can, not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
@@ -253,4 +253,4 @@ def _gone(dialect_name: str) -> Query:
 
 _COLUMNS = [environment.c[one.name] for one in fields(Environment)]
 _REVISIONS = _revisions()
-_GONE = {name: _gone(name) for name in DIALECTS}
+_GONE = ByDialect(_gone)

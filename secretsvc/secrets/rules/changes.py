@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import BigInteger, and_, bindparam, select
 
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret, secret_version
@@ -75,4 +75,4 @@ def _changes(dialect_name: str) -> Query:
     )
 
 
-_CHANGES = {name: _changes(name) for name in DIALECTS}
+_CHANGES = ByDialect(_changes)

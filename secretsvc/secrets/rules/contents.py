@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, func, select
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -61,7 +61,7 @@ def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
     Descriptions are today's, None for a key that is deleted since. Raises `NotFound`, also for a later
     revision.
     """
-    return _read(call, at, rev, _CONTENTS, {})[0]
+    return _read(call, at, rev, _CONTENTS if rev is None else _OLDER, {})[0]
 
 
 def contents_beside(
@@ -72,7 +72,8 @@ def contents_beside(
     Of it come the envelopes that are short and as long as those beside them: other values differ. Where a
     revision is given it is also what the environment has of keys that came later.
     """
-    contents, rows = _read(call, at, rev, _BESIDE, {"own_environment_id": environment_id})
+    statements = _BESIDE if rev is None else _OLDER_BESIDE
+    contents, rows = _read(call, at, rev, statements, {"own_environment_id": environment_id})
     own = (Known._make(row[_OWN:]) for row in rows if row[_OWN] is not None)
     return contents, {one.key: one for one in own if not one.deleted or one.key in contents.entries}
 
@@ -81,13 +82,13 @@ def _read(
     call: Call,
     at: Address,
     rev: int | None,
-    statements: Mapping[tuple[str, bool], Prepared],
+    statements: ByDialect[Prepared],
     parameters: dict[str, object],
 ) -> tuple[Contents, list[Sequence[Any]]]:
     parameters |= {"project_slug": at.project, "environment_slug": at.environment}
     if rev is not None:
         parameters["rev"] = rev
-    statement = statements[call.connection.dialect.name, rev is not None]
+    statement = statements[call.connection.dialect.name]
     rows = [*statement.tuples(call.connection, parameters)]
     if not rows:
         raise not_found(call, at)
@@ -101,7 +102,7 @@ def _read(
     return Contents(project_id, environment_id, present if rev is None else rev, entries), rows
 
 
-def _contents(dialect_name: str, *, older: bool, beside: bool = False) -> Query:
+def _contents(dialect_name: str, *, older: bool = False, beside: bool = False) -> Query:
     """An environment beside each of its keys; outer joins, so that an empty one has a row too.
 
     A secret whose current version is missing is unreadable, and must not be left out.
@@ -163,11 +164,7 @@ def _with_own(found: Query, dialect_name: str, length: ColumnElement[int]) -> Qu
 #: Where the columns of `Known` begin.
 _OWN = 3 + len(Entry._fields)
 #: By the dialect, and whether they are of an older revision.
-_CONTENTS, _BESIDE = (
-    {
-        (name, older): Prepared(_contents(name, older=older, beside=beside))
-        for name in DIALECTS
-        for older in (False, True)
-    }
-    for beside in (False, True)
-)
+_CONTENTS = ByDialect(lambda name: Prepared(_contents(name)))
+_OLDER = ByDialect(lambda name: Prepared(_contents(name, older=True)))
+_BESIDE = ByDialect(lambda name: Prepared(_contents(name, beside=True)))
+_OLDER_BESIDE = ByDialect(lambda name: Prepared(_contents(name, older=True, beside=True)))

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, case, func, or_, select
 
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS, Array, is_among
+from secretsvc.db.statements import Array, ByDialect, is_among
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import secret
@@ -37,7 +37,7 @@ def known_secrets(
     call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
 ) -> dict[str, Known]:
     """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
-    statement = _KNOWN[call.connection.dialect.name, whole]
+    statement = (_WHOLE if whole else _NAMED)[call.connection.dialect.name]
     rows = statement.tuples(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
     return {known.key: known for known in starmap(Known, rows)}
 
@@ -75,13 +75,10 @@ def _whole(dialect_name: str) -> Query:
 
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
 _COLUMNS = [secret.c[name] for name in Known._fields if name in secret.c]
-_KNOWN = {
-    (name, whole): Prepared((_whole if whole else _named)(name))
-    for name in DIALECTS
-    for whole in (False, True)
-}
+_WHOLE = ByDialect(lambda name: Prepared(_whole(name)))
+_NAMED = ByDialect(lambda name: Prepared(_named(name)))
 _INSIDE = select(secret.c.id, secret.c.key).where(_IS_INSIDE)
-_IDS = {name: Prepared(_INSIDE.where(is_among(secret.c.key, "keys", name))) for name in DIALECTS}
+_IDS = ByDialect(lambda name: Prepared(_INSIDE.where(is_among(secret.c.key, "keys", name))))
 #: Takes `environment_id`.
 UNDELETED_COUNT = (
     select(func.count().label("undeleted")).select_from(secret).where(_IS_INSIDE, ~secret.c.deleted)

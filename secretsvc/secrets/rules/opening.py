@@ -20,7 +20,7 @@ from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, select
 
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_listed, listed
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
@@ -200,5 +200,5 @@ def _each_pair(dialect_name: str) -> Query:
 
 _WANTED = {"secret_id": BigInteger, "version": BigInteger}
 _BESIDE = {**_WANTED, "own_id": BigInteger, "own_version": BigInteger}
-_ENVELOPES = {name: Prepared(_each(name)) for name in DIALECTS}
-_PAIRS = {name: Prepared(_each_pair(name)) for name in DIALECTS}
+_ENVELOPES = ByDialect(lambda name: Prepared(_each(name)))
+_PAIRS = ByDialect(lambda name: Prepared(_each_pair(name)))

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, and_, func, select
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -139,5 +139,5 @@ def _each(dialect_name: str, *columns: ColumnElement[Any]) -> Query:
 #: Where the secret's own columns begin, and where among these the envelope's size and the secret's id are.
 _OWN, _SIZE, _ID = 3, -2, -1
 _LISTED_BESIDE = secret.c.description, secret.c.created_at, secret.c.updated_at
-_LISTED = {name: Prepared(_each(name, *_LISTED_BESIDE)) for name in DIALECTS}
-_KEPT = {name: Prepared(_each(name)) for name in DIALECTS}
+_LISTED = ByDialect(lambda name: Prepared(_each(name, *_LISTED_BESIDE)))
+_KEPT = ByDialect(lambda name: Prepared(_each(name)))

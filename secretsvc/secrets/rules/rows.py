@@ -27,7 +27,7 @@ from sqlalchemy.sql.selectable import NamedFromClause
 
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -216,7 +216,7 @@ def _envelopes(dialect_name: str) -> Query:
     )
 
 
-_ENVELOPES = {name: Prepared(_envelopes(name)) for name in DIALECTS}
+_ENVELOPES = ByDialect(lambda name: Prepared(_envelopes(name)))
 
 
 def length_of(envelope: Expression, dialect_name: str) -> ColumnElement[int]:

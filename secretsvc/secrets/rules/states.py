@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import DIALECTS
+from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -162,9 +162,9 @@ def _sized(dialect_name: str) -> Query:
     )
 
 
-_STATE = {name: Prepared(_each(name)) for name in DIALECTS}
-_ENVELOPES = {name: Prepared(_only_envelopes(_each(name))) for name in DIALECTS}
-_SIZED_STATE = {name: Prepared(_sized(name)) for name in DIALECTS}
+_STATE = ByDialect(lambda name: Prepared(_each(name)))
+_ENVELOPES = ByDialect(lambda name: Prepared(_only_envelopes(_each(name))))
+_SIZED_STATE = ByDialect(lambda name: Prepared(_sized(name)))
 _VERSION = Prepared(
     select(
         environment.c.project_id,
