@@ -105,7 +105,7 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
             if not is_replayed(connection, signers, files):
                 click.echo(NOT_REPLAYED, err=True)
         elif files is not None:
-            signers = signers_by(read_verifier(key or files.text(KEY).strip()), files.notes())
+            signers = signers_by(_found_key(files) if key is None else _key("--key", key), files.notes())
             checkpoints = [_checkpoint(path, signers) for path in older]
         if files is not None:
             found.append(("export", verify_files(files, signers, checkpoints)))
@@ -215,6 +215,20 @@ def _ring(registry: ServiceRegistry) -> KeyRing | None:
         return None
 
 
+def _key(where: object, text: str) -> Verifier:
+    try:
+        return read_verifier(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _found_key(files: Files) -> Verifier:
+    text = files.text(KEY).strip()
+    if not text:
+        raise ValueError(f"{files.folder}: no key is there, so that it is no export, or not all of one")
+    return _key(files.folder / KEY, text)
+
+
 def own_key(
     connection: Connection, registry: ServiceRegistry, trusted: str | None = None, files: Files | None = None
 ) -> Signers:
@@ -225,7 +239,7 @@ def own_key(
     """
     notes = [*notes_of(connection), *([] if files is None else files.notes())]
     if trusted is not None:
-        return signers_by(read_verifier(trusted), notes)
+        return signers_by(_key("--key", trusted), notes)
     signer = find_signer(connection)
     if signer is None:
         raise ValueError(NOTHING_SEALED)

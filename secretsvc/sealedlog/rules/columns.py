@@ -44,8 +44,7 @@ def wrong_columns(connection: Connection, first: int, size: int) -> Iterator[str
         for [one, *_] in rows.values():
             yield OTHER_ROWS.format(one.position)
         first += PAGE
-    stray = connection.execute(_STRAY).scalar()
-    if stray is not None:
+    for stray in connection.execute(_STRAY).scalars():
         yield f"record {stray} is not there, and audit_key has rows of it"
 
 
@@ -116,5 +115,6 @@ _KEYS = (
 _STRAY = (
     select(as_text(audit_key.c.record_id))
     .where(~exists(select(audit_record.c.id).where(audit_record.c.id == audit_key.c.record_id)))
-    .limit(1)
+    .distinct()
+    .order_by(audit_key.c.record_id)
 )

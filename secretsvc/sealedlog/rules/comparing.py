@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, Uuid, select
+from sqlalchemy import Boolean, Connection, Table, Uuid, select
 
 from secretsvc.db.types import Expression, FoundRow, Query
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
-from secretsvc.sealedlog.rules.ids import as_text
+from secretsvc.sealedlog.rules.ids import as_flag, as_text
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.describing import digest_of
@@ -174,7 +174,9 @@ def _secrets(connection: Connection) -> Iterator[StoredSecret]:
 
 
 def _read(column: Expression) -> Expression:
-    return as_text(column) if isinstance(column.type, Uuid) else column
+    if isinstance(column.type, Uuid):
+        return as_text(column)
+    return as_flag(column) if isinstance(column.type, Boolean) else column
 
 
 def _all(connection: Connection, statement: Query) -> Iterator[FoundRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, exists, func, or_, select, tuple_
@@ -78,11 +78,12 @@ def count_beyond(connection: Connection, size: int) -> int:
     return found
 
 
-def left_out(connection: Connection) -> str | None:
-    """The id of a record that is neither sealed nor waits to be, None where there is none."""
+def left_out(connection: Connection) -> Sequence[str]:
+    """The ids of the records that are neither sealed nor wait to be."""
     is_sealed = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == audit_record.c.id))
     waits = exists(select(audit_unsealed.c.record_id).where(audit_unsealed.c.record_id == audit_record.c.id))
-    return connection.execute(select(as_text(audit_record.c.id)).where(~is_sealed, ~waits).limit(1)).scalar()
+    found = select(as_text(audit_record.c.id)).where(~is_sealed, ~waits).order_by(audit_record.c.id)
+    return connection.execute(found).scalars().all()
 
 
 _RECORD = [as_text(audit_record.c.id), *FIELDS]
