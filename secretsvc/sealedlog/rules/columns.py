@@ -70,12 +70,12 @@ def _keys(record: FoundRow, detail: dict[str, object]) -> object:
     """The keys that there are rows of."""
     if record.action == EXPORT:
         return [] if record.key is not None else detail.get("keys", [])
-    return detail.get("described", []) if record.action.startswith(WRITES) else []
+    return detail.get("described", []) if str(record.action).startswith(WRITES) else []
 
 
 def _fit(rows: Sequence[FoundRow], record: FoundRow, keys: object) -> bool:
     """Whether there is a row for each of the keys, and for no other, and all have the rest of the record."""
-    if sorted(row.key for row in rows) != (sorted(map(str, keys)) if isinstance(keys, list) else []):
+    if sorted(str(row.key) for row in rows) != (sorted(map(str, keys)) if isinstance(keys, list) else []):
         return False
     same = (record.environment_id, record.identity_id, record.created_at)
     if any((row.environment_id, row.identity_id, row.created_at) != same for row in rows):
