@@ -139,3 +139,43 @@ def test_names_of_files_outlast_a_failure_of_power_before_the_checkpoint_tells_o
     folders = {path.parent for path in another.folder.rglob("*")} | {another.folder.parent}
     assert folders <= {*synced[:last]}
     assert synced[last + 1 :] == [another.folder.parent, another.folder]
+
+
+def test_two_who_write_one_file_at_once_leave_it_whole(files, monkeypatch):
+    fsync, others = os.fsync, [Files(files.folder)]
+
+    def meeting(file):
+        if others:
+            others.pop().write("key", b"other")
+        fsync(file)
+
+    monkeypatch.setattr(files_rules.os, "fsync", meeting)
+    files.write("key", b"one")
+    assert files.read("key") == b"one"
+
+
+class Crash(BaseException):
+    """Stands for the end of a process."""
+
+
+def test_an_export_that_ends_at_any_file_is_whole_up_to_its_checkpoint_and_goes_on(
+    files, service, monkeypatch
+):
+    another, write = Files(files.folder.parent / "another"), Files.write
+    for most in range(50):
+        numbers = iter(range(most))
+
+        def crashing(self, path, content, numbers=numbers):
+            if next(numbers, None) is None:
+                raise Crash
+            write(self, path, content)
+
+        monkeypatch.setattr(Files, "write", crashing)
+        try:
+            auditing.export_to(service.app.registry, another)
+            break
+        except Crash:
+            assert problems(service, another) in ([], ["the checkpoint is missing"])
+        log(service, 10)
+    assert most > 5
+    assert problems(service, another) == []

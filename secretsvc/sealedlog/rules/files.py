@@ -30,7 +30,8 @@ class Files:
         """Writes a file below the folder. Raises OSError with its path."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        # Processes of two containers, which may write to one folder at once, often have the same number.
+        beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
         try:
             with beside.open("wb") as file:
                 file.write(content)
