@@ -24,7 +24,7 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._unsettled: set[Path] = set()
+        self._unsynced: set[Path] = set()
 
     def write(self, path: str, content: bytes) -> None:
         """Writes a file below the folder. Raises OSError with its path."""
@@ -42,17 +42,17 @@ class Files:
             beside.unlink(missing_ok=True)
             raise OSError(error.errno, error.strerror, str(target)) from None
         above = [one for one in target.parents if one.is_relative_to(self.folder)]
-        self._unsettled |= {*above, self.folder.parent}
+        self._unsynced |= {*above, self.folder.parent}
 
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Has the names of what was written outlast a failure of power, as the contents do already."""
-        for folder in sorted(self._unsettled):
+        for folder in sorted(self._unsynced):
             opened = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(opened)
             finally:
                 os.close(opened)
-        self._unsettled.clear()
+        self._unsynced.clear()
 
     def read(self, path: str) -> bytes | None:
         """None where there is no such file."""

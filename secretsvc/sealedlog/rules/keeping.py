@@ -33,7 +33,7 @@ def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, si
     json, note = _paths(size)
     files.write(json, content)
     files.write(note, sign_state(origin, key, size, content).encode())
-    files.settle()
+    files.sync()
 
 
 def beginning(
