@@ -1,4 +1,4 @@
-"""The files of an export: what is in there and was never sealed, what is missing, and how they are written."""
+"""The files of an export: what is in them and was never sealed, what is missing, how they are written."""
 
 from __future__ import annotations
 

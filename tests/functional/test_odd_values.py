@@ -1,4 +1,4 @@
-"""Values of another type than a column has, which SQLite takes: what follows them is verified all the same."""
+"""Values of another type than a column has, which SQLite takes: what follows is verified all the same."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ODD = {
     "UPDATE audit_seal SET leaf_hash = 'x' WHERE position = 1": "index 1: the record is not the one",
     "UPDATE audit_seal SET leaf_hash = 7 WHERE position = 1": "index 1: the record is not the one",
     "UPDATE audit_record SET action = CAST(action AS BLOB)": "index 0: the record is not the one",
-    "UPDATE audit_key SET key = CAST(key AS BLOB) WHERE key = 'A'": "its rows of audit_key are not what its detail says",
+    "UPDATE audit_key SET key = CAST(key AS BLOB) WHERE key = 'A'": "its rows of audit_key are not",
     "UPDATE secret SET description = CAST(description AS BLOB)": "the log has another description",
 }
 
@@ -71,9 +71,10 @@ def test_a_value_of_another_type_is_named_and_keeps_nothing_from_being_verified(
 
 FEW = {
     "UPDATE audit_head SET size = 'x'": "audit_head holds a size",
-    "UPDATE audit_head SET checkpoint = CAST(checkpoint AS BLOB), frontier = 1": "audit_head holds a frontier",
+    "UPDATE audit_head SET checkpoint = CAST(checkpoint AS BLOB)": "audit_head holds a checkpoint",
+    "UPDATE audit_head SET frontier = 1": "audit_head holds a frontier",
     "UPDATE audit_signer SET public_key = 'x'": "audit_signer holds a public_key",
-    "INSERT INTO audit_pruned (id, position, complete_since) VALUES (1, 'x', 1)": "audit_pruned holds a position",
+    "INSERT INTO audit_pruned VALUES (1, 'x', 1)": "audit_pruned holds a position",
 }
 
 
