@@ -106,6 +106,9 @@ def test_a_folder_without_an_export_and_a_key_that_is_none_are_told_apart(files,
     assert fails(empty, "--key", key) == "export: the checkpoint is missing"
     told = "Error: --key: not a verifier key"
     assert fails(files.folder, "--key", "key") == fails("--ini", INI, "--key", "key") == told
+    files.write("replaced/7.note", b"x")
+    other = f"{files.folder / 'replaced' / '7.note'}: not a note on the replacement of a key"
+    assert fails(files.folder, "--key", key).startswith(f"Error: {other}")
     files.write("key", b"key\n")
     assert fails(files.folder) == f"Error: {files.folder / 'key'}: not a verifier key"
 

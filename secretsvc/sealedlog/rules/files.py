@@ -12,6 +12,7 @@ from pathlib import Path
 
 from secretsvc.kernel.merkle import HASH_BYTES, joined, root_of
 from secretsvc.kernel.notes import Verifier
+from secretsvc.kernel.succession import read_replacement
 from secretsvc.kernel.tiles import WIDTH, Tile, bundled, unbundled
 
 CHECKPOINT, KEY = "checkpoint", "key"
@@ -66,8 +67,14 @@ class Files:
         return (self.read(path) or b"").decode(errors="replace")
 
     def notes(self) -> list[str]:
-        """Those on the keys that were replaced."""
-        return [self.text(str(one.relative_to(self.folder))) for one in sorted(self.folder.glob(note_path()))]
+        """Those on the keys that were replaced. Raises ValueError, with its path, for one that is none."""
+        found = {one: self.text(str(one.relative_to(self.folder))) for one in self.folder.glob(note_path())}
+        for path, note in sorted(found.items()):
+            try:
+                read_replacement(note)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
+        return [found[path] for path in sorted(found)]
 
     def hashes(self, level: int, tile: Tile) -> list[bytes]:
         """Those of a tile, or of what there is of it. A wider one may stand in for a partial one."""
