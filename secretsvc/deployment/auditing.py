@@ -28,6 +28,7 @@ from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
 from secretsvc.sealedlog.rules.sealing import Bound, how_many_wait, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
+from secretsvc.sealedlog.rules.stored import check_types
 from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database, verify_files
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
@@ -105,7 +106,7 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
             if not is_replayed(connection, signers, files):
                 click.echo(NOT_REPLAYED, err=True)
         elif files is not None:
-            signers = signers_by(read_verifier(key or files.text(KEY).strip()), files.notes())
+            signers = signers_by(_found_key(files) if key is None else _key("--key", key), files.notes())
             checkpoints = [_checkpoint(path, signers) for path in older]
         if files is not None:
             found.append(("export", verify_files(files, signers, checkpoints)))
@@ -151,6 +152,7 @@ def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
 def write_lines(engine: Engine, out: BinaryIO, first: int | None) -> int | None:
     """Writes a line for each sealed record from an index on, None for the oldest; the index of the next."""
     with snapshot(engine) as connection:
+        check_types(connection)
         for index, line in lines_from(connection, first):
             out.write(line)
             first = index + 1
@@ -189,9 +191,10 @@ def problems_are_plain() -> Iterator[None]:
 def seal_all(engine: Engine, sealing: Sealing) -> None:
     """Seals what waits now, without pauses: of what others go on writing there may be no end.
 
-    Another process may be at it, too.
+    Another process may be at it, too. Raises ValueError as `check_types`, and as `seal_some`.
     """
     with read_once(engine) as connection:
+        check_types(connection)
         left = how_many_wait(connection)
     while left > 0 and (sealed := seal_some(engine, sealing, STEP)):
         left -= sealed
@@ -215,17 +218,32 @@ def _ring(registry: ServiceRegistry) -> KeyRing | None:
         return None
 
 
+def _key(where: object, text: str) -> Verifier:
+    try:
+        return read_verifier(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _found_key(files: Files) -> Verifier:
+    text = files.text(KEY).strip()
+    if not text:
+        raise ValueError(f"{files.folder}: no key is there, so that it is no export, or not all of one")
+    return _key(files.folder / KEY, text)
+
+
 def own_key(
     connection: Connection, registry: ServiceRegistry, trusted: str | None = None, files: Files | None = None
 ) -> Signers:
     """The keys of the log by the one that the database has, or by one that is trusted.
 
-    An export has notes on those that were replaced, too. Raises ValueError before there is a key, and as
-    `signers_by`.
+    An export has notes on those that were replaced, too. Raises ValueError before there is a key, as
+    `check_types`, and as `signers_by`.
     """
+    check_types(connection)
     notes = [*notes_of(connection), *([] if files is None else files.notes())]
     if trusted is not None:
-        return signers_by(read_verifier(trusted), notes)
+        return signers_by(_key("--key", trusted), notes)
     signer = find_signer(connection)
     if signer is None:
         raise ValueError(NOTHING_SEALED)

@@ -16,7 +16,7 @@ from shapes import log
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from secretsvc.audit.models import audit_record
+from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import read_once, snapshot, write_transaction
 from secretsvc.deployment import auditing
 from secretsvc.kernel.canonical import canonical
@@ -264,6 +264,33 @@ def test_what_is_no_id_is_named_with_its_row_and_keeps_nothing_from_being_sealed
     found = "\n".join(problems(sealed))
     for one in told:
         assert one.format(odd=ODD, position=position) in found
+
+
+def test_a_flag_that_is_neither_true_nor_false_is_named(sealed, admin):
+    if sealed.engine.name == "postgresql":
+        pytest.skip("it has a type for flags")
+    bob = admin.post("/identities", {"kind": "user", "subject": "bob@example.com"}, 201).json["id"]
+    admin.patch(f"/identities/{bob}", {"disabled": True})
+    seal(sealed)
+    assert problems(sealed) == []
+    # In SQL a text is not true, so that he would count as enabled there.
+    for odd in ("x", 2, 0.5):
+        sealed.execute("UPDATE identity SET disabled = :odd WHERE subject = 'bob@example.com'", {"odd": odd})
+        assert problems(sealed) == [f"identity {bob}: the log has another disabled"]
+
+
+def test_each_of_several_records_that_are_not_listed_is_named(sealed):
+    unlisted = sorted(log(sealed, 3))
+    let(sealed, "audit_unsealed")
+    sealed.execute(audit_unsealed.delete())
+    strays = sorted(new_id() for _ in range(2))
+    [environment] = {row["environment_id"] for row in sealed.audit("secret.batch")}
+    rows = [{"record_id": one, "key": "B", "environment_id": environment, "created_at": 1} for one in strays]
+    sealed.execute(audit_key.insert(), rows)
+    assert problems(sealed) == [
+        *(f"record {one} is not there, and audit_key has rows of it" for one in strays),
+        *(f"record {one} is neither sealed nor waits to be" for one in unlisted),
+    ]
 
 
 BEYOND = "audit_seal holds positions that no head speaks of (below 0, or from {} on)"

@@ -44,8 +44,7 @@ def wrong_columns(connection: Connection, first: int, size: int) -> Iterator[str
         for [one, *_] in rows.values():
             yield OTHER_ROWS.format(one.position)
         first += PAGE
-    stray = connection.execute(_STRAY).scalar()
-    if stray is not None:
+    for stray in connection.execute(_STRAY).scalars():
         yield f"record {stray} is not there, and audit_key has rows of it"
 
 
@@ -71,12 +70,12 @@ def _keys(record: FoundRow, detail: dict[str, object]) -> object:
     """The keys that there are rows of."""
     if record.action == EXPORT:
         return [] if record.key is not None else detail.get("keys", [])
-    return detail.get("described", []) if record.action.startswith(WRITES) else []
+    return detail.get("described", []) if str(record.action).startswith(WRITES) else []
 
 
 def _fit(rows: Sequence[FoundRow], record: FoundRow, keys: object) -> bool:
     """Whether there is a row for each of the keys, and for no other, and all have the rest of the record."""
-    if sorted(row.key for row in rows) != (sorted(map(str, keys)) if isinstance(keys, list) else []):
+    if sorted(str(row.key) for row in rows) != (sorted(map(str, keys)) if isinstance(keys, list) else []):
         return False
     same = (record.environment_id, record.identity_id, record.created_at)
     if any((row.environment_id, row.identity_id, row.created_at) != same for row in rows):
@@ -116,5 +115,6 @@ _KEYS = (
 _STRAY = (
     select(as_text(audit_key.c.record_id))
     .where(~exists(select(audit_record.c.id).where(audit_record.c.id == audit_key.c.record_id)))
-    .limit(1)
+    .distinct()
+    .order_by(audit_key.c.record_id)
 )

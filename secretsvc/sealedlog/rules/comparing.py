@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, Uuid, select
+from sqlalchemy import Boolean, Connection, Table, Uuid, select
 
 from secretsvc.db.types import Expression, FoundRow, Query
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
-from secretsvc.sealedlog.rules.ids import as_text
+from secretsvc.sealedlog.rules.ids import as_flag, as_text
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.rules.describing import digest_of
@@ -78,9 +78,9 @@ def unexplained(connection: Connection, ring: KeyRing | None, state: State) -> I
     yield from _differing("identity", state.identities, _rows(connection, Identity, identity))
     yield from _differing("group", groups, _rows(connection, Named, group))
     stored = {*_members(connection)}
-    for one, member in sorted(stored - members):
+    for one, member in sorted(stored - members, key=str):
         yield NOT_TOLD.format(f"member {member} of group {one}")
-    for one, member in sorted(members - stored):
+    for one, member in sorted(members - stored, key=str):
         yield MISSING.format(f"member {member} of group {one}")
     yield from _differing("project", projects, _rows(connection, Named, project))
     yield from _differing("environment", state.environments, _rows(connection, Environment, environment))
@@ -129,10 +129,10 @@ class _Digests:
 
 
 def _digest(key: bytes, row: StoredSecret) -> str | None:
-    """None without a description, and of what is in no environment: its id is no id."""
+    """None without a description, of one that is no text, and where the id of its environment is none."""
     try:
         return digest_of(key, UUID(row.environment_id), row.key, row.description)
-    except ValueError:
+    except (AttributeError, ValueError):
         return None
 
 
@@ -174,7 +174,9 @@ def _secrets(connection: Connection) -> Iterator[StoredSecret]:
 
 
 def _read(column: Expression) -> Expression:
-    return as_text(column) if isinstance(column.type, Uuid) else column
+    if isinstance(column.type, Uuid):
+        return as_text(column)
+    return as_flag(column) if isinstance(column.type, Boolean) else column
 
 
 def _all(connection: Connection, statement: Query) -> Iterator[FoundRow]:

@@ -45,7 +45,9 @@ def export_log(connection: Connection, signers: Signers, files: Files) -> Checkp
     files.write(KEY, f"{signers.newest.text}\n".encode())
     for note in notes_of(connection):
         files.write(note_path(read_replacement(note).old), note.encode())
+    files.sync()
     files.write(CHECKPOINT, head.checkpoint.encode())
+    files.sync()
     return checkpoint
 
 

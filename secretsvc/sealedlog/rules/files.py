@@ -12,7 +12,8 @@ from pathlib import Path
 
 from secretsvc.kernel.merkle import HASH_BYTES, joined, root_of
 from secretsvc.kernel.notes import Verifier
-from secretsvc.kernel.tiles import WIDTH, Tile, unbundled
+from secretsvc.kernel.succession import read_replacement
+from secretsvc.kernel.tiles import WIDTH, Tile, bundled, unbundled
 
 CHECKPOINT, KEY = "checkpoint", "key"
 #: A tile holds the hashes of so many levels of the tree: `WIDTH` is 2 to this power.
@@ -24,17 +25,35 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._unsynced: set[Path] = set()
 
     def write(self, path: str, content: bytes) -> None:
-        """Writes a file below the folder. Raises OSError."""
+        """Writes a file below the folder. Raises OSError with its path."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(target)
+        # Processes of two containers, which may write to one folder at once, often have the same number.
+        beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+        try:
+            with beside.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(target)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(target)) from None
+        above = [one for one in target.parents if one.is_relative_to(self.folder)]
+        self._unsynced |= {*above, self.folder.parent}
+
+    def sync(self) -> None:
+        """Has the names of what was written outlast a failure of power, as the contents do already."""
+        for folder in sorted(self._unsynced):
+            opened = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
+        self._unsynced.clear()
 
     def read(self, path: str) -> bytes | None:
         """None where there is no such file."""
@@ -48,13 +67,26 @@ class Files:
         return (self.read(path) or b"").decode(errors="replace")
 
     def notes(self) -> list[str]:
-        """Those on the keys that were replaced."""
-        return [self.text(str(one.relative_to(self.folder))) for one in sorted(self.folder.glob(note_path()))]
+        """Those on the keys that were replaced. Raises ValueError, with its path, for one that is none."""
+        found = {one: self.text(str(one.relative_to(self.folder))) for one in self.folder.glob(note_path())}
+        for path, note in sorted(found.items()):
+            try:
+                read_replacement(note)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
+        return [found[path] for path in sorted(found)]
 
     def hashes(self, level: int, tile: Tile) -> list[bytes]:
         """Those of a tile, or of what there is of it. A wider one may stand in for a partial one."""
         found = self.read(tile.path(level)) or self.read(tile._replace(width=WIDTH).path(level)) or b""
         return [found[at : at + HASH_BYTES] for at in range(0, len(found), HASH_BYTES)][: tile.width]
+
+    def has_surplus(self, level: int | None, tile: Tile) -> bool:
+        """Whether the file of a tile, or of a bundle, goes on behind what belongs there."""
+        found = self.read(tile.path(level)) or b""
+        if level is not None:
+            return len(found) > tile.width * HASH_BYTES
+        return len(found) > len(bundled([*self.entries(tile)][: tile.width]))
 
     def entries(self, tile: Tile) -> Iterator[bytes]:
         """Those of a bundle, as far as it is whole."""

@@ -1,4 +1,4 @@
-"""Ids as a file of SQLite's may hold them: there a column of ids takes any text, unlike on PostgreSQL."""
+"""Ids and flags as a file of SQLite's may hold them: there a column takes any text, unlike on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Dialect,
+    Integer,
     String,
     Table,
     TypeDecorator,
@@ -51,6 +52,21 @@ class IdText(TypeDecorator[str]):
             return text
         text = text.lower()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+class FlagValue(TypeDecorator[object]):
+    """A flag, or whatever else stands there: to Python most of that is true, and in SQL a text is not."""
+
+    impl, cache_ok = Integer, True
+
+    def process_result_value(self, value: object, _dialect: Dialect) -> object:
+        """What is neither true nor false stays as it is."""
+        return bool(value) if value in (0, 1) else value
+
+
+def as_flag(column: Expression) -> ColumnElement[object]:
+    """A column of flags, read as it is."""
+    return type_coerce(column, FlagValue).label(column.key)
 
 
 def as_text(column: Expression) -> ColumnElement[str]:

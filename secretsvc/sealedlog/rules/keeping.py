@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, exists, select
 
@@ -33,6 +33,7 @@ def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, si
     json, note = _paths(size)
     files.write(json, content)
     files.write(note, sign_state(origin, key, size, content).encode())
+    files.sync()
 
 
 def beginning(
@@ -59,6 +60,20 @@ def beginning(
     return False, None
 
 
+def wrong_states(files: Files, signatory: Signatory) -> Iterator[str]:
+    """States in an export that are not as they were signed; each is one line."""
+    json, note = _paths("*")
+    for found in sorted(files.folder.glob(note)):
+        path = str(found.relative_to(files.folder))
+        try:
+            kept = open_state(files.text(path), signatory, files.read(json.replace("*", found.stem)) or b"")
+        except ValueError as error:
+            yield f"{path}: {error}"
+        else:
+            if str(kept.size) != found.stem:
+                yield f"{path}: the state that it has is another"
+
+
 def _is_told(connection: Connection, first: int) -> bool:
     """Whether the records from that index on, or those that wait, tell of what was adopted."""
     before = select(audit_seal.c.position).where(
@@ -70,17 +85,21 @@ def _is_told(connection: Connection, first: int) -> bool:
 
 
 def _replayed(files: Files, begin: Snapshot | None, size: int, total: int) -> State:
-    replay, first = Replay(begin), 0 if begin is None else begin.size
-    for tile in tiles_of(size, first):
+    replay, following = Replay(begin), 0 if begin is None else begin.size
+    for tile in tiles_of(size, following):
         whole = Tile(tile.number, min(WIDTH, total - tile.number * WIDTH))
         for index, entry in enumerate(files.entries(whole), tile.number * WIDTH):
-            if not first <= index < size:
+            if not following <= index < size:
                 continue
             beside = files.read(detail_path(index)) if BY_DIGEST in entry else None
             for problem in replay.meet(Sealed(index, b"", Leaf(entry, beside))):
                 raise ValueError(f"the export cannot be replayed: {problem}")
+            following = index + 1
+        if following < min(size, (tile.number + 1) * WIDTH):
+            # Another process may have put an older checkpoint there meanwhile.
+            raise ValueError(f"index {following}: its entry is missing in the export")
     return replay.state
 
 
-def _paths(size: int) -> tuple[str, str]:
+def _paths(size: int | str) -> tuple[str, str]:
     return f"state/{size}.json", f"state/{size}.note"

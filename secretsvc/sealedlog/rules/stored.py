@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, exists, func, or_, select, tuple_
 
 from secretsvc.audit.models import audit_record
-from secretsvc.db.types import Query
-from secretsvc.sealedlog.models import audit_head, audit_seal, audit_unsealed
+from secretsvc.db.types import Expression, Query
+from secretsvc.sealedlog.models import (
+    audit_export,
+    audit_former_signer,
+    audit_head,
+    audit_pruned,
+    audit_seal,
+    audit_signer,
+    audit_snapshot,
+    audit_unsealed,
+)
 from secretsvc.sealedlog.rules.ids import IdText, as_text
 from secretsvc.sealedlog.rules.leaves import FIELDS, Leaf, leaf_of, sealed_leaf
 
 #: Records that are read at once.
 PAGE = 1024
+_FEW_ROWS = (audit_head, audit_signer, audit_former_signer, audit_export, audit_pruned, audit_snapshot)
+#: As SQLite calls them.
+_TYPES = {int: "integer", str: "text", bytes: "blob"}
 
 
 class Sealed(NamedTuple):
@@ -32,6 +44,24 @@ class Head(NamedTuple):
     checkpoint: str
 
 
+def check_types(connection: Connection) -> None:
+    """Raises ValueError where a table of the log that has few rows holds what no service writes there.
+
+    SQLite takes a value of any type for any column.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    for table in _FEW_ROWS:
+        are_odd = [func.typeof(one).not_in(_types_of(one)).label(one.name) for one in table.c]
+        for row in connection.execute(select(*are_odd)).mappings():
+            for name in (name for name, is_odd in row.items() if is_odd):
+                raise ValueError(f"{table.name} holds a {name} of another type: somebody has written to it")
+
+
+def _types_of(column: Expression) -> list[str]:
+    return [_TYPES[column.type.python_type], *(["null"] if column.nullable else [])]
+
+
 def head_of(connection: Connection) -> Head | None:
     """None before anything is sealed."""
     found = connection.execute(select(audit_head.c.size, audit_head.c.checkpoint)).first()
@@ -43,8 +73,10 @@ def sealed_from(connection: Connection, first: int, size: int) -> Iterator[Seale
     while first < size:
         rows = connection.execute(_PAGE, {"first": first, "size": min(size, first + PAGE)}).all()
         for row in rows:
-            leaf = None if row.id is None else sealed_leaf(row, row.leaf_hash)
-            yield Sealed(row.position, row.leaf_hash, leaf)
+            # On SQLite something else may stand there.
+            sealed = row.leaf_hash if isinstance(row.leaf_hash, bytes) else b""
+            leaf = None if row.id is None else sealed_leaf(row, sealed)
+            yield Sealed(row.position, sealed, leaf)
         first += PAGE
 
 
@@ -78,11 +110,12 @@ def count_beyond(connection: Connection, size: int) -> int:
     return found
 
 
-def left_out(connection: Connection) -> str | None:
-    """The id of a record that is neither sealed nor waits to be, None where there is none."""
+def left_out(connection: Connection) -> Sequence[str]:
+    """The ids of the records that are neither sealed nor wait to be."""
     is_sealed = exists(select(audit_seal.c.position).where(audit_seal.c.record_id == audit_record.c.id))
     waits = exists(select(audit_unsealed.c.record_id).where(audit_unsealed.c.record_id == audit_record.c.id))
-    return connection.execute(select(as_text(audit_record.c.id)).where(~is_sealed, ~waits).limit(1)).scalar()
+    found = select(as_text(audit_record.c.id)).where(~is_sealed, ~waits).order_by(audit_record.c.id)
+    return connection.execute(found).scalars().all()
 
 
 _RECORD = [as_text(audit_record.c.id), *FIELDS]

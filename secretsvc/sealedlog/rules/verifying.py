@@ -21,7 +21,7 @@ from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
 from secretsvc.sealedlog.rules.heads import NotSignedLast, frontier_of
 from secretsvc.sealedlog.rules.ids import malformed_ids
-from secretsvc.sealedlog.rules.keeping import beginning
+from secretsvc.sealedlog.rules.keeping import beginning, wrong_states
 from secretsvc.sealedlog.rules.leaves import is_bare_digest
 from secretsvc.sealedlog.rules.pruning import Pruned, Told, pruned_of, prunings_of
 from secretsvc.sealedlog.rules.replacing import wrong_signers
@@ -57,6 +57,7 @@ def verify_files(files: Files, signers: Signers, older: Sequence[Checkpoint]) ->
     # The notes on replaced keys are written before the checkpoint, and may be ahead of it.
     both = [one for one in signers.heads if one.size <= head.size]
     yield from _wrong_roots(files, [*older, *both, head], head.size)
+    yield from wrong_states(files, signers)
 
 
 def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
@@ -71,6 +72,8 @@ def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
             yield f"index {index}: the entry is not the one that was sealed"
         elif not _has_detail(files, index, entries[at]):
             yield f"index {index}: the detail beside the entry is missing, or not the one that was sealed"
+    yield from _surplus(files, None, tile)
+    yield from _surplus(files, 0, tile)
 
 
 def _has_detail(files: Files, index: int, entry: bytes) -> bool:
@@ -94,6 +97,14 @@ def _wrong_hashes(files: Files, level: int, tile: Tile) -> Iterator[str]:
         if at >= len(hashes) or hashes[at] != below:
             first = number << LEVELS * level
             yield f"index {first} to {first + (1 << LEVELS * level) - 1}: a hash in there was changed"
+    yield from _surplus(files, level, tile)
+
+
+def _surplus(files: Files, level: int | None, tile: Tile) -> Iterator[str]:
+    """A reader takes each file whole, and would take what is behind the rest for sealed."""
+    if files.has_surplus(level, tile):
+        index = (tile.number * WIDTH + tile.width) << LEVELS * (level or 0)
+        yield f"index {index}: {tile.path(level)} holds more than was sealed"
 
 
 def _wrong_roots(files: Files, wanted: Sequence[Checkpoint], total: int) -> Iterator[str]:
@@ -245,14 +256,15 @@ def _beside_the_log(connection: Connection, size: int, signers: Signers, pruned:
     beyond = count_beyond(connection, size)
     if beyond:
         yield f"index {size}: {beyond} records are sealed that the checkpoint does not have"
-    found = left_out(connection)
-    if found is not None:
+    for found in left_out(connection):
         yield f"record {found} is neither sealed nor waits to be"
     yield from wrongly_listed(connection)
     yield from wrong_signers(connection, signers, pruned)
 
 
 def _unsigned(note: str, signatory: Signatory) -> str:
+    if not note:
+        return "the checkpoint is missing"
     return f"{UNSIGNED}{other_log(note, signatory.name)}"
 
 
