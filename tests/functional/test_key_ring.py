@@ -38,7 +38,9 @@ def test_a_kid_that_rows_name_but_the_ring_does_not_hold_is_reported(service, ad
     assert report["safeToRemoveOldKey"] is False
 
 
-@pytest.mark.parametrize(("old", "new"), [(MASTER_KEY, NEW_KEY), (NEW_KEY, MASTER_KEY)])
+@pytest.mark.parametrize(
+    ("old", "new"), [(MASTER_KEY, NEW_KEY), (NEW_KEY, MASTER_KEY)], ids=["forth", "back"]
+)
 def test_pages_move_every_envelope_and_leave_all_else_as_it_was(service, admin, old, new):
     """Both ways, because envelopes are looked for by kids below and above the active one."""
     then = service.restarted(MASTER_KEY=old).user()
