@@ -110,8 +110,8 @@ def measure(engine: str, options: Namespace) -> Iterator[tuple[Operation, float,
             yield operation, *compared(rounds)
 
 
-def chosen(options: Namespace) -> list[Operation]:
-    return [one for one in OPERATIONS if not options.only or options.only in one.name]
+def chosen(options: Namespace, *more: Operation) -> list[Operation]:
+    return [one for one in (*OPERATIONS, *more) if not options.only or options.only in one.name]
 
 
 def profile(engine: str, options: Namespace) -> None:

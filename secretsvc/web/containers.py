@@ -9,6 +9,9 @@ from colander import SchemaNode
 
 from secretsvc.web.types import JsonSchema, Type, described
 
+#: Of one array or object so many wrong members are told of: each takes far more to tell than to send.
+MAX_PROBLEMS = 1_000
+
 
 class ListOf(Type):
     """An array of at least `minimum` items, which are all of one type."""
@@ -53,7 +56,7 @@ class MapOf(Type):
 def _each(
     node: SchemaNode, members: Iterable[tuple[str, object]], item: Type, name_type: Type | None = None
 ) -> dict[str, object]:
-    """Every member read; all that fail, and those whose names do, are reported together, in their order."""
+    """Every member read. Those that fail, or whose names do, are told together in order, up to a bound."""
     found: dict[str, object] = {}
     problems: dict[str, str | colander.Invalid] = {}
     for name, member in members:
@@ -63,6 +66,8 @@ def _each(
             found[name] = item.deserialize(node, member)
         except colander.Invalid as error:
             problems[name] = error
+            if len(problems) == MAX_PROBLEMS:
+                break
     if problems:
         raise invalid(node, problems)
     return found

@@ -1,4 +1,4 @@
-"""Strict colander schemas: no coercion, no unknown field, every issue reported.
+"""Strict colander schemas: no coercion, no unknown field, every issue reported, up to a bound.
 
 The types that they are made of can be imported from here too.
 """
@@ -6,13 +6,14 @@ The types that they are made of can be imported from here too.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import colander
 from colander import SchemaNode
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.web.containers import ListOf, MapOf, invalid
+from secretsvc.web.containers import MAX_PROBLEMS, ListOf, MapOf, invalid
 from secretsvc.web.types import (
     Anything,
     Boolean,
@@ -87,7 +88,8 @@ class Object(colander.Mapping):  # type: ignore[misc]  # it has no types of its 
 
 
 def _unknown(values: Mapping[str, object], known: Container[str]) -> dict[str, str]:
-    return {name: "Unknown field." for name in values if name not in known}
+    unknown = (name for name in values if name not in known)
+    return dict.fromkeys(islice(unknown, MAX_PROBLEMS), "Unknown field.")
 
 
 class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of its own
@@ -183,8 +185,9 @@ def _example_of_field(node: SchemaNode) -> object:
 def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
     """The values in the schema's types.
 
-    Raises `ValidationFailed` with every issue (contract 2): at each level those of known fields in the
-    order of the schema, then unknown fields in the order in which they came.
+    Raises `ValidationFailed` with every issue (contract 2), of one array or object up to `MAX_PROBLEMS`: at
+    each level those of known fields in the order of the schema, then unknown fields in the order in which
+    they came.
     """
     try:
         found: dict[str, object] = schema.deserialize(values)

@@ -49,3 +49,13 @@ def test_who_lets_go_of_an_environment_does_not_overtake_who_waits_for_it(servic
     for thread in waiting:
         thread.join(PATIENCE)
     assert came == ["second", "third", "first again"]
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_who_writes_to_one_environment_waits_for_no_writer_of_another(service: Service) -> None:
+    arrange(service, "shop", "prod", "dev")
+    with call_of(service, ADMIN) as writer, call_of(service, ADMIN) as other:
+        for call, at in ((writer, PROD), (other, Address("shop", "dev"))):
+            for_mode(call.connection, Mode.WRITE)
+            # Whoever had to wait would be refused after `lock_timeout`.
+            lock_environment(call, at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -527,6 +528,14 @@ def test_what_the_filters_find_is_a_file_of_either_kind(browser, service, admin)
     lines = browser.get("/audit.jsonl?show=changes").text.splitlines()
     assert [json.loads(line) for line in lines] == admin.get("/audit?action=secret.batch").json["items"]
     assert "very-secret" not in answer.text
+
+
+def test_no_cell_of_a_file_is_a_formula(browser, service):
+    for begin in "=+-@\t\r":
+        log(service, action="test.odd", actor_subject=f"{begin}1")
+    text = browser.get("/audit.csv?action=test.odd").text
+    _, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert [row[3] for row in rows] == [f"'{begin}1" for begin in "\r\t@-+="]
 
 
 def test_a_file_is_narrowed_as_the_page_is(service, admin):

@@ -166,6 +166,19 @@ def test_whoever_sees_a_project_is_told_what_is_missing(town, scope):
         assert denied(town, f"r-{number}") == expected, case
 
 
+def test_what_is_absent_is_not_forbidden_to_a_reader_of_all_there_is(town):
+    town.grant("eve@example.com", "reader")
+    eve = town.user("eve@example.com")
+    absent = [(case, case[1].format(p="nope"), "Project not found.") for case in ON_PROJECT]
+    path = "/projects/shop/environments/nope"
+    absent += [(case, path + case[1], "Environment not found.") for case in ON_ENVIRONMENT]
+    for case, path, message in absent:
+        if case[3] != "reader":
+            answer = ask(eve, case, path, "absent")
+            assert (answer.status_int, answer.json["message"]) == (404, message), case
+    assert denied(town, "absent") == []
+
+
 def test_an_operation_at_global_scope_is_forbidden_and_recorded_there(town):
     eve = town.user("eve@example.com")
     for body in ({"slug": "new", "name": "New"}, {"slug": "shop", "name": "Taken"}, {}):

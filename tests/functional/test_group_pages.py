@@ -138,6 +138,7 @@ def test_groups_are_for_global_admins_to_change_and_their_grants_for_the_admins_
     service.grant(team, "reader", "shop/dev", group=True)
     service.grant(ADA, "admin", "shop/prod")
     ada = Browser(service, ADA)
+    assert " – 1 0 " in rows(ada.open("/groups"))[0]
     for path in ("/groups?new", *(f"/groups/{team}?{panel}" for panel in ("edit", "add", "delete"))):
         page = ada.open(path)
         assert not page.html.select_one("[role=dialog]")

@@ -366,10 +366,11 @@ def test_a_narrowed_search_finds_places_too_and_wants_a_word(service, admin):
 )
 def test_a_search_is_narrowed_to_keys_by_what_they_are_and_by_whom(service, admin, words, expected):
     service.grant("wendy@example.com", "writer", "shop/dev")
-    Vault(admin).set(BOTH="x", GONE_FROM_DEV="x")
+    Vault(admin).set(BOTH="x", GONE_FROM_DEV="x", TAKEN_OVER="x")
     dev = Vault(service.user("wendy@example.com"), "/projects/shop/environments/dev")
-    dev.set(BOTH="x", ONLY_DEV="x", GONE_FROM_DEV="x")
+    dev.set(BOTH="x", ONLY_DEV="x", GONE_FROM_DEV="x", TAKEN_OVER="x")
     dev.batch(delete=["GONE_FROM_DEV"])
+    Vault(admin, dev.base).set(TAKEN_OVER="y")
     page = Browser(service).open("/search", params={"q": words})
     chips = ["/".join(link["href"].split("/")[4::2]) for link in page.html.select(".chips a")]
     assert sorted(chips) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rotation import NEW_KEY, PROD, fill, rotated
-from service import ADMIN, API
+from service import ADMIN, API, MASTER_KEY
 from statements import recorded
 
 from secretsvc.secrets.models import secret_version
@@ -38,10 +38,15 @@ def test_a_kid_that_rows_name_but_the_ring_does_not_hold_is_reported(service, ad
     assert report["safeToRemoveOldKey"] is False
 
 
-def test_pages_move_every_envelope_and_leave_all_else_as_it_was(service, admin):
-    fill(admin)
-    before = [admin.get(f"{PROD}{path}").json for path in ("", "/secrets:export", "/secrets/KEY_1/versions")]
-    now = rotated(service).user()
+@pytest.mark.parametrize(
+    ("old", "new"), [(MASTER_KEY, NEW_KEY), (NEW_KEY, MASTER_KEY)], ids=["forth", "back"]
+)
+def test_pages_move_every_envelope_and_leave_all_else_as_it_was(service, admin, old, new):
+    """Both ways, because envelopes are looked for by kids below and above the active one."""
+    then = service.restarted(MASTER_KEY=old).user()
+    fill(then)
+    before = [then.get(f"{PROD}{path}").json for path in ("", "/secrets:export", "/secrets/KEY_1/versions")]
+    now = service.restarted(MASTER_KEY=new, MASTER_KEY_OLD=old).user()
     pages = []
     while not pages or pages[-1]["remaining"]:
         pages.append(now.post("/admin/rekey", {"limit": 4}).json)
@@ -51,7 +56,7 @@ def test_pages_move_every_envelope_and_leave_all_else_as_it_was(service, admin):
         {"rekeyed": 1, "remaining": 0},
     ]
     assert now.get("/admin/keyring").json["safeToRemoveOldKey"] is True
-    alone = service.restarted(MASTER_KEY=NEW_KEY).user()
+    alone = service.restarted(MASTER_KEY=new).user()
     after = [alone.get(f"{PROD}{path}").json for path in ("", "/secrets:export", "/secrets/KEY_1/versions")]
     for version in [*before[2]["items"], *after[2]["items"]]:
         del version["kid"]

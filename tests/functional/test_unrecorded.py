@@ -30,6 +30,12 @@ CHANGES = {
 }
 
 
+def changeable(service):
+    """All rows, less the time of a visit: that is written by itself, before the change."""
+    rows = (row for table in TABLES for row in service.rows(table))
+    return [{name: value for name, value in row.items() if name != "last_seen_at"} for row in rows]
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_that_cannot_be_recorded_is_not_made(service, admin, change):
     team = service.group("team", "bob@example.com")
@@ -43,10 +49,10 @@ def test_a_change_that_cannot_be_recorded_is_not_made(service, admin, change):
     method, path, body = CHANGES[change]
     path = path.format(**names)
     body = body and {k: v.format(**names) if isinstance(v, str) else v for k, v in body.items()}
-    before = [service.rows(table) for table in TABLES]
+    before = changeable(service)
     refuse_inserts(service, "audit_record")
     assert admin.request(method, path, body, status=500).json["code"] == "INTERNAL"
-    assert [service.rows(table) for table in TABLES] == before
+    assert changeable(service) == before
     on = "" if service.engine.name == "sqlite" else " ON audit_record"
     service.execute(f"DROP TRIGGER refuse_audit_record{on}")
     assert admin.request(method, path, body).status_int in (200, 201, 204)
