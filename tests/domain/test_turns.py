@@ -1,4 +1,4 @@
-"""Writers of one environment on PostgreSQL: their turns in the order in which they came, and what they hold up."""
+"""Writers of one environment on PostgreSQL: in which order they have their turns, and whom they hold up."""
 
 from __future__ import annotations
 
