@@ -1,4 +1,4 @@
-"""Writers of one environment have their turns in the order in which they came, on PostgreSQL."""
+"""Writers of one environment on PostgreSQL: in which order they have their turns, and whom they hold up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from calls import call_of
 from service import ADMIN, Service, arrange
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 from waiting import PATIENCE, eventually
 
 from secretsvc.db.engine import Mode, for_mode
@@ -59,3 +60,17 @@ def test_who_writes_to_one_environment_waits_for_no_writer_of_another(service: S
             for_mode(call.connection, Mode.WRITE)
             # Whoever had to wait would be refused after `lock_timeout`.
             lock_environment(call, at)
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_who_writes_to_an_environment_keeps_it_as_it_is_for_all_but_who_refers_to_it(
+    service: Service,
+) -> None:
+    arrange(service, "shop", "prod")
+    with call_of(service, ADMIN) as call, service.engine.connect() as other:
+        for_mode(call.connection, Mode.WRITE)
+        lock_environment(call, PROD)
+        other.execute(text("SELECT 1 FROM environment FOR KEY SHARE NOWAIT"))
+        # As whoever protects, describes or deletes it, who does not queue.
+        with pytest.raises(OperationalError):
+            other.execute(text("SELECT 1 FROM environment FOR NO KEY UPDATE NOWAIT"))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from calls import call_of
 from rotation import NEW_KEY, PROD, fill, rotated
 from service import ADMIN, API, MASTER_KEY
 from statements import recorded
 
+from secretsvc.db.engine import Mode, for_mode
+from secretsvc.keyring.rules import take_page
 from secretsvc.secrets.models import secret_version
 
 pytestmark = pytest.mark.postgresql("none")
@@ -62,6 +65,17 @@ def test_pages_move_every_envelope_and_leave_all_else_as_it_was(service, admin, 
         del version["kid"]
     assert after == before
     assert alone.post(f"{PROD}/secrets:rollback", {"key": "KEY_1", "to_version": 1}).json["rev"] == 4
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_two_pages_at_once_have_no_row_in_common_and_wait_for_nobody(service, admin):
+    fill(admin)
+    now, found = rotated(service), []
+    with call_of(now, ADMIN) as one, call_of(now, ADMIN) as other:
+        for call in (one, other):
+            for_mode(call.connection, Mode.WRITE)
+            found += take_page(call, call.ring.active_kid, 4)
+    assert len({(row.secret_id, row.sealed.version) for row in found}) == 8
 
 
 def test_each_page_that_moves_something_is_recorded_and_an_idle_one_is_not(service, admin):
