@@ -37,6 +37,10 @@ OTHER_DESCRIPTORS = 256
 THREADS = 8
 
 
+class NotStartedError(Exception):
+    """Why there is no server; no SystemExit, for which `pserve -q` says nothing and exits 0."""
+
+
 class Server:
     """Serves one application until it is told to stop.
 
@@ -145,7 +149,7 @@ class Server:
 def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSGIApplication], None]:
     """`use = egg:secretsvc#server` (PasteDeploy). `options` are waitress's; `listen` may be `unix:/path`.
 
-    Raises SystemExit for a malformed setting of the server's own.
+    What that returns raises NotStartedError as `server_of` does.
     """
 
     def serve(application: WSGIApplication) -> None:
@@ -161,17 +165,22 @@ def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSG
 def server_of(application: WSGIApplication, **options: object) -> Server:
     """A server for the application with the limits that its settings give.
 
-    Raises SystemExit for a malformed setting of the server's own.
+    Raises NotStartedError for a malformed setting of the server's own, and where nothing can be bound.
     """
     registry = getattr(application, "registry", None)
     settings = registry.service_settings if registry is not None else Settings({}, {})
     try:
         drain, operations = settings.drain_seconds, settings.operations_listen
     except ServerMisconfigured:
-        raise SystemExit("a setting of the server is malformed; the log names it") from None
-    server = Server(application, _limits(settings, drain, options), **options)
-    if registry is not None:
-        server.watch = Watch(server, registry, operations)
+        raise NotStartedError("a setting of the server is malformed; the log names it") from None
+    limits, where = _limits(settings, drain, options), options.get("listen")
+    try:
+        server = Server(application, limits, **options)
+        if registry is not None:
+            where = operations
+            server.watch = Watch(server, registry, operations)
+    except OSError as error:
+        raise NotStartedError(f"nothing can listen on {where}: {error.strerror}") from None
     return server
 
 

@@ -22,7 +22,7 @@ ROOT = PACKAGE.parent
 _KID = re.compile(r"[0-9a-f]{16}")
 
 #: What a failure to connect says, in the driver's words; the server's own come in its language.
-_CONNECTING = {
+CONNECTING = {
     'database "" does not exist': "unknown database",
     'role "" does not exist': "unknown role",
     "connection refused": "connection refused",
@@ -34,6 +34,10 @@ _CONNECTING = {
     "translate host name": "unknown host",
     "resolve host": "unknown host",
     "not known": "unknown host",
+    "ssl connection has been closed": "connection lost",
+    "ssl syscall error": "connection lost",
+    "certificate": "TLS",
+    "sslmode": "TLS",
     "no such file": "no such socket",
     "too many": "too many connections",
     "remaining connection slots": "too many connections",
@@ -47,7 +51,8 @@ _CONNECTING = {
 }
 _OF_CONNECTIONS = frozenset({"OperationalError", "InterfaceError"})
 _QUOTED = re.compile('"[^"]*"')
-_STATES = {
+#: Codes of PostgreSQL's, or what they begin with.
+STATES = {
     "08": "connection lost",
     "23": "constraint",
     "25006": "read-only",
@@ -68,6 +73,7 @@ _STATES = {
 }
 #: SQLAlchemy's own mark of a pool that had no connection in time.
 _POOL_EXHAUSTED = "3o7r"
+NO_CONNECTION = "no connection in time"
 
 
 class Failure(NamedTuple):
@@ -107,7 +113,7 @@ def cause_of(error: BaseException) -> str:
     """The exception's class and what is known to have led to it, in constant words."""
     name = type(error).__qualname__
     is_pool = getattr(error, "code", None) == _POOL_EXHAUSTED
-    detail = "no connection in time" if is_pool else _of_the_driver(getattr(error, "orig", None) or error)
+    detail = NO_CONNECTION if is_pool else _of_the_driver(getattr(error, "orig", None) or error)
     return f"{name}: {detail}" if detail else name
 
 
@@ -124,7 +130,7 @@ def location_of(error: BaseException) -> str:
 def _of_the_driver(error: BaseException) -> str | None:
     state: str | None = getattr(error, "sqlstate", None)
     if state is not None:
-        words = _STATES.get(state) or _STATES.get(state[:2])
+        words = STATES.get(state) or STATES.get(state[:2])
         return f"{words} ({state})" if words else state
     name: str | None = getattr(error, "sqlite_errorname", None)
     return name or _of_the_connection(error)
@@ -134,4 +140,4 @@ def _of_the_connection(error: BaseException) -> str | None:
     if _OF_CONNECTIONS.isdisjoint(base.__name__ for base in type(error).__mro__):
         return None
     text = _QUOTED.sub('""', str(error).lower())
-    return next((words for phrase, words in _CONNECTING.items() if phrase in text), None)
+    return next((words for phrase, words in CONNECTING.items() if phrase in text), None)

@@ -206,6 +206,16 @@ def test_a_database_that_is_killed_refuses_and_each_request_says_so(make_service
     assert "the database does not answer" not in caplog.text
 
 
+@pytest.mark.engine_neutral
+def test_a_file_that_is_not_there_is_the_cause_in_the_requests_line(make_service, issuer, caplog, tmp_path):
+    caplog.set_level(logging.INFO, "secretsvc.access")
+    missing = {"SQLALCHEMY.URL": f"sqlite:///{tmp_path}/no/such/folder/database.sqlite"}
+    with watched(make_service().restarted(**missing, **LISTENING)) as operator:
+        operator.until(503, reasons=["database_unavailable"])
+        assert "INTERNAL" in asked(operator, issuer)
+    assert causes(caplog) == ["OperationalError: SQLITE_CANTOPEN"]
+
+
 def test_a_full_disk_has_its_cause_in_each_requests_line_and_reads_go_on(
     make_service, issuer, caplog, monkeypatch
 ):

@@ -72,6 +72,7 @@ def test_a_dump_by_the_owner_is_restored_with_the_rights_of_both_roles(
     assert {line[6:16].strip() for line in done.stdout.splitlines() if line.startswith("fail")} == {
         "durability"
     }
+    assert "ok    rights " in done.stdout
     verified = forks.run(Operator(tmp_path, ""), "verify", "production.ini", **restored)
     assert verified.stdout == "9 envelopes, 0 unreadable.\n"
     postgresql_databases.drop(empty)

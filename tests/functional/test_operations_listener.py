@@ -302,9 +302,11 @@ def test_every_figure_that_a_page_or_an_alert_names_is_one_that_is_told(watch, h
 @pytest.mark.engine_neutral
 def test_the_page_of_monitoring_has_every_alert(here):
     rules = (here / "deploy" / "prometheus-alerts.yaml").read_text("utf-8")
-    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8").partition("\n## ")[0]
+    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
     alerts = re.findall(r"alert: (\w+)", rules)
-    assert re.findall(r"(?m)^\| `(Secretsvc\w+)` \|", page) == alerts
+    assert re.findall(r"(?m)^\| `(Secretsvc\w+)` \|", page.partition("\n## ")[0]) == alerts
+    gone_wrong = page.partition("\n## When it goes wrong\n")[2]
+    assert {*re.findall(r"`(Secretsvc\w+)`", gone_wrong)} == {*alerts}
 
 
 @pytest.mark.engine_neutral

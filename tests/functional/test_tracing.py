@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from pasting import blocks
 from service import Service
 from sqlalchemy import insert
@@ -53,6 +58,44 @@ def test_the_module_of_the_page_makes_spans_of_statements(service: Service, here
     SQLAlchemyInstrumentor().uninstrument()
     module["provider"].shutdown()
     assert "identity" in touched(exporter, "FROM|JOIN")
+
+
+def brought_by(package: str) -> set[str]:
+    """The packages that are installed for one, with its extras, and it."""
+    found, left = set(), [Requirement(package)]
+    while left:
+        one = left.pop()
+        if str(one) not in found:
+            found.add(str(one))
+            wanted = map(Requirement, requires(one.name) or ())
+            extras = [{"extra": extra} for extra in ("", *one.extras)]
+            left += [each for each in wanted if not each.marker or any(map(each.marker.evaluate, extras))]
+    return {canonicalize_name(Requirement(one).name) for one in found}
+
+
+#: What the tests have beside that is taken away.
+ALONE = """
+import sys
+from types import SimpleNamespace
+block, *others = sys.argv[1:]
+sys.modules.update(dict.fromkeys(others))
+from sqlalchemy import create_engine
+module = {}
+exec(block, module)
+module["includeme"](SimpleNamespace(registry=SimpleNamespace(database=SimpleNamespace(engine=create_engine("sqlite://")))))
+"""
+
+
+@pytest.mark.engine_neutral
+def test_the_extra_brings_all_that_the_module_of_the_page_imports(here: Path) -> None:
+    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
+    (block,) = blocks(page, "Spans", "python")
+    brought = brought_by("secretsvc[tracing]")
+    of_packages = packages_distributions().items()
+    others = [module for module, names in of_packages if brought.isdisjoint(map(canonicalize_name, names))]
+    command = [sys.executable, "-W", "ignore", "-c", ALONE, block, *others]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def attributes(span: ReadableSpan) -> dict[str, Any]:

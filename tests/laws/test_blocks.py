@@ -8,7 +8,8 @@ from pathlib import Path
 from laws.test_documents import NAMED
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "audit.md", *sorted((ROOT / "docs" / "operations").glob("*.md"))]
+OTHERS = ("audit.md", "scale.md", "settings.md", "guarantees.md", "threat-model.md")
+PAGES = [*(ROOT / "docs" / name for name in OTHERS), *sorted((ROOT / "docs" / "operations").glob("*.md"))]
 #: A block's language, behind what stands right above it.
 BLOCK = re.compile(r"(?ms)^(?:<!-- not pasted: (.*?) -->\n)? *```(\w*)\n.*?^ *```$")
 #: What tests read from a page: `bash` is held to its test in test_documents.py, these by their sections here.

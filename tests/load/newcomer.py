@@ -193,11 +193,12 @@ class Machine:
         return "".join(f"{name}={value}\n" for name, value in self.environment.items())
 
 
-def make_roles(server: PostgresqlServer) -> None:
-    """The page's statements, of which the last two are given in the new database."""
+def make_roles(server: PostgresqlServer, *, for_a_dump: bool = False) -> None:
+    """The page's statements; the last two are given in the new database, or come with what is restored."""
     (block,) = blocks(page("installing.md"), "The roles on PostgreSQL", "sql")
-    for statement in filter(str.strip, block.split(";")):
-        server.execute(statement, "secretsvc" if "DEFAULT PRIVILEGES" in statement else "postgres")
+    statements = [*filter(str.strip, block.split(";"))]
+    for number, statement in enumerate(statements[:4] if for_a_dump else statements):
+        server.execute(statement, "secretsvc" if number >= 4 else "postgres")
 
 
 class Front:

@@ -124,12 +124,14 @@ def back_up_and_restore(machine: Machine, primary: PostgresqlServer, other: Post
     """By the owner, to another server with new roles; every envelope opens there."""
     dump, restore = blocks(page("backup.md"), "PostgreSQL")
     machine.paste(reached(dump, url(primary, "secretsvc_owner"), PROGRAMS))
-    make_roles(other)
+    make_roles(other, for_a_dump=True)
     machine.paste(reached(restore, url(other, "secretsvc_owner"), PROGRAMS))
     told = machine.paste(
         machine.block("backup.md", "After a restore"), DATABASE_URL=url(other, "secretsvc_owner")
     )
     assert "1 envelopes, 0 unreadable." in told
+    check = machine.block("backup.md", "After a restore").splitlines()[-1]
+    assert "ok    rights " in machine.paste(check, DATABASE_URL=url(other, "secretsvc"))
 
 
 def read_copy(machine: Machine, other: PostgresqlServer, token: str, **ring: str) -> list[str]:

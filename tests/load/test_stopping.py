@@ -283,3 +283,19 @@ def test_of_two_processes_on_one_socket_each_restarts_and_nobody_notices(unstart
                 process.kill()
                 process.wait()
     assert {b'"status":"ok"' in answer for answer in answers} == {True}
+
+
+@pytest.mark.parametrize("is_operations", [False, True])
+def test_an_address_that_is_taken_ends_the_start_and_is_named_last(make_process, monkeypatch, is_operations):
+    # Bound, and nobody who asks is kept waiting for an answer.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        where = f"127.0.0.1:{port}"
+        if not is_operations:
+            monkeypatch.setattr("processes.free_port", lambda: port)
+        settings = {"OPERATIONS_LISTEN": where} if is_operations else {}
+        with pytest.raises(AssertionError, match="ended with 1:") as ended:
+            make_process(**settings)
+    told = f"nothing can listen on {where}: Address already in use"
+    assert str(ended.value).splitlines()[-1] == f"secretsvc.server.factory.NotStartedError: {told}"

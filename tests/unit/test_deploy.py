@@ -212,12 +212,13 @@ def commands(page_has: str) -> list[str]:
 
 
 def test_the_commands_for_containers_fit_the_files():
-    build, key, up, check = commands("docker build")
+    build, key, own, up, check = commands("docker build")
     assert f": {build}\n" in text("Dockerfile")
     image, command, file = re.findall(r"docker run --rm (\S+) secretsvc-server (\S+) > deploy/(\S+)", key)[0]
     compose = yaml.safe_load(text("compose.yaml"))
     assert {compose["services"][name]["image"] for name in ("migrate", "secretsvc")} == {image}
     assert compose["secrets"]["master-key"]["file"] == f"./{file}"
+    assert own == f"chown {USER} deploy/{file} && chmod 400 deploy/{file}"
     service, other, ini = re.findall(r" exec (\S+) secretsvc-server (\S+) (\S+)$", check)[0]
     assert service in compose["services"]
     assert {command, other} <= {*main.commands}

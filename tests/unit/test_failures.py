@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -34,8 +36,23 @@ def wrapped(text: str, kind: type[Exception] = psycopg.OperationalError) -> Oper
         ("failed to resolve host 'hunter2': [Errno -2] Name or service not known", "unknown host"),
         (f"{PREFIX}FATAL:  sorry, too many clients already", "too many connections"),
         (f"{PREFIX}FATAL:  the database system is starting up", "starting up"),
+        (f"{PREFIX}FATAL:  the database system is shutting down", "shutting down"),
+        (f"{PREFIX}FATAL:  unsupported startup parameter: options", "startup parameter"),
+        (f'{PREFIX}FATAL:  Peer authentication failed for user "hunter2"', "authentication"),
+        (
+            'connection to server on socket "/x/.s.PGSQL.1" failed: No such file or directory',
+            "no such socket",
+        ),
         ("consuming input failed: server closed the connection unexpectedly", "connection lost"),
+        ("consuming input failed: SSL connection has been closed unexpectedly", "connection lost"),
+        ("consuming input failed: SSL SYSCALL error: EOF detected", "connection lost"),
         ("the connection is closed", "connection lost"),
+        (f"{PREFIX}SSL error: certificate verify failed", "TLS"),
+        (f'{PREFIX}server certificate for "a" does not match host name "password"', "TLS"),
+        (f'{PREFIX}could not open certificate file "/root/x": Permission denied', "TLS"),
+        ('root certificate file "/no/such/file" does not exist', "TLS"),
+        ('connection is bad: invalid sslmode value: "on"', "TLS"),
+        (f"{PREFIX}server does not support SSL, but SSL was required", "TLS"),
     ],
 )
 def test_a_connection_that_fails_tells_why_in_words_of_ours(text, cause):
@@ -53,7 +70,20 @@ def test_what_the_driver_says_otherwise_is_not_told():
     [
         (psycopg.errors.LockNotAvailable, "lock timeout (55P03)"),
         (psycopg.errors.InvalidPassword, "password (28P01)"),
+        (psycopg.errors.InvalidAuthorizationSpecification, "authentication (28000)"),
+        (psycopg.errors.InvalidCatalogName, "unknown database (3D000)"),
         (psycopg.errors.UniqueViolation, "constraint (23505)"),
+        (psycopg.errors.DeadlockDetected, "deadlock (40P01)"),
+        (psycopg.errors.SerializationFailure, "serialization failure (40001)"),
+        (psycopg.errors.InsufficientPrivilege, "insufficient privilege (42501)"),
+        (psycopg.errors.UndefinedTable, "unknown table (42P01)"),
+        (psycopg.errors.DiskFull, "disk full (53100)"),
+        (psycopg.errors.TooManyConnections, "too many connections (53300)"),
+        (psycopg.errors.QueryCanceled, "statement timeout (57014)"),
+        (psycopg.errors.ReadOnlySqlTransaction, "read-only (25006)"),
+        (psycopg.errors.AdminShutdown, "shutting down (57P01)"),
+        (psycopg.errors.CannotConnectNow, "starting up (57P03)"),
+        (psycopg.errors.ProtocolViolation, "connection lost (08P01)"),
         (psycopg.errors.DivisionByZero, "22012"),
     ],
 )
@@ -61,12 +91,30 @@ def test_an_error_of_the_server_is_told_by_its_state(kind, cause):
     assert cause_of(IntegrityError("INSERT", {}, kind("Key (hunter2) exists"))) == f"IntegrityError: {cause}"
 
 
-def test_an_error_of_sqlite_is_told_by_its_name():
-    connection = sqlite3.connect(":memory:")
-    with pytest.raises(sqlite3.OperationalError) as caught:
-        connection.execute("SELECT hunter2")
-    assert cause_of(OperationalError("", {}, caught.value)) == "OperationalError: SQLITE_ERROR"
-    connection.close()
+@pytest.mark.parametrize(
+    ("name", "statement", "cause"),
+    [
+        (":memory:", "SELECT hunter2", "SQLITE_ERROR"),
+        ("no/such/folder", "", "SQLITE_CANTOPEN"),
+        ("garbage", "SELECT * FROM hunter2", "SQLITE_NOTADB"),
+        ("damaged", "SELECT * FROM hunter2", "SQLITE_CORRUPT"),
+        ("file:whole?mode=ro", "CREATE TABLE hunter2 (a)", "SQLITE_READONLY"),
+    ],
+)
+def test_an_error_of_sqlite_is_told_by_its_name(tmp_path, monkeypatch, name, statement, cause):
+    monkeypatch.chdir(tmp_path)
+    Path("garbage").write_bytes(bytes(range(256)))
+    Path("whole").touch()
+    with closing(sqlite3.connect("damaged")) as connection:
+        connection.execute("CREATE TABLE hunter2 (a)")
+    # Its first page is the schema's, its second the table's.
+    Path("damaged").write_bytes(Path("damaged").read_bytes()[:4096] + b"x" * 4096)
+    with (
+        pytest.raises(sqlite3.DatabaseError) as caught,
+        closing(sqlite3.connect(name, uri=True)) as connection,
+    ):
+        connection.execute(statement)
+    assert cause_of(OperationalError("", {}, caught.value)) == f"OperationalError: {cause}"
 
 
 def test_a_pool_without_a_free_connection_is_told():

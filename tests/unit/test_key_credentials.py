@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jwks_server import KeyServer, answer
+from jwks_server import Answer, KeyServer, answer
 from key_cache import COOLDOWN, Clock, cache, outcome
 from tls import TlsKeyServer, authority
 from tokens import TestIssuer
@@ -44,6 +45,40 @@ def test_the_certificate_must_be_for_the_host_that_is_asked(
         cluster.url.replace("127.0.0.1", "localhost"), clock, credentials=Credentials(ca_file=trusted)
     )
     assert outcome(keys, "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (answer(b"<html>Sign in</html>"), "JSONDecodeError"),
+        (answer(b"", 302, Location="/login"), "HTTPError 302"),
+        (answer(b"", 404), "HTTPError 404"),
+    ],
+)
+def test_the_log_says_what_came_instead_of_keys(
+    server: KeyServer, clock: Clock, sent: Answer, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer = sent
+    assert outcome(cache(server.url, clock), "rsa-1") == "IDENTITY_PROVIDER_UNAVAILABLE"
+    assert caplog.messages[0].strip() == f"the access proxy's keys could not be fetched: {why}"
+
+
+def test_the_log_says_why_nothing_came(
+    cluster: TlsKeyServer,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for url in (cluster.url, "http://127.0.0.1:1/keys"):
+        outcome(cache(url, clock), "rsa-1")
+
+    def unknown(*_arguments: object, **_options: object) -> None:
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    outcome(cache(cluster.url, clock), "rsa-1")
+    told = [message.split()[-1] for message in caplog.messages]
+    assert told == ["SSLCertVerificationError", "ConnectionRefusedError", "gaierror"]
 
 
 def test_the_token_in_the_file_is_sent_as_a_bearer_token(
