@@ -250,6 +250,8 @@ def test_an_error_is_a_page_that_says_what_to_do_next(admin, service, who, path,
     if who is None:
         browser.extra_environ.clear()
     page = browser.get(path, status=status)
+    # Whoever is not known is not given the stylesheet either, without which symbols are as large as pictures.
+    assert bool(page.html.select(".topbar svg")) == bool(page.html.main.select("svg")) == (who is not None)
     assert page.html.find("code", string=code)
     assert advice in page.html.main.text
     assert page.headers["X-Request-Id"] in page.html.main.text
