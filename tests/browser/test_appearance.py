@@ -108,4 +108,5 @@ def test_a_print_is_complete(onlooker: Visitor, path: str, parts: str) -> None:
     assert page.evaluate(CUT, parts) == [[], [], 0]
     ground, ink = page.evaluate(COLOURS)
     assert ground > 0.9 > 0.2 > ink
-    expect(page.locator(".side")).to_be_hidden()
+    for screen_only in (".side", ".skip"):
+        expect(page.locator(screen_only)).to_be_hidden()
