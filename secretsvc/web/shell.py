@@ -39,8 +39,6 @@ DONE = {
     "created": _of("Created"),
     "saved": "Saved.",
     "deleted": _of("Deleted"),
-    "removed": "Removed.",
-    "added": "Added.",
     "unchanged": "No changes to save.",
     "nothing-to-remove": "Nothing was removed: it is gone already, or is nothing that you may see.",
 }
