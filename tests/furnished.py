@@ -76,6 +76,7 @@ PATHS = (
     "/identities?new=user",
     "/groups?new",
     "/groups/{crew}?add",
+    "/groups/{crew}?leave={wendy}",
     "/grants?remove={late}",
     TOKENS,
     f"{TOKENS}?new",

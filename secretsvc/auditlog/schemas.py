@@ -63,12 +63,12 @@ class Moment(IntegerText):
     _LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?")
 
     def read(self, node: colander.SchemaNode, value: object) -> int:
-        if not isinstance(value, str) or not self._LOCAL.fullmatch(value):
-            return super().read(node, value)
         try:
+            if not isinstance(value, str) or not self._LOCAL.fullmatch(value):
+                return super().read(node, value)
             moment = datetime.fromisoformat(value).replace(tzinfo=UTC)
-        except ValueError:
-            raise colander.Invalid(node, "Must be a time that the calendar has.") from None
+        except (ValueError, colander.Invalid):
+            raise colander.Invalid(node, "Give a day and a time, such as 2026-11-24T12:00.") from None
         return self.bounded(node, round(moment.timestamp() * 1000))
 
 

@@ -43,7 +43,7 @@ def create_group(context: Groups, request: ServiceRequest) -> object:
     """Makes a group and leads on to it."""
     body = request.form.read(schemas.CreateGroupBody(), "slug", "name", "description")
     created = domain.create_group(request.call, **body)
-    return see_other(f"{context.path(PAGES)}/{created.id}", "created")
+    return see_other(f"{context.path(PAGES)}/{created.id}", "created", created.slug)
 
 
 def group_page(context: Group, request: ServiceRequest) -> object:
@@ -52,16 +52,18 @@ def group_page(context: Group, request: ServiceRequest) -> object:
     request.form.label("confirm", "Address")
     group = domain.get_group(call, context.id)
     grants = grant_domain.grants_of_group(call, context.id)
+    members = domain.list_members(call, context.id)
     who = FoundHolder(GROUP, group.slug, group.id, group.name)
     asked = _panel(request)
     return {
         "group": group,
         "path": path,
-        "members": domain.list_members(call, context.id),
+        "members": members,
         "grants": grants,
         "giving": giving.opened(request, action=f"{path}/give", holder=who),
         "removing": removing(request, grants),
         "asked": asked,
+        "leaving": next((one for one in members if str(one.id) == _leaving(request)), None),
         "naming": giving.naming(request, groups=False) if asked == "add" else None,
     }
 
@@ -80,7 +82,7 @@ def delete_group(context: Group, request: ServiceRequest) -> object:
         request.form.confirm(domain.get_group(request.call, context.id).slug)
         domain.delete_group(request.call, context.id)
 
-    return see_removed("/groups", "deleted", delete)
+    return see_removed("/groups", "deleted", delete, request.form["confirm"].strip())
 
 
 def add_member(context: Group, request: ServiceRequest) -> object:
@@ -88,13 +90,13 @@ def add_member(context: Group, request: ServiceRequest) -> object:
     request.form.label("holder", "Who")
     member = giving.read_holder(request, announce=request.form["announce"] == "yes", groups=False)
     domain.add_member(request.call, context.id, identity_id=member.id)
-    return see_other(context.path(PAGES), "added")
+    return see_other(context.path(PAGES), "member-added")
 
 
 def remove_member(context: Group, request: ServiceRequest) -> object:
     """Removes the chosen member."""
     remove = partial(domain.remove_member, request.call, context.id, identity_id=chosen(request.form))
-    return see_removed(context.path(PAGES), "removed", remove)
+    return see_removed(context.path(PAGES), "member-removed", remove)
 
 
 def give_role(context: Group, request: ServiceRequest) -> object:
@@ -113,6 +115,13 @@ def _panel(request: ServiceRequest) -> str | None:
     return asked if request.call.snapshot.global_role is Role.ADMIN else None
 
 
+def _leaving(request: ServiceRequest) -> str | None:
+    """Whose removal is to be confirmed, by the id in the address."""
+    if request.call.snapshot.global_role is not Role.ADMIN:
+        return None
+    return parse_query(request.environ).get("leave")
+
+
 def includeme(config: ServiceConfigurator) -> None:
     groups: Drawn[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
     config.add_page(groups_page, role=ADMIN_SOMEWHERE, **groups)
@@ -125,4 +134,6 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(remove_member, name="remove-member", role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
     add_grant_forms(config, page, group_page, ADMIN_SOMEWHERE)
+    config.add_done("member-added", "The member was added.")
+    config.add_done("member-removed", "The member was removed.")
     config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40, icon="layers")

@@ -51,7 +51,7 @@ def add_identity(context: Identities, request: ServiceRequest) -> object:
     named = ["display_name"] if form["display_name"].strip() else []
     body = form.read(schemas.create_identity_body(), "kind", "subject", *named)
     made = domain.announce_identity(request.call, **body)
-    return see_other(f"{context.path(PAGES)}/{made.id}", "created")
+    return see_other(f"{context.path(PAGES)}/{made.id}", "identity-added")
 
 
 def includeme(config: ServiceConfigurator) -> None:
@@ -61,4 +61,5 @@ def includeme(config: ServiceConfigurator) -> None:
     }
     config.add_page(identities_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(add_identity, role=ADMIN_SOMEWHERE, redraw=identities_page, **page)
+    config.add_done("identity-added", "Added to people and tokens. Give a role next: being there gives none.")
     config.add_navigation("People and tokens", "/identities", role=ADMIN_SOMEWHERE, order=30, icon="users")

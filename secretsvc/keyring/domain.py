@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from limits import RateLimitItem
+
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
@@ -78,16 +80,15 @@ class KeyRingReport:
 class Limits:
     """What the settings allow, and the database they lead to.
 
-    Sizes in bytes; `rate` and `denials` in the notation of the `limits` library, None where there is no
-    limit; `database` is the engine's name.
+    Sizes in bytes; `rate` and `denials` are None where there is no limit; `database` is the engine's name.
     """
 
     secret_max_bytes: int
     env_max_secrets: int
     body_max_bytes: int
-    rate: str | None
+    rate: RateLimitItem | None
     rate_is_shared: bool
-    denials: str | None
+    denials: RateLimitItem | None
     database: str
 
 
@@ -155,9 +156,9 @@ def limits_in_force(call: Call) -> Limits:
         settings.secret_max_bytes,
         settings.env_max_secrets,
         settings.body_max_bytes,
-        None if settings.rate_limit is None else str(settings.rate_limit),
+        settings.rate_limit,
         not settings.rate_limit_storage.startswith("memory:"),
-        None if settings.denial_limit is None else str(settings.denial_limit),
+        settings.denial_limit,
         call.connection.dialect.name,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from limits import RateLimitItem
+
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.release import VERSION
 from secretsvc.keyring import domain, schemas
@@ -29,6 +31,7 @@ def operations(_context: Admin, request: ServiceRequest) -> object:
         "adoptions": domain.adoptions(request.call),
         "fullest": domain.fullest_environment(request.call),
         "size": size,
+        "rate": rate,
         "limits": limits,
         "page_sizes": PAGE_SIZES,
         "version": VERSION,
@@ -44,10 +47,20 @@ def size(number: int) -> str:
     return f"{number:,} bytes"
 
 
+def rate(limit: RateLimitItem | None) -> str:
+    """A rate as people read it: "6,000 a minute"."""
+    if limit is None:
+        return "no limit"
+    unit = limit.GRANULARITY.name
+    article = "an" if unit == "hour" else "a"
+    per = f"{article} {unit}" if limit.multiples == 1 else f"in {limit.multiples} {unit}s"
+    return f"{limit.amount:,} {per}"
+
+
 def rekey(context: Admin, request: ServiceRequest) -> object:
     """Moves one page to the active key, and shows what remains."""
     moved = domain.rekey(request.call, **request.form.read(schemas.RekeyForm(), "limit"))
-    return see_other(f"{context.path(PAGES)}/keyring", "rekeyed" if moved.rekeyed else "unchanged")
+    return see_other(f"{context.path(PAGES)}/keyring", "rekeyed" if moved.rekeyed else "nothing-to-move")
 
 
 def includeme(config: ServiceConfigurator) -> None:
@@ -56,4 +69,5 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(operations, name="keyring", role=Role.ADMIN, **page)
     config.add_form(rekey, name="rekey", role=Role.ADMIN, redraw=operations, **page)
     config.add_done("rekeyed", "Moved envelopes to the active key.")
+    config.add_done("nothing-to-move", "Every envelope that can be opened is under the active key.")
     config.add_navigation("Operations", "/admin/keyring", role=Role.ADMIN, order=70, icon="activity")

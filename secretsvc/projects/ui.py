@@ -57,7 +57,7 @@ def create_project(context: Projects, request: ServiceRequest) -> object:
         at = Address(created.slug, made[-1].slug)
         domain.update_environment(request.call, at, {"protected": True})
     path = f"{context.path(PAGES)}/{created.slug}"
-    return see_other(f"{path}/environments/{made[0].slug}/import" if made else path, "created")
+    return see_other(f"{path}/environments/{made[0].slug}/import" if made else path, "created", created.slug)
 
 
 def _environments(request: ServiceRequest) -> list[Values]:
@@ -124,7 +124,7 @@ def delete_project(context: Project, request: ServiceRequest) -> object:
     """Deletes a project whose slug was typed to confirm it."""
     request.form.confirm(context.__name__)
     domain.delete_project(request.call, context.address)
-    return see_other("/", "deleted")
+    return see_other("/", "deleted", context.__name__)
 
 
 def environments_page(context: Environments, request: ServiceRequest) -> object:
@@ -144,7 +144,7 @@ def create_environment(context: Environments, request: ServiceRequest) -> object
     if request.form["protect"]:
         at = Address(context.address.project, created.slug)
         domain.update_environment(request.call, at, {"protected": True})
-    return see_other(f"{context.path(PAGES)}/{created.slug}", "created")
+    return see_other(f"{context.path(PAGES)}/{created.slug}", "created", created.slug)
 
 
 def environment_settings(context: Environment, request: ServiceRequest) -> object:
@@ -167,7 +167,7 @@ def delete_environment(context: Environment, request: ServiceRequest) -> object:
     request.form.confirm(context.__name__)
     domain.delete_environment(request.call, context.address)
     parent = next(node for node in context.lineage() if isinstance(node, Project))
-    return see_other(parent.path(PAGES), "deleted")
+    return see_other(parent.path(PAGES), "deleted", context.__name__)
 
 
 def includeme(config: ServiceConfigurator) -> None:

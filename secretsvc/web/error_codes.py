@@ -79,8 +79,7 @@ BUILT_IN: tuple[tuple[type[SecretsvcError], int, str], ...] = (
     (
         errors.NotFound,
         404,
-        "It does not exist, or no grant lets you see it. An administrator finds your attempt by the request"
-        " id below.",
+        "Ask an administrator of the place for a grant, and name the request id below.",
     ),
     (errors.Conflict, 409, "Go back and choose another name, or use what exists already."),
     (

@@ -143,15 +143,15 @@ def see_other(path: str, done: str | None = None, *details: object) -> RelativeR
     return RelativeResponse(status=303, location=f"{path}?done={word}" if done else path)
 
 
-def see_removed(path: str, done: str, remove: Callable[[], object]) -> RelativeResponse:
+def see_removed(path: str, done: str, remove: Callable[[], object], *details: object) -> RelativeResponse:
     """Leads on to a page after a removal, also where there is nothing to remove: without scripts a form may
     be sent twice, and the answer to the second is what is seen.
     """
     try:
         remove()
     except NotFound:
-        done = "nothing-to-remove"
-    return see_other(path, done)
+        return see_other(path, "nothing-to-remove")
+    return see_other(path, done, *details)
 
 
 def cursor_of(request: ServiceRequest) -> UUID | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,16 @@ class Icon:
     def __html__(self) -> str:
         kinds = f"i {self.kind}".rstrip()
         return f'<svg class="{kinds}" aria-hidden="true"><use href="{self.sprite}#{self.name}"/></svg>'
+
+
+@dataclass(frozen=True, slots=True)
+class Breaking:
+    """A text that, where it has no room in one line, breaks before its "@" rather than within a word."""
+
+    text: str
+
+    def __html__(self) -> str:
+        return escape(self.text).replace("@", "<wbr>@")
 
 
 def initials(name: str) -> str:

@@ -11,6 +11,7 @@ from pyramid.config import Configurator
 from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
+from secretsvc.kernel.grammar import is_slug
 from secretsvc.kernel.shell_project import ShellProject
 from secretsvc.web import moments, parts
 from secretsvc.web.declaring import check_function, declare
@@ -21,14 +22,24 @@ from secretsvc.web.request import ServiceRequest, call_of
 from secretsvc.web.tree import PAGES, Node
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, permits
 
+
+def _of(did: str) -> Callable[[object, Sequence[str]], str | None]:
+    """Says of what something was done: of the slug in the URL, if there is one."""
+
+    def told(_ui: object, details: Sequence[str]) -> str | None:
+        if not details:
+            return f"{did}."
+        return f"{did} {details[0]}." if len(details) == 1 and is_slug(details[0]) else None
+
+    return told
+
+
 #: What is done by forms of any package, by the word in the URL that they lead on to.
 DONE = {
-    "created": "Created.",
+    "created": _of("Created"),
     "saved": "Saved.",
-    "deleted": "Deleted.",
-    "removed": "Removed.",
-    "added": "Added.",
-    "unchanged": "Nothing had to be changed.",
+    "deleted": _of("Deleted"),
+    "unchanged": "No changes to save.",
     "nothing-to-remove": "Nothing was removed: it is gone already, or is nothing that you may see.",
 }
 #: A mask tells nothing of the length of what it hides.
@@ -53,6 +64,7 @@ class Shell:
     time = staticmethod(moments.exact)
     iso = staticmethod(moments.iso)
     initials = staticmethod(parts.initials)
+    breaking = staticmethod(parts.Breaking)
     count = staticmethod(parts.count)
 
     def __init__(self, request: ServiceRequest, context: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chromium import Visitor
 from layout import SHIFTS
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 from service import Service
 from vault import CANONICAL as PROD
 from vault import Vault
@@ -23,6 +23,7 @@ CUT = """(selector) => [
     [Math.max(0, document.documentElement.scrollWidth - innerWidth)])"""
 #: How a control tells whether it can be used.
 LOOK = """(one) => ["cursor", "borderTopStyle"].map((name) => getComputedStyle(one)[name])"""
+LEFT = "(one) => one.getBoundingClientRect().left"
 #: A sheet of A4 without its margins.
 SHEET = {"width": 718, "height": 1046}
 
@@ -60,6 +61,38 @@ def test_what_cannot_be_used_does_not_look_as_if_it_could(
         assert [page.locator(one).is_enabled() for one in (usable, disabled)] == [True, False]
 
 
+def test_a_page_that_fits_its_window_does_not_scroll(visitor: Visitor) -> None:
+    page = visitor.page("/groups", viewport={"width": 1440, "height": 900})
+    assert page.evaluate("document.scrollingElement.scrollHeight") == 900
+
+
+def test_the_tab_that_is_shown_is_in_sight_where_the_bar_is_cut(visitor: Visitor) -> None:
+    page = visitor.page(f"{PROD}/settings", viewport={"width": 320, "height": 640})
+    expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=0.95)
+    expect(page.locator(".tabs a").first).not_to_be_in_viewport()
+    assert page.evaluate("scrollY") == 0
+
+
+def test_a_card_begins_its_heading_where_its_lines_begin(visitor: Visitor) -> None:
+    page = visitor.page("/admin/keyring", viewport={"width": 390, "height": 844})
+    heading, line = (page.locator(f".still tr {one}").first for one in ("th code", "td .pill"))
+    assert heading.evaluate(LEFT) == pytest.approx(line.evaluate(LEFT), abs=1)
+
+
+def test_who_only_reads_sees_the_lines_of_a_value(
+    browser: Browser, visitor: Visitor, vault: Vault, service: Service
+) -> None:
+    vault.set(API_KEY="one\ntwo\nthree")
+    service.grant("rita@example.com", "reader", "shop/prod")
+    reader = Visitor(browser, visitor.origin, service.issuer.sign("rita@example.com"))
+    page = reader.page(PROD)
+    row = page.locator("tr.old").first
+    row.get_by_role("button", name="Reveal").click()
+    expect(row.locator(".mask.open")).to_have_text("one\ntwo\nthree", use_inner_text=True)
+    page.context.close()
+    reader.judge()
+
+
 @pytest.mark.parametrize(
     ("path", "parts"),
     [
@@ -75,4 +108,5 @@ def test_a_print_is_complete(onlooker: Visitor, path: str, parts: str) -> None:
     assert page.evaluate(CUT, parts) == [[], [], 0]
     ground, ink = page.evaluate(COLOURS)
     assert ground > 0.9 > 0.2 > ink
-    expect(page.locator(".side")).to_be_hidden()
+    for screen_only in (".side", ".skip"):
+        expect(page.locator(screen_only)).to_be_hidden()

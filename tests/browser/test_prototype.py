@@ -35,6 +35,7 @@ DIFFERS: dict[tuple[str, str] | tuple[str, str, int], str] = {
     ("06-compare", "column to"): AUTOMATIC,
     ("02b-matrix-selected", "dock", 390): "a choice of the source stands on a line more",
     ("07-access", "row", 1024): "at 1024 pixels the prototype's longer names take a third line",
+    ("12-412", "key", 390): "a heading of a card begins where its lines do",
     ("10-operations", "rotation"): ROTATING,
     ("10-operations", "progress"): ROTATING,
 }

@@ -89,6 +89,7 @@ def test_staged_edits_are_counted_in_words_and_marked(page: Page) -> None:
     page.locator("tr.gone").filter(has_text="DB_URL").get_by_text("Keep", exact=True).click()
     page.locator("tr.gone").get_by_text("Keep", exact=True).click()
     expect(told).to_have_text("1 new, 1 changed: nothing is written yet.")
+    expect(page.locator(".tally").filter(visible=True)).to_have_text(["+1 new", "~1 changed"])
     value_of(page).fill("")
     page.get_by_label("Key 1 to add").fill("")
     expect(told).to_have_text("")

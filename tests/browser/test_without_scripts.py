@@ -46,6 +46,7 @@ def test_edits_are_made_counted_reviewed_and_written(visitor: Visitor, vault: Va
     expect(page.get_by_label("Key 2 to add")).to_be_hidden()
     page.get_by_label("Key 1 to add").fill("FRESH")
     expect(page.get_by_label("Key 2 to add")).to_be_visible()
+    expect(page.locator(".tally").filter(visible=True)).to_have_text(["new", "changed"])
     page.get_by_label("Actions for DB_URL").click()
     page.get_by_text("Delete, or keep").locator("visible=true").click()
     page.get_by_label("Actions for DB_URL").click()

@@ -177,7 +177,7 @@ def test_a_double_click_on_copy_leads_on_and_ends_where_it_was_the_last(browser,
     page = browser.post(answer.location, answer.request.POST.mixed())
     answer = sent_again(browser, page, "/copy-apply")
     assert answer.status_int == 303
-    assert "Nothing had to be changed." in words(answer.follow())
+    assert "No changes to save." in words(answer.follow())
     assert vaults["preview"].values() == {"NEW": "value of NEW", "OTHER": "value of OTHER"}
 
 

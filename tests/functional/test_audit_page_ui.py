@@ -237,6 +237,8 @@ def test_a_malformed_filter_is_kept_with_what_is_wrong_with_it(browser, query, f
         assert page.html.find(id=typed["aria-describedby"]).find_parent() is not None
     if field in ("project", "since", "until", "action"):
         assert page.html.find(id=field)["value"] == parse_qs(query)[field][0]
+    if field in ("since", "until"):
+        assert "Give a day and a time" in page.html.find(role="alert").text
 
 
 def test_blank_fields_are_no_filters(browser):

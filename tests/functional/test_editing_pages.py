@@ -75,7 +75,7 @@ def test_the_review_shows_no_value_and_writes_none(browser, service):
 @pytest.mark.engine_neutral
 def test_a_form_that_changes_nothing_leads_back(browser):
     page = edits(browser.open(PROD)).submit().follow()
-    assert "Nothing had to be changed." in page.text
+    assert "No changes to save." in page.text
 
 
 def conflict(page):
@@ -128,7 +128,7 @@ def test_of_what_both_changed_theirs_can_be_kept(browser, vault):
 def test_what_is_sent_twice_is_no_conflict(browser, vault):
     page = edits(browser.open(PROD), value__A="mine", delete__C=True).submit()
     submit(page, "/edit-apply")
-    assert "Nothing had to be changed." in words(submit(page, "/edit-apply"))
+    assert "No changes to save." in words(submit(page, "/edit-apply"))
     assert vault.rev == 2
 
 

@@ -184,6 +184,13 @@ def test_what_cannot_be_read_comes_first_with_cause_and_cure(browser, service):
     assert first.select_one("textarea")["placeholder"] == "Type a new value"
 
 
+def test_who_only_reads_is_not_told_to_write_what_cannot_be_read(reader, service):
+    tamper(service, "C")
+    first = reader.open(PROD).html.select_one("#old tr")
+    assert "tell somebody who may write here" in " ".join(first.get_text(" ").split())
+    assert not first.select("a[href$='#history']:not(.menu-list a)")
+
+
 def test_segments_and_the_filter_leave_rows_in_and_count(browser, service):
     tamper(service, "C")
 
@@ -240,7 +247,7 @@ def test_an_undo_that_is_sent_twice_undoes_once(browser, vault):
     page = submit(push(browser.open(PROD), "", "", delete__B=True), "/edit-apply")
     submit(page, "/undo")
     page = submit(page, "/undo")
-    assert "Nothing had to be changed." in words(page, "[role=status]")
+    assert "No changes to save." in words(page, "[role=status]")
     assert (vault.value("B"), vault.rev) == ("two", 3)
 
 
@@ -294,7 +301,7 @@ def test_a_value_that_is_as_it_was_is_told_of_and_not_written(browser, vault):
     submit(page, "/edit-apply")
     assert vault.listed()["A"]["version"] == 1
     same = push(browser.open(PROD), "", "", 303, value__A="one")
-    assert "Nothing had to be changed." in words(same)
+    assert "No changes to save." in words(same)
 
 
 def row_text(page, key):

@@ -157,7 +157,7 @@ def test_a_form_that_is_sent_twice_ends_where_the_key_was(browser, service, did)
         form.submit(status=303)
         page = form.submit(status=303).follow()
         assert page.request.path == PROJECT
-        assert "Nothing had to be changed." in words(page)
+        assert "No changes to save." in words(page)
 
 
 @pytest.mark.postgresql("first")

@@ -89,7 +89,7 @@ def test_an_end_is_taken_away(browser, service):
 def test_what_was_not_touched_stays_to_the_millisecond(browser, service):
     made = service.grant(ADA, "writer", "shop", expires_at=LATER)
     page = submit(browser.open(f"/grants/{made}"), f"/grants/{made}")
-    assert "Nothing had to be changed." in words(page, "[role=status]")
+    assert "No changes to save." in words(page, "[role=status]")
     assert service.audit("grant.update") == []
     submit(browser.open(f"/grants/{made}"), f"/grants/{made}", role="reader")
     assert terms(service, made) == ("reader", LATER)

@@ -186,7 +186,7 @@ def test_a_restore_that_is_sent_twice_restores_once(browser, vault):
     rev = vault.rev
     page = submit(page, "/restore")
     assert page.request.path == f"{PROD}/history"
-    assert "Nothing had to be changed." in words(page, "[role=status]")
+    assert "No changes to save." in words(page, "[role=status]")
     assert vault.rev == rev
 
 

@@ -206,8 +206,8 @@ def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_environments_n
 def test_who_may_not_extend_it_is_told_that_an_own_grant_ends(service, admin):
     service.grant(ADA, "writer", "shop/dev", expires_at=now_ms() + 6 * DAY + 1000)
     assert attention(Browser(service, ADA).open("/")) == [
-        "Your writer role on shop / dev ends in 6 days Ask one of its admins to extend it"
-        " What I may do: Your writer role on shop / dev ends in 6 days"
+        "Your writer role on Shop / Dev ends in 6 days Ask one of its admins to extend it"
+        " What I may do: Your writer role on Shop / Dev ends in 6 days"
     ]
 
 

@@ -133,7 +133,7 @@ def test_a_panel_that_is_sent_twice_acts_once_and_leads_where_the_first_led(
     page = browser.open(PAGE + panel)
     first, second = (submit(page, action, **fields) for _ in range(2))
     assert second.request.path == first.request.path
-    assert words(second, "[role=status]") == "Nothing had to be changed."
+    assert words(second, "[role=status]") == "No changes to save."
     assert vault.rev == 3
 
 

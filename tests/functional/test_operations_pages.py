@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import limits
 import pytest
 from pages import Browser, submit
 from rotation import NEW_KEY, NEXT_KEY, fill, rotated
@@ -15,6 +16,7 @@ from vault import Vault
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.notes import Checkpoint
+from secretsvc.keyring.ui import rate
 from secretsvc.sealedlog.rules.pruning import note_export
 
 pytestmark = pytest.mark.postgresql("none")
@@ -47,7 +49,7 @@ def test_the_ring_stands_with_its_rows_and_what_to_do_next(service, admin):
     assert answer(turned).startswith("Rotation of the master key From ")
     assert "not safe to remove MASTER_KEY_OLD until 0 remain" in answer(turned)
     lost = Browser(service.restarted(MASTER_KEY=NEW_KEY)).open("/admin/keyring")
-    assert keys(lost)[1][1:] == ["not loaded", "just now", "9", "It is missing: 9 envelopes cannot be opened"]
+    assert keys(lost)[1][1:] == ["not loaded", "just now", "9", "No, 9 envelopes need it"]
     assert answer(lost).startswith(
         "9 envelopes cannot be opened: the master key that sealed them is not loaded"
     )
@@ -110,9 +112,16 @@ def test_only_a_global_admin_has_the_page_and_its_form(service, admin, role, sco
     assert {row["action"] for row in service.denials()} == {"authz.global.admin"}
 
 
+@pytest.mark.parametrize(
+    ("notation", "text"), [("1/hour", "1 an hour"), ("20/5 second", "20 in 5 seconds"), (None, "no limit")]
+)
+def test_a_rate_is_told_in_words(notation, text):
+    assert rate(notation and limits.parse(notation)) == text
+
+
 def test_the_limits_in_force_the_version_and_the_database_are_told(make_service):
     service = make_service(
-        SECRET_MAX_BYTES="1234", ENV_MAX_SECRETS="77", RATE_LIMIT="500/minute", DENIAL_LIMIT=""
+        SECRET_MAX_BYTES="1234", ENV_MAX_SECRETS="77", RATE_LIMIT="5000/minute", DENIAL_LIMIT=""
     )
     page = Browser(service).open("/admin/keyring")
     table = page.html.find("section", {"aria-labelledby": "limits"}).tbody
@@ -121,7 +130,7 @@ def test_the_limits_in_force_the_version_and_the_database_are_told(make_service)
         "SECRET_MAX_BYTES": "1.2 KiB",
         "ENV_MAX_SECRETS": "77",
         "BODY_MAX_BYTES": "1 MiB",
-        "RATE_LIMIT": "500 per 1 minute",
+        "RATE_LIMIT": "5,000 a minute",
         "DENIAL_LIMIT": "no limit",
     }
     assert "counted by each process alone" in table.text
@@ -181,7 +190,7 @@ def test_the_state_of_the_sealed_log_is_told_with_its_checkpoint_and_its_export(
 
     page, lines = state()
     assert "Audit logNothing is sealed yet" in lines[3]
-    assert "There was none" in lines[4]
+    assert "None yet" in lines[4]
     fill(admin)
     while service.app.registry.audit_sealer.step():
         pass

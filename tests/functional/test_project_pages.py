@@ -28,7 +28,7 @@ def test_a_project_is_created_changed_and_deleted_by_forms(browser, service):
     assert "Tills" in page.html.select_one(".head").text
     assert "Saved." in page.html.find(role="status").text
     page = submit(page, "/delete", confirm="till")
-    assert "Deleted." in page.html.find(role="status").text
+    assert "Deleted till." in page.html.find(role="status").text
     browser.open("/projects/till/settings", 404)
     assert [row["action"] for row in service.audit()][-3:] == [
         "project.create",

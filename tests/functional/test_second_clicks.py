@@ -13,7 +13,7 @@ REMOVALS = [
     ("/grants?remove={late}", "/access/remove-grant", {"chosen": "{late}"}),
     ("/identities/{wendy}?remove={late}", "/identities/{wendy}/remove-grant", {"chosen": "{late}"}),
     ("/grants/{late}?remove", "/grants/{late}/remove", {}),
-    ("/groups/{crew}", "/groups/{crew}/remove-member", {"chosen": "{wendy}"}),
+    ("/groups/{crew}?leave={wendy}", "/groups/{crew}/remove-member", {"chosen": "{wendy}"}),
     ("/groups/{crew}?delete", "/groups/{crew}/delete", {"confirm": "crew"}),
 ]
 DELETIONS = [

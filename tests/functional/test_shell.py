@@ -236,9 +236,9 @@ def includeme(config):
     ("who", "path", "status", "code", "advice"),
     [
         (None, "/projects", 401, "UNAUTHENTICATED", "Reload the page"),
-        ("rita@example.com", f"{PROD}/import", 403, "FORBIDDEN", "Ask an administrator"),
-        ("rita@example.com", "/projects/nothing", 404, "NOT_FOUND", "no grant lets you see it"),
-        ("root@example.com", "/projects/Not%20A%20Slug", 422, "VALIDATION_FAILED", "correct what is named"),
+        ("rita@example.com", f"{PROD}/import", 403, "FORBIDDEN", "Name the request below"),
+        ("rita@example.com", "/projects/nothing", 404, "NOT_FOUND", "Ask an administrator of the place"),
+        ("root@example.com", "/projects/Not%20A%20Slug", 422, "VALIDATION_FAILED", "Project: Use a-z"),
         ("root@example.com", "/projects?a=1&a=2", 422, "VALIDATION_FAILED", "correct what is named"),
         ("root@example.com", "/projects?a=%FF", 400, "BAD_REQUEST", "reload the page"),
         ("root@example.com", "/%FF", 400, "BAD_REQUEST", "reload the page"),
@@ -250,6 +250,8 @@ def test_an_error_is_a_page_that_says_what_to_do_next(admin, service, who, path,
     if who is None:
         browser.extra_environ.clear()
     page = browser.get(path, status=status)
+    # Whoever is not known is not given the stylesheet either, without which symbols are as large as pictures.
+    assert bool(page.html.select(".topbar svg")) == bool(page.html.main.select("svg")) == (who is not None)
     assert page.html.find("code", string=code)
     assert advice in page.html.main.text
     assert page.headers["X-Request-Id"] in page.html.main.text

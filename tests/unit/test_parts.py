@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.web.parts import joined
+from secretsvc.web.parts import Breaking, joined
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,7 @@ from secretsvc.web.parts import joined
 )
 def test_names_are_joined_and_those_left_out_are_counted(names, total, text):
     assert joined(names, total) == text
+
+
+def test_an_address_breaks_before_its_sign_and_is_still_escaped():
+    assert Breaking("a<b@example.com").__html__() == "a&lt;b<wbr>@example.com"

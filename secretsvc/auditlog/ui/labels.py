@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from secretsvc.web import moments
+
 OUTCOMES = {"success": "done", "denied": "denied"}
 KINDS = {"user": "person", "service": "service", None: "the service itself"}
 #: How many facts of one record stand on the page; a write can have hundreds.
 MAX_FACTS = 100
+#: A time among the details, in epoch milliseconds.
+ENDS = "expires_at"
 
 
 class Fact(NamedTuple):
@@ -32,7 +36,7 @@ def _facts(detail: object) -> list[Fact]:
         return [Fact("detail", str(detail))]
     named = {name: value for name, value in detail.items() if value is not None}
     changes = named.pop("changes") if isinstance(named.get("changes"), list) else []
-    plain = [Fact(name.replace("_", " "), _text(value)) for name, value in named.items()]
+    plain = [Fact(_term(name), _text(value, name)) for name, value in named.items()]
     return plain + [_change(change) for change in changes]
 
 
@@ -44,8 +48,14 @@ def _change(change: object) -> Fact:
     return Fact(str(change.get("kind", "change")), f"{text} (version {version})" if version else text)
 
 
-def _text(value: object) -> str:
+def _term(name: str) -> str:
+    return "ends" if name == ENDS else name.replace("_", " ")
+
+
+def _text(value: object, name: str = "") -> str:
+    if name == ENDS and isinstance(value, int):
+        return moments.exact(value)
     if isinstance(value, dict):
-        named = ((name.replace("_", " "), "none" if one is None else one) for name, one in value.items())
-        return ", ".join(f"{name} {one}" for name, one in named)
+        named = ((inner, "none" if one is None else _text(one, inner)) for inner, one in value.items())
+        return ", ".join(f"{_term(inner)} {text}" for inner, text in named)
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

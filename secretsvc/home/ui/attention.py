@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.home.domain.attention import Amiss, missing, unreadable
+from secretsvc.home.domain.overview import ProjectOverview
 from secretsvc.home.domain.waiting import ExpiringGrant, expiring_grants, turned_away
 from secretsvc.kernel.authorization import Address, Role, administered, decide
 from secretsvc.kernel.call import Call
@@ -45,8 +46,11 @@ class Attention(NamedTuple):
     missing: dict[tuple[str, str], int]
 
 
-def attention(call: Call) -> Attention:
-    """Everything that the caller can act on; those who may not write have their own ending grants at most."""
+def attention(call: Call, shown: Iterable[ProjectOverview]) -> Attention:
+    """Everything that the caller can act on; those who may not write have their own ending grants at most.
+
+    What is `shown` beside it says how people call the places of those.
+    """
     held = call.snapshot.effective_grants
     is_admin = call.snapshot.global_role is Role.ADMIN
     lost, gaps = [], []
@@ -56,7 +60,7 @@ def attention(call: Call) -> Attention:
         gaps = missing(call, COUNTED)
     items = [*map(_unreadable, lost)]
     items += [*_grants(call)] if next(administered(call.snapshot), None) is not None else []
-    items += [*_own_grants(call), *map(_missing, gaps)]
+    items += [*_own_grants(call, _names(shown)), *map(_missing, gaps)]
     items += [*_turned_away(call)] if next(administered(call.snapshot), None) is not None else []
     items += [*_tokens(call), *_ring(call, bool(lost))] if is_admin else []
     return Attention(items, _counts(lost), _counts(gaps))
@@ -100,12 +104,22 @@ def _grants(call: Call) -> Iterator[Item]:
         )
 
 
-def _own_grants(call: Call) -> Iterator[Item]:
+def _names(shown: Iterable[ProjectOverview]) -> dict[tuple[str | None, str | None], str]:
+    found: dict[tuple[str | None, str | None], str] = {(None, None): "everything"}
+    for one in shown:
+        found[one.slug, None] = one.name
+        found.update({(one.slug, each.slug): f"{one.name} / {each.name}" for each in one.environments})
+    return found
+
+
+def _own_grants(call: Call, names: Mapping[tuple[str | None, str | None], str]) -> Iterator[Item]:
     for one in call.snapshot.effective_grants:
         at = Address(one.project, one.environment)
         ends = one.expires_at is not None and one.expires_at <= call.now + SOON_MS
         if ends and decide(call.snapshot, at) is not Role.ADMIN:
-            where = " / ".join(filter(None, (one.project, one.environment))) or "everything"
+            # Of very many projects some are on another page.
+            slugs = " / ".join(filter(None, (one.project, one.environment)))
+            where = names.get((one.project, one.environment), slugs)
             when = relative(one.expires_at or 0, call.now)
             yield Item(
                 "hourglass", "warn", f"Your {one.role} role on {where} ends {when}", "",

@@ -37,7 +37,11 @@ def home(_context: Root, request: ServiceRequest) -> object:
     if creates and ("setup" in parse_query(request.environ) or not (page.items or cursor)):
         request.override_renderer = "secretsvc.home:templates/first-run.pt"
         return shown | _first_run(call, page.items)
-    return shown | {"attention": attention(call), "recent": _recent(request), "used": used_lately(call)}
+    return shown | {
+        "attention": attention(call, page.items),
+        "recent": _recent(request),
+        "used": used_lately(call),
+    }
 
 
 def _recent(request: ServiceRequest) -> list[Any] | None:

@@ -34,11 +34,12 @@ function tally(changed) {
   return parts.length ? `${parts.join(", ")}: nothing is written yet.` : "";
 }
 
-// What stays is not written again: the browser would lay the page out for it.
+// What stays is not written again: the browser would lay the page out for it. Of what there is none is not told.
 function count(name, text) {
   const counter = edits.querySelector(`.${name}`);
   if (counter && counter.textContent !== text) {
     counter.textContent = text;
+    counter.closest(".tally")?.toggleAttribute("hidden", /^\D0$/.test(text));
   }
 }
 

@@ -21,7 +21,7 @@ ELSEWHERE = {
     DIFFERS: ("equal-not", "", "differs"),
     MISSING: ("circle-dashed", "warn", "missing: add it"),
     UNREADABLE: ("circle-alert", "bad", "cannot be read"),
-    PRESENT: ("key", "", "set"),
+    PRESENT: ("check", "", "set"),
 }
 PAIRS = {
     SAME: "They are the same.",
