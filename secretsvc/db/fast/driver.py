@@ -17,6 +17,8 @@ from secretsvc.kernel.stopwatch import waiting
 CHUNK = 16
 # An older libpq gives them one by one, which takes five times as long.
 _STREAMED = CHUNK if capabilities.has_stream_chunked() else 1
+# Rows of texts take PostgreSQL longer to write, and us to read.
+_CURSOR: dict[str, dict[str, Any]] = {"postgresql": {"binary": True}, "sqlite": {}}
 
 
 class StatementContext:
@@ -51,7 +53,7 @@ def driver_cursor(connection: Connection, text: str, values: object, *, many: bo
     try:
         if not connection.in_transaction() and mode_of(connection) is not Mode.AUTOCOMMIT:
             connection.begin()
-        cursor = connection.connection.cursor()
+        cursor = connection.connection.cursor(**_CURSOR[connection.dialect.name])
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
             context = StatementContext(connection, cursor, text, many=many)
         listeners.before_cursor_execute(connection, cursor, text, values, context, many)
