@@ -257,7 +257,7 @@ class PostgresqlStore:
                 self._execute(POSTGRESQL.version, versions[0])
                 self._execute(POSTGRESQL.update, (version, now, secret_id))
             else:
-                ids, numbers = (as_array(str(row[place]) for row in versions) for place in (0, 1))
+                ids, numbers = (as_array(map(str, column)) for column in [*zip(*versions, strict=True)][:2])
                 self._execute(
                     "UPDATE secret SET version = made.version, updated_at = %s"
                     " FROM unnest(%s::int8[], %s::int8[]) AS made (id, version) WHERE secret.id = made.id",
