@@ -253,12 +253,16 @@ class PostgresqlStore:
             self._copy(versions)
         with self.connection.pipeline():
             if len(versions) == 1:
+                ((secret_id, version, *_),) = versions
                 self._execute(POSTGRESQL.version, versions[0])
-            self._execute(
-                "UPDATE secret SET version = made.version, updated_at = %s"
-                " FROM unnest(%s::int8[], %s::int8[]) AS made (id, version) WHERE secret.id = made.id",
-                (now, as_array(str(row[0]) for row in versions), as_array(str(row[1]) for row in versions)),
-            )
+                self._execute(POSTGRESQL.update, (version, now, secret_id))
+            else:
+                ids, numbers = (as_array(map(str, column)) for column in [*zip(*versions, strict=True)][:2])
+                self._execute(
+                    "UPDATE secret SET version = made.version, updated_at = %s"
+                    " FROM unnest(%s::int8[], %s::int8[]) AS made (id, version) WHERE secret.id = made.id",
+                    (now, ids, numbers),
+                )
             self.record(standing, subject, "secret.batch", *environment[:2], None, detail)
             self.connection.execute("COMMIT")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import cast
+from weakref import proxy
 
 from pyramid.response import Response
 from pyramid.tweens import EXCVIEW
@@ -32,6 +34,8 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
         session = database.session(request.tm)
         found = partial(authenticator.judge_bearer, request_id=request.request_id)
         admission = Admission(session, settings, request.client_address)
+        # Held by its own call, each request would wait for the garbage collector, with the values in it.
+        known = cast(ServiceRequest, proxy(request))
         actor, snapshot = admission.admit(proven, now, request.request_id, found)
         request.call = Call(
             actor,
@@ -39,7 +43,7 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
             now,
             request.request_id,
             settings,
-            connect=lambda: session.connection(_mode(request)),
+            connect=lambda: session.connection(_mode(known)),
             abandon=session.restart,
             load_ring=registry.load_ring,
             admission=registry.plaintext_budget.admission(actor.identity_id),

@@ -9,7 +9,7 @@ because SQLite's waiting is a poll that can starve a thread or a process for sec
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
@@ -25,7 +25,7 @@ from secretsvc.db.files import file_of, make_private
 from secretsvc.db.limits import introduce
 from secretsvc.db.silence import ANSWER_SECONDS, Silence
 from secretsvc.db.write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
-from secretsvc.kernel.stopwatch import statement_begins, statement_ends, waiting
+from secretsvc.kernel.stopwatch import waiting
 
 if TYPE_CHECKING:
     import sqlite3
@@ -128,13 +128,23 @@ def make_engine(
 
 
 def _listen(engine: Engine) -> None:
-    event.listen(engine, "before_cursor_execute", statement_begins)
-    event.listen(engine, "after_cursor_execute", statement_ends)
-    event.listen(engine, "handle_error", statement_ends)
+    for name in ("do_execute", "do_executemany", "do_execute_no_params"):
+        event.listen(engine, name, _measured(getattr(engine.dialect, name)))
     event.listen(engine, "handle_error", end_what_stays_ill)
     event.listen(engine, "begin", _begin)
     event.listen(engine, "reset", _undo)
     event.listen(engine, "checkin", _forget)
+
+
+def _measured(execute: Callable[..., None]) -> Callable[..., bool]:
+    """What the driver is told by SQLAlchemy, as time of the database; True says that it was told."""
+
+    def listener(*how: object) -> bool:
+        with waiting():
+            execute(*how)
+        return True
+
+    return listener
 
 
 def _begin(connection: Connection) -> None:

@@ -125,8 +125,11 @@ def has_text(text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
 
 
 def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
-    """Inserts rows that have the same columns; PostgreSQL copies them in (decision 0020)."""
+    """Inserts rows that have the same columns; PostgreSQL copies in what is more than one (decision 0020)."""
     names = tuple(rows[0])
+    if len(rows) == 1:
+        _insert_of(table, names).run(connection, rows[0])
+        return
     if connection.dialect.name == "sqlite":
         _insert_of(table, names).run_many(connection, {name: [row[name] for row in rows] for name in names})
         return
@@ -147,12 +150,17 @@ def update_many(
 
     `kept` names a column that stays as it is in rows whose second column, a boolean, is now set.
     """
-    statement = _update_by_id(table, tuple(rows[0]), kept, connection.dialect.name)
-    columns = {f"new_{name}": [row[name] for row in rows] for name in rows[0]}
+    names = tuple(rows[0])
+    if len(rows) == 1:
+        row = {f"new_{name}": value for name, value in rows[0].items()}
+        _update_by_id(table, names, kept, by_arrays=False).run(connection, row)
+        return
+    columns = {f"new_{name}": [row[name] for row in rows] for name in names}
     if connection.dialect.name == "sqlite":
-        statement.run_many(connection, columns)
+        _update_by_id(table, names, kept, by_arrays=False).run_many(connection, columns)
     else:
-        statement.run(connection, {name: as_array(values) for name, values in columns.items()})
+        arrays = {name: as_array(values) for name, values in columns.items()}
+        _update_by_id(table, names, kept, by_arrays=True).run(connection, arrays)
 
 
 def is_among(column: Expression, name: str, dialect_name: str) -> ColumnElement[bool]:
@@ -202,14 +210,14 @@ def _insert_of(table: Table, names: tuple[str, ...]) -> Prepared:
 
 @lru_cache(maxsize=64)
 def _update_by_id(
-    table: Table, names: tuple[str, ...], kept: tuple[str, str] | None, dialect_name: str
+    table: Table, names: tuple[str, ...], kept: tuple[str, str] | None, *, by_arrays: bool
 ) -> Prepared:
     new: dict[str, Expression]
-    if dialect_name == "sqlite":
-        new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
-    else:
-        _, columns = listed(dialect_name, **{f"new_{name}": table.c[name].type for name in names})
+    if by_arrays:
+        _, columns = listed("postgresql", **{f"new_{name}": table.c[name].type for name in names})
         new = dict(zip(names, columns, strict=True))
+    else:
+        new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     values = {name: value for name, value in new.items() if name != "id"}
     if kept is not None:
         name, flag = kept

@@ -7,48 +7,36 @@ COMMIT. Rows that SQLite finds only while SQLAlchemy fetches them are not in it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from time import perf_counter
 
 
 class Stopwatch:
-    """The time that a database has taken so far, in seconds."""
+    """The time that a database has taken so far, in seconds; it runs in its context.
 
-    __slots__ = ("_is_running", "_since", "seconds")
+    Where contexts lie within each other it counts once.
+    """
+
+    __slots__ = ("_depth", "_since", "seconds")
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        self._is_running = False
-        self._since: float | None = None
+        self.seconds = self._since = 0.0
+        self._depth = 0
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Counts the time until the end of the context, once where contexts lie within each other."""
-        if self._is_running:
-            yield
-            return
-        self._is_running, self._since = True, None
-        began = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds += perf_counter() - began
-            self._is_running = False
-
-    def start(self) -> None:
-        """Counts from now to the next `stop`."""
-        if not self._is_running:
+    def __enter__(self) -> None:
+        if not self._depth:
             self._since = perf_counter()
+        self._depth += 1
 
-    def stop(self) -> None:
-        """Ends what `start` began."""
-        if self._since is not None:
+    def __exit__(self, *_error: object) -> None:
+        self._depth -= 1
+        if not self._depth:
             self.seconds += perf_counter() - self._since
-            self._since = None
 
 
 _CURRENT = ContextVar[Stopwatch | None]("secretsvc_stopwatch", default=None)
+_UNMEASURED = nullcontext()
 
 
 @contextmanager
@@ -62,26 +50,6 @@ def measured() -> Iterator[Stopwatch]:
         _CURRENT.reset(token)
 
 
-@contextmanager
-def waiting() -> Iterator[None]:
+def waiting() -> AbstractContextManager[None]:
     """The database works in this context, on behalf of whatever is measured."""
-    watch = _CURRENT.get()
-    if watch is None:
-        yield
-        return
-    with watch.running():
-        yield
-
-
-def statement_begins(*_statement: object) -> None:
-    """Listener of SQLAlchemy's, for statements that it executes by itself."""
-    watch = _CURRENT.get()
-    if watch is not None:
-        watch.start()
-
-
-def statement_ends(*_outcome: object) -> None:
-    """Listener of SQLAlchemy's, for the end of those and for their failures."""
-    watch = _CURRENT.get()
-    if watch is not None:
-        watch.stop()
+    return _CURRENT.get() or _UNMEASURED

@@ -201,7 +201,7 @@ def test_whoever_listens_for_statements_hears_these_too(engine: Engine) -> None:
     heard: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *given: heard.append(given[2].split()[0]))
     with write_transaction(engine) as connection:
-        insert_many(connection, project, [a_project()])
+        insert_many(connection, project, [a_project(), a_project("depot")])
         FIND.rows(connection, {"slug": "shop"})
     assert heard == [BULK[engine.name][switch.ENABLED], "SELECT"]
 
@@ -243,7 +243,7 @@ def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine:
     with engine.connect() as connection:
         for_mode(connection, Mode.WRITE)
         connection.begin()
-        insert_many(connection, project, [a_project()])
+        insert_many(connection, project, [a_project(), a_project("depot")])
         FIND.rows(connection, {"slug": "shop"})
         with pytest.raises(IntegrityError):
             INSERT.run(connection, a_project())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import Any
 
@@ -328,3 +329,24 @@ def test_the_matrix_takes_as_many_statements_for_many_environments_as_for_two(se
             browser.open("/projects/shop")
         taken.append(len(statements))
     assert taken == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent"),
+    [
+        ("GET", f"{PROD}/secrets/A", b""),
+        ("GET", f"{PROD}/secrets", b""),
+        ("GET", f"{PROD}/secrets:export", b""),
+        ("POST", f"{PROD}/secrets:batch", b'{"mode": "merge", "set": {"A": "another"}}'),
+    ],
+)
+def test_what_a_request_holds_does_not_wait_for_the_garbage_collector(service, vault, method, path, sent):
+    headers = {HEADER: service.issuer.sign(ADMIN), "Content-Type": "application/json"}
+    assert call(service.app, method, API + path, headers, sent).status == 200
+    gc.collect()
+    gc.disable()
+    try:
+        call(service.app, method, API + path, headers, sent)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -7,8 +7,11 @@ from contextlib import suppress
 
 import pytest
 from key_cache import Clock
+from sqlalchemy import event, text
+from sqlalchemy.exc import DBAPIError
 
-from secretsvc.kernel.stopwatch import measured, statement_begins, statement_ends, waiting
+from secretsvc.db.engine import make_engine
+from secretsvc.kernel.stopwatch import measured, waiting
 
 TICK = 2.0
 
@@ -28,17 +31,12 @@ def test_only_the_time_of_the_database_counts_and_that_once(clock):
             clock.advance(TICK)
             with waiting():
                 clock.advance(TICK)
-            statement_begins()
             clock.advance(TICK)
-            statement_ends()
         clock.advance(TICK)
-        counted = watch.seconds
-        assert counted == 3 * TICK
-        statement_begins()
-        clock.advance(TICK)
-        statement_ends()
-        statement_ends()
-        assert watch.seconds == counted + TICK
+        assert watch.seconds == 3 * TICK
+        with waiting():
+            clock.advance(TICK)
+        assert watch.seconds == 4 * TICK
 
 
 def test_what_fails_counts_too(clock):
@@ -49,22 +47,27 @@ def test_what_fails_counts_too(clock):
         assert watch.seconds == TICK
 
 
-def test_a_statement_that_never_ended_does_not_count_for_what_follows(clock):
-    with measured() as watch:
-        statement_begins()
-        clock.advance(TICK)
-        with waiting():
-            pass
-        statement_ends()
-        assert watch.seconds == 0
-
-
 def test_nothing_is_counted_where_nothing_is_measured_nor_for_another_thread(clock):
-    with waiting():
-        statement_begins()
-        statement_ends()
+    def wait():
+        with waiting():
+            clock.advance(TICK)
+
+    wait()
     with measured() as watch:
-        other = threading.Thread(target=lambda: [statement_begins(), clock.advance(TICK), statement_ends()])
+        other = threading.Thread(target=wait)
         other.start()
         other.join()
         assert watch.seconds == 0
+
+
+@pytest.mark.parametrize("failing", ["", ", abs(-9223372036854775808)"])
+def test_what_sqlalchemy_executes_by_itself_counts_also_where_it_fails(tmp_path, clock, failing):
+    def wait():
+        clock.advance(TICK)
+
+    engine = make_engine(f"sqlite:///{tmp_path / 'some.db'}")
+    event.listen(engine, "connect", lambda made, _: made.create_function("wait", 0, wait))
+    with measured() as watch, engine.connect() as connection, suppress(DBAPIError):
+        connection.execute(text(f"SELECT wait(){failing}")).all()
+    engine.dispose()
+    assert watch.seconds == TICK

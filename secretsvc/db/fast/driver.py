@@ -17,6 +17,8 @@ from secretsvc.kernel.stopwatch import waiting
 CHUNK = 16
 # An older libpq gives them one by one, which takes five times as long.
 _STREAMED = CHUNK if capabilities.has_stream_chunked() else 1
+# Rows of texts take PostgreSQL longer to write, and us to read.
+_CURSOR: dict[str, dict[str, Any]] = {"postgresql": {"binary": True}, "sqlite": {}}
 
 
 class StatementContext:
@@ -46,19 +48,17 @@ def driver_cursor(connection: Connection, text: str, values: object, *, many: bo
     It is executed in the transaction of the connection's mode, which begins here unless it has begun. What
     the driver raises becomes what SQLAlchemy would raise, and a lost connection is let go of.
     """
-    listeners = connection.dispatch
+    listeners = connection.engine.dispatch
     context: Any = None
     try:
         if not connection.in_transaction() and mode_of(connection) is not Mode.AUTOCOMMIT:
             connection.begin()
-        cursor = connection.connection.cursor()
+        cursor = connection.connection.cursor(**_CURSOR[connection.dialect.name])
         if listeners.before_cursor_execute or listeners.after_cursor_execute:
             context = StatementContext(connection, cursor, text, many=many)
-        if listeners.before_cursor_execute:
-            listeners.before_cursor_execute(connection, cursor, text, values, context, many)
+        listeners.before_cursor_execute(connection, cursor, text, values, context, many)
         yield cursor
-        if listeners.after_cursor_execute:
-            listeners.after_cursor_execute(connection, cursor, text, values, context, many)
+        listeners.after_cursor_execute(connection, cursor, text, values, context, many)
     except connection.dialect.loaded_dbapi.Error as error:
         connection._handle_dbapi_exception(error, None, None, None, context)
 
