@@ -68,6 +68,12 @@ def test_the_search_over_a_page_says_that_the_session_has_ended(visitor: Visitor
     page.keyboard.type("mail")
     status = page.get_by_role("dialog", name="Search everything").get_by_role("status")
     expect(status).to_contain_text("Your session may have ended")
+    page.unroute("**/api/v1/search?*")
+    page.keyboard.type("_")
+    expect(status).to_have_text("1 found")
+    page.route("**/api/v1/search?*", lambda route: route.fulfill(content_type="text/html", body="Sign in"))
+    page.keyboard.type("f")
+    expect(status).to_contain_text("Your session may have ended")
     visitor.problems.clear()
 
 
