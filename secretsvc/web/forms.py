@@ -190,4 +190,8 @@ def check_token(ring: KeyRing, actor: Actor, now: int, offered: str) -> None:
         return
     if any(matches):
         raise FormTooOld
-    raise Forbidden("The form is too old, or not yours.", hint="Go back, reload the page and try again.")
+    raise Forbidden(
+        "This form is too old, or not yours.",
+        hint=f"You are signed in as {actor.subject}. The form was opened by somebody else, more than a month ago,"
+        " or before the master key was changed.",
+    )
