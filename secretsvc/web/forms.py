@@ -169,8 +169,12 @@ def _parts(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(part: MultipartPart) -> str:
-    text: str = part.raw.decode("utf-8-sig" if part.filename else "utf-8")
-    return text
+    if not part.filename:
+        return str(part.raw.decode())
+    try:
+        return str(part.raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise BadRequest("The file is no text in UTF-8.") from None
 
 
 def form_token(ring: KeyRing, actor: Actor, now: int) -> str:
