@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from accessible import violations
 from chromium import Visitor
 from playwright.sync_api import Locator, Page, Route, expect
 from service import Service
@@ -110,6 +111,7 @@ def test_a_value_of_many_lines_keeps_them_and_fits_the_screen(
     box = text.bounding_box()
     assert box and box["width"] <= 390 and box["height"] <= 800
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert violations(page) == []
 
 
 @PAGES

@@ -109,6 +109,7 @@ function hide(holder) {
   } else {
     target.textContent = before;
     target.classList.remove("open", "shown");
+    target.removeAttribute("tabindex");
   }
   tell(holder, "", "countdown");
   holder.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
@@ -157,6 +158,8 @@ function showValue(holder, value) {
     target.value = value;
   } else {
     target.textContent = value;
+    // A long one scrolls, by the keyboard too.
+    target.tabIndex = 0;
   }
   target.classList.add("open", "shown");
   draw(revealButton(holder), "Reveal", "Mask", "eye-off");
