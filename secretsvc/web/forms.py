@@ -196,6 +196,6 @@ def check_token(ring: KeyRing, actor: Actor, now: int, offered: str) -> None:
         raise FormTooOld
     raise Forbidden(
         "This form is too old, or not yours.",
-        hint=f"You are signed in as {actor.subject}. The form was opened by somebody else, more than a month ago,"
-        " or before the master key was changed.",
+        hint=f"You are signed in as {actor.subject}. The form was opened by somebody else, more than a month"
+        " ago, or before the master key was changed.",
     )

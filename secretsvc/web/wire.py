@@ -34,7 +34,8 @@ ANSWERS: dict[int, tuple[HTTPStatus, tuple[str, str]]] = {
 }
 
 
-#: Of a form that is too large: nobody has read it, so its page cannot be drawn again. Needs: sent, size, request.
+#: Of a form that is too large: nobody has read it, so its page cannot be drawn again.
+#: Needs: sent, size, request.
 TOO_LARGE_PAGE = """<!doctype html>
 <html lang="en">
 <head>

@@ -109,7 +109,9 @@ def test_a_value_of_many_lines_keeps_them_and_fits_the_screen(
     text = cell_of(page, "LONG").locator("textarea.w, .mask")
     assert text.evaluate("(one) => one.value ?? one.innerText").count("\n") >= 2
     box = text.bounding_box()
-    assert box and box["width"] <= 390 and box["height"] <= 800
+    assert box
+    assert box["width"] <= 390
+    assert box["height"] <= 800
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert violations(page) == []
 
