@@ -224,7 +224,9 @@ def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> 
 def _reach(call: Call, asked: AuditFilter) -> Reach:
     missing = [name for name in ("project", "environment") if getattr(asked, name) is None]
     if asked.key is not None and missing:
-        raise ValidationFailed(issues=tuple(Issue(name, "Required: it goes with `key`.") for name in missing))
+        raise ValidationFailed(
+            issues=tuple(Issue(name, "Required: a key is sought in one place.") for name in missing)
+        )
     if asked.environment is not None and asked.project is not None:
         return _environment_reach(call, asked.project, asked.environment)
     if asked.environment is not None:

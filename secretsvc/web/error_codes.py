@@ -65,11 +65,12 @@ def includeme(config: Configurator) -> None:
 
 
 BUILT_IN: tuple[tuple[type[SecretsvcError], int, str], ...] = (
-    (errors.BadRequest, 400, "Go back, reload the page and try again."),
+    (errors.BadRequest, 400, "Go back and try again."),
     (
         errors.Unauthenticated,
         401,
-        "Your session may have ended. Reload the page to sign in again through your access proxy.",
+        "Your session may have ended. Open the service in another tab to sign in again through your access"
+        " proxy, then come back to this one.",
     ),
     (
         errors.Forbidden,
@@ -85,20 +86,15 @@ BUILT_IN: tuple[tuple[type[SecretsvcError], int, str], ...] = (
     (
         errors.VersionConflict,
         409,
-        "Others are writing to the same environment. Go back, reload and send it again.",
+        "Others are writing to the same environment. Go back and send it again.",
     ),
     (errors.LastAdmin, 409, "Give somebody else a global admin role first."),
     (
         errors.PreconditionFailed,
         412,
-        "Somebody changed it in the meantime. Go back, reload and look at what changed.",
+        "Somebody changed it in the meantime. Go back and look at what changed.",
     ),
-    (
-        errors.PayloadTooLarge,
-        413,
-        "Go back in your browser: what you typed is still there. Send less at once, or ask the operator to"
-        " raise the limit.",
-    ),
+    (errors.PayloadTooLarge, 413, "Send less at once, or ask the operator to raise the limit."),
     (errors.ValidationFailed, 422, "Go back and correct what is named here."),
     (errors.RateLimited, 429, "Wait a moment, then try again."),
     (errors.Internal, 500, ADVICE),

@@ -169,8 +169,12 @@ def _parts(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(part: MultipartPart) -> str:
-    text: str = part.raw.decode("utf-8-sig" if part.filename else "utf-8")
-    return text
+    if not part.filename:
+        return str(part.raw.decode())
+    try:
+        return str(part.raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise BadRequest("The file is no text in UTF-8.") from None
 
 
 def form_token(ring: KeyRing, actor: Actor, now: int) -> str:
@@ -190,4 +194,8 @@ def check_token(ring: KeyRing, actor: Actor, now: int, offered: str) -> None:
         return
     if any(matches):
         raise FormTooOld
-    raise Forbidden("The form is too old, or not yours.", hint="Go back, reload the page and try again.")
+    raise Forbidden(
+        "This form is too old, or not yours.",
+        hint=f"You are signed in as {actor.subject}. The form was opened by somebody else, more than a month"
+        " ago, or before the master key was changed.",
+    )

@@ -34,7 +34,8 @@ ANSWERS: dict[int, tuple[HTTPStatus, tuple[str, str]]] = {
 }
 
 
-#: Of a form that is too large: nobody has read it, so its page cannot be drawn again. Needs: size, request.
+#: Of a form that is too large: nobody has read it, so its page cannot be drawn again.
+#: Needs: sent, size, request.
 TOO_LARGE_PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -48,7 +49,7 @@ TOO_LARGE_PAGE = """<!doctype html>
 <body>
   <main class="lost">
     <p class="code">413</p>
-    <h1>This form is too large to be sent: {size:,} bytes are the most at once.</h1>
+    <h1>This form of {sent:,} bytes is too large to be sent: {size:,} bytes are the most at once.</h1>
     <p>Nothing was changed. Go back in your browser: what you typed is still there. Send less at once, or ask
       the operator to raise the limit.</p>
     <p class="help"><code>PAYLOAD_TOO_LARGE</code> · request <code>{request}</code></p>
@@ -83,7 +84,9 @@ class EnvelopeErrorTask(ErrorTask):  # type: ignore[misc]  # it has no types of 
 
     def _too_large_page(self, identifier: str) -> bytes:
         size = self.channel.adj.body_max_bytes
-        return TOO_LARGE_PAGE.format(size=size, request=identifier).encode()
+        # A browser announces how long a form is.
+        sent = getattr(self.request, "content_length", 0)
+        return TOO_LARGE_PAGE.format(sent=sent, size=size, request=identifier).encode()
 
 
 def _as_page(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:

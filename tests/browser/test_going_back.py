@@ -11,6 +11,7 @@ from furnished import furnish, hand_out
 from playwright.sync_api import Browser, Error, Locator, Page
 from server import served
 from service import MASTER_KEY, Service
+from tokens import TestIssuer
 from typing_forms import TYPED, TYPED_AGAIN, Typed, is_value
 
 TYPED_INTO = [at for at, form in TYPED.items() if form.back == TYPED_AGAIN]
@@ -165,6 +166,38 @@ def test_without_scripts_a_form_that_is_too_large_says_how_much_may_be_sent_and_
     assert "Go back in your browser: what you typed is still there." in told
     page.go_back()
     assert element.evaluate(HELD, [*form.fields]) == typed
+
+
+@pytest.mark.parametrize(
+    ("instead", "status", "told"),
+    [
+        (None, 401, "Open the service in another tab to sign in again"),
+        ("wendy@example.com", 403, "You are signed in as wendy@example.com."),
+    ],
+    ids=["nobody", "somebody else"],
+)
+def test_without_scripts_back_brings_the_form_that_was_sent_by_another_or_after_the_session(
+    onlooker: Visitor, issuer: TestIssuer, instead: str | None, status: int, told: str
+) -> None:
+    form = TYPED["Project", "settings"]
+    page = opened(onlooker, form.page, scripts=False)
+    element = form_on(page, form, onlooker.ids)
+    typed = type_into(page, element, form.fields)
+    page.context.clear_cookies()
+    if instead:
+        token = {"value": issuer.sign(instead)}
+        page.context.add_cookies([one | token for one in onlooker.cookies])
+    onlooker.loaded.add(f"{onlooker.origin}{form.action.format(**onlooker.ids)}")
+    assert send(page, element) == status
+    answer = page.locator("main").inner_text()
+    assert told in answer
+    assert "Go back in your browser: what you typed is still there." in answer
+    assert "reload" not in answer.lower()
+    assert "for a grant" not in answer
+    page.context.add_cookies(onlooker.cookies)
+    page.go_back()
+    assert element.evaluate(HELD, [*form.fields]) == typed
+    onlooker.problems.clear()
 
 
 @pytest.mark.parametrize("name", ANSWERS)

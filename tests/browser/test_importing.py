@@ -42,6 +42,30 @@ def test_a_chosen_file_becomes_the_text_of_the_form_and_tells_its_format(page: P
     assert vault.value("CHOSEN") == "välue"
 
 
+def test_a_file_replaces_what_was_typed_only_if_one_says_so(page: Page) -> None:
+    page.goto(f"{PROD}/import")
+    text = page.get_by_label("Paste the text, or drop a file here")
+    text.fill("TYPED=1")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    text.evaluate(DROP, ["first.env", "FIRST=1"])
+    expect(text).to_have_value("TYPED=1")
+    page.once("dialog", lambda dialog: dialog.accept())
+    text.evaluate(DROP, ["first.env", "FIRST=1"])
+    expect(text).to_have_value("FIRST=1")
+    text.evaluate(DROP, ["second.env", "SECOND=1"])
+    expect(text).to_have_value("SECOND=1")
+
+
+def test_a_file_that_is_no_text_is_not_read_and_that_is_seen(page: Page) -> None:
+    page.goto(f"{PROD}/import")
+    text = page.get_by_label("Paste the text, or drop a file here")
+    text.fill("TYPED=1")
+    file = {"name": "latin.env", "mimeType": "text/plain", "buffer": "A=é".encode("latin-1")}
+    page.get_by_label("Or choose a file").set_input_files(file)
+    expect(page.get_by_role("alert")).to_have_text("latin.env was not read: it is no text in UTF-8.")
+    expect(text).to_have_value("TYPED=1")
+
+
 def test_problems_name_their_lines_beside_the_text(page: Page) -> None:
     page.goto(f"{PROD}/import")
     text = page.get_by_label("Paste the text, or drop a file here")

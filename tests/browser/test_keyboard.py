@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from chromium import Visitor
 from playwright.sync_api import Page, expect
 from vault import CANONICAL as PROD
@@ -68,7 +69,31 @@ def test_the_search_over_a_page_says_that_the_session_has_ended(visitor: Visitor
     page.keyboard.type("mail")
     status = page.get_by_role("dialog", name="Search everything").get_by_role("status")
     expect(status).to_contain_text("Your session may have ended")
+    page.unroute("**/api/v1/search?*")
+    page.keyboard.type("_")
+    expect(status).to_have_text("1 found")
+    page.route("**/api/v1/search?*", lambda route: route.fulfill(content_type="text/html", body="Sign in"))
+    page.keyboard.type("f")
+    expect(status).to_contain_text("Your session may have ended")
     visitor.problems.clear()
+
+
+@pytest.mark.parametrize("path", [PROD, f"{PROD}/secrets/API_KEY", f"{PROD}/access"])
+def test_a_menu_closes_by_escape_which_leads_back_to_its_button_and_by_a_click_elsewhere(
+    page: Page, path: str
+) -> None:
+    page.goto(path)
+    menu = page.locator("main details.menu").filter(has=page.locator(".menu-list a")).last
+    summary = menu.locator("summary")
+    summary.press("Enter")
+    expect(menu).to_have_attribute("open", "")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(summary).to_be_focused()
+    summary.click()
+    page.locator("h1").click()
+    expect(menu).not_to_have_attribute("open", "")
 
 
 def test_g_and_h_lead_home(page: Page) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from accessible import violations
 from chromium import Visitor
 from playwright.sync_api import Locator, Page, Route, expect
 from service import Service
 from vault import CANONICAL as PROD
-from vault import detail
+from vault import Vault, detail
 
 MASK = "••••••••"
 HIDDEN = "s3cr3t-of-the-house"
@@ -69,6 +70,50 @@ def test_one_reveal_is_one_request_and_one_record(
     reveal(page, path)
     assert visitor.paths().count(REVEALED) == 1
     assert reasons(service) == [("reveal", "API_KEY")]
+
+
+@PAGES
+def test_a_double_click_is_one_look(page: Page, service: Service, path: str) -> None:
+    def linger(route: Route) -> None:
+        page.wait_for_timeout(200)
+        route.continue_()
+
+    page.goto(path)
+    page.route("**/api/v1/**", linger)
+    button = cell_of(page).get_by_role("button", name="Reveal")
+    button.dblclick()
+    # Whoever is impatient clicks again, and not as one clicks twice.
+    button.evaluate("(one) => one.click()")
+    is_shown(page)
+    page.wait_for_timeout(300)
+    is_shown(page)
+    assert reasons(service) == [("reveal", "API_KEY")]
+
+
+LINES = "-----BEGIN KEY-----\n" + "x" * 60_000 + "\n-----END KEY-----\n"
+
+
+@pytest.mark.parametrize("role", ["writer", "reader"])
+@pytest.mark.parametrize("path", [PROD, f"{PROD}/secrets/LONG"], ids=["editor", "secret"])
+def test_a_value_of_many_lines_keeps_them_and_fits_the_screen(
+    visitor: Visitor, service: Service, vault: Vault, path: str, role: str
+) -> None:
+    vault.set(LONG=LINES)
+    service.grant("rita@example.com", role, "shop/prod")
+    page = visitor.page(viewport={"width": 390, "height": 800})
+    token = service.issuer.sign("rita@example.com")
+    page.context.add_cookies([visitor.cookies[0] | {"value": token}])
+    page.goto(path)
+    cell_of(page, "LONG").get_by_role("button", name="Reveal").click()
+    is_shown(page, "LONG", LINES)
+    text = cell_of(page, "LONG").locator("textarea.w, .mask")
+    assert text.evaluate("(one) => one.value ?? one.innerText").count("\n") >= 2
+    box = text.bounding_box()
+    assert box
+    assert box["width"] <= 390
+    assert box["height"] <= 800
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert violations(page) == []
 
 
 @PAGES
@@ -212,6 +257,8 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"status": 403, "json": {"message": "Your grants do not allow this."}}, "Ask an administrator"),
     ({"status": 404, "json": {"message": "Secret not found."}}, "Secret not found."),
     ({"status": 429, "json": {"message": "Too many requests."}}, "Too many requests."),
+    ({"status": 403, "json": {"error": "signed out"}}, "session may have ended"),
+    ({"status": 502, "content_type": "text/html", "body": "<h1>Bad gateway</h1>"}, "does not answer"),
 ]
 
 
@@ -231,6 +278,10 @@ def test_every_failure_to_read_is_seen(visitor: Visitor, path: str, name: str) -
         expect(notice).to_be_in_viewport()
         is_masked(page)
         page.unroute("**/api/v1/**")
+    page.route("**/api/v1/**", lambda route: route.abort())
+    cell_of(page).get_by_role("button", name=name).click()
+    expect(cell_of(page).get_by_role("alert")).to_contain_text("cannot be reached")
+    page.unroute("**/api/v1/**")
     cell_of(page).get_by_role("button", name=name).click()
     expect(cell_of(page).get_by_role("alert")).to_have_count(0)
     visitor.problems.clear()

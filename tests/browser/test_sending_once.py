@@ -110,5 +110,6 @@ def test_what_was_done_is_told_once(page: Page) -> None:
     assert page.url.endswith("/projects?q=shop")
     page.reload()
     expect(page.get_by_text("Created.")).to_have_count(0)
-    page.goto("/projects?done=created")
-    assert page.url.endswith("/projects")
+    for told in ("done=created", "rolled_back=2&to=1", "renamed=1", "restored=3"):
+        page.goto(f"/projects?{told}")
+        assert page.url.endswith("/projects")

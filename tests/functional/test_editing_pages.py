@@ -264,6 +264,23 @@ def test_problems_of_an_import_are_told_by_line_and_the_text_stays(browser, vaul
     assert vault.rev == 1
 
 
+def test_a_file_beside_what_was_typed_is_not_taken_for_it(browser, vault):
+    form = form_of(browser.open(f"{PROD}/import"), "/import-review")
+    form["content"], form["file"] = "TYPED=1", ("x.env", b"A=1")
+    page = form.submit(status=422)
+    assert "Give either a file or text" in page.html.find(role="alert").text
+    assert page.html.find(id="content").text.strip() == "TYPED=1"
+    assert plan(form_of(page, "/import-review").submit()) == {"TYPED": "new"}
+
+
+def test_a_file_that_is_no_text_is_told_of(browser):
+    form = form_of(browser.open(f"{PROD}/import"), "/import-review")
+    form["file"] = ("latin.env", "A=é".encode("latin-1"))
+    page = form.submit(status=400)
+    assert page.html.h1.text == "The file is no text in UTF-8."
+    assert "Go back in your browser: what you typed is still there." in words(page)
+
+
 def test_the_whole_environment_is_edited_as_text_and_only_what_differs_is_written(browser, vault, service):
     page = browser.open(f"{PROD}/text")
     assert page.html.find(id="content") is None

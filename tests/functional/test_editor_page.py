@@ -350,6 +350,7 @@ def test_a_review_warns_of_values_that_look_like_mistakes(browser):
         ("tail ", ["ends with a space"]),
         ("tail\n", ["ends with a line break"]),
         (" head", ["begins with a space"]),
+        ("\n\nhead", ["begins with a line break"]),
         ("tok\u00a0en", ["has a space that is no plain space"]),
         ("\u202eevil", ["turns the direction of text"]),
         ("zero\u200bwidth", ["has invisible characters"]),

@@ -164,14 +164,6 @@ function drawMenu(button) {
   menu.querySelector("summary").focus();
 }
 
-function closeMenus(except) {
-  document.querySelectorAll("details.menu[open]").forEach((menu) => {
-    if (menu !== except) {
-      menu.open = false;
-    }
-  });
-}
-
 function begin() {
   if (newRows) {
     bringBackRows();
@@ -219,13 +211,6 @@ edits.addEventListener("click", (event) => {
     (button.name === "menu" ? drawMenu : generate)(button);
   }
 });
-document.addEventListener("click", (event) => {
-  // A button that gave way to its menu is in none.
-  if (event.target.isConnected) {
-    closeMenus(event.target.closest("details.menu"));
-  }
-});
-document.addEventListener("keydown", (event) => event.key === "Escape" && closeMenus());
 filter.addEventListener("input", filterRows);
 document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());
 if (newRows) {

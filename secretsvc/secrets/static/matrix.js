@@ -28,6 +28,12 @@ function filter() {
 
 if (text && none) {
   text.addEventListener("input", filter);
+  text.addEventListener("keydown", (event) => {
+    // All rows are here: to ask for them once more would only take the ticks away.
+    if (event.key === "Enter" && text.defaultValue === "") {
+      event.preventDefault();
+    }
+  });
 }
 for (const field of document.querySelectorAll(".tools select, .tools input[type=checkbox]")) {
   field.addEventListener("change", () => field.form.requestSubmit());

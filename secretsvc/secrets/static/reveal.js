@@ -3,14 +3,16 @@
 // A holder is a row of the editor, or an element `.value` that says its key and its path itself.
 const SHOWN_SECONDS = 30;
 const shown = new Map();
+const waiting = new Set();
 
 function say(text) {
   document.getElementById("announcer").textContent = text;
 }
 
 // What is to be done about an answer that is no value, by its status.
+const SIGN_IN = "Your session may have ended: open this page in another tab to sign in again, then repeat.";
 const NEXT = {
-  401: "Your session may have ended: open this page in another tab to sign in again, then repeat.",
+  401: SIGN_IN,
   403: "Ask an administrator for a grant.",
   404: "It may have been deleted or renamed meanwhile, or your access has ended: reload the page.",
   429: "Wait a moment, then try again.",
@@ -28,15 +30,21 @@ function pathOf(holder) {
   return holder.dataset.path ?? holder.closest("form").dataset.api + keyOf(holder);
 }
 
+// What kept the service from saying anything: a proxy that wants somebody to sign in leads elsewhere, or shows a page.
+function silence(answer) {
+  if (!answer) {
+    return "the service cannot be reached. Check your connection, then try again.";
+  }
+  return answer.status >= 500 ? "the service does not answer. Wait a moment, then try again." : `no answer. ${SIGN_IN}`;
+}
+
 async function read(holder, reason) {
   const key = keyOf(holder);
-  let answer, body;
-  try {
-    answer = await fetch(`${pathOf(holder)}?reason=${reason}`, { cache: "no-store", redirect: "error" });
-    body = await answer.json();
-  } catch {
-    // A proxy that wants somebody to sign in leads elsewhere, or answers with a page.
-    throw new Error(`${key}: no answer. ${NEXT[401]}`);
+  const url = `${pathOf(holder)}?reason=${reason}`;
+  const answer = await fetch(url, { cache: "no-store", redirect: "manual" }).catch(() => null);
+  const body = await answer?.json().catch(() => null);
+  if (!body?.message && typeof body?.value !== "string") {
+    throw new Error(`${key}: ${silence(answer)}`);
   }
   if (!answer.ok) {
     throw new Error([`${key}: ${body.message}`, body.hint, NEXT[answer.status]].filter(Boolean).join(" "));
@@ -101,6 +109,7 @@ function hide(holder) {
   } else {
     target.textContent = before;
     target.classList.remove("open", "shown");
+    target.removeAttribute("tabindex");
   }
   tell(holder, "", "countdown");
   holder.querySelectorAll("td.val > .sub").forEach((line) => line.textContent.startsWith("Revealed") && line.remove());
@@ -149,6 +158,8 @@ function showValue(holder, value) {
     target.value = value;
   } else {
     target.textContent = value;
+    // A long one scrolls, by the keyboard too.
+    target.tabIndex = 0;
   }
   target.classList.add("open", "shown");
   draw(revealButton(holder), "Reveal", "Mask", "eye-off");
@@ -212,9 +223,14 @@ document.addEventListener("click", (event) => {
   }
   event.preventDefault();
   const holder = holderOf(button);
+  // The second click of two would mask again, or be recorded as another look.
+  if (event.detail > 1 || waiting.has(holder)) {
+    return;
+  }
   tell(holder, "", "told");
+  waiting.add(holder);
   const done = isCopy(button) ? copy(holder, button) : toggle(holder);
-  done.catch((problem) => tell(holder, problem.message, "told"));
+  done.catch((problem) => tell(holder, problem.message, "told")).finally(() => waiting.delete(holder));
 });
 document.addEventListener("input", (event) => {
   const one = shown.get(holderOf(event.target));

@@ -17,8 +17,9 @@ _TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 def doubts(value: str) -> list[str]:
     """What to ask about a value before it is written; nothing for most."""
     found = []
-    if value != value.lstrip():
-        found.append("begins with a space")
+    beginning = value[: len(value) - len(value.lstrip())]
+    if beginning:
+        found.append("begins with a line break" if beginning.strip(" \t") else "begins with a space")
     # The last line of a key or a certificate is meant to have an end.
     ending = value[len(value.rstrip()) :]
     if ending and not ("-----END" in value and ending in ("\n", "\r\n")):

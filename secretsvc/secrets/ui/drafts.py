@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import exports
@@ -100,6 +101,8 @@ def values_of_import(request: ServiceRequest, form: Form) -> Mapping[str, str]:
 
 def _import(request: ServiceRequest, form: Form) -> Values:
     formats = request.registry.formats
+    if form["file"] and form["content"]:
+        raise ValidationFailed.at("file", "Give either a file or text: here are both, and nothing was read.")
     content = unix_lines(form["file"] or form["content"])
     body = {"format": form["format"], "mode": form["mode"], "content": content}
     read = formats.take(validate(schemas.ImportBody(formats.readers), body))

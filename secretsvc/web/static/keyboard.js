@@ -1,4 +1,5 @@
-// Shortcuts of every page; none of them works while something is typed.
+// Shortcuts of every page; none of them works while something is typed. And menus, which a click elsewhere closes, or
+// the Escape key.
 const help = document.getElementById("keys");
 const FILTER = "main .find input";
 let leader = false;
@@ -28,3 +29,23 @@ document.addEventListener("keydown", (event) => {
   }
   leader = event.key === "g";
 });
+
+function closeMenus(except) {
+  document.querySelectorAll("details.menu[open]").forEach((menu) => {
+    if (menu !== except) {
+      // The focus would be lost with what has it.
+      if (menu.contains(document.activeElement)) {
+        menu.querySelector("summary").focus();
+      }
+      menu.open = false;
+    }
+  });
+}
+
+document.addEventListener("click", (event) => {
+  // A button that gave way to its menu is in none.
+  if (event.target.isConnected) {
+    closeMenus(event.target.closest("details.menu"));
+  }
+});
+document.addEventListener("keydown", (event) => event.key === "Escape" && closeMenus());

@@ -4,6 +4,7 @@ const LIMIT = 20;
 const SHORTEST = 2;
 // Only the page knows the words that narrow a search.
 const NARROWED = /(^| )(in|env):/;
+const NO_ANSWER = "No answer. Your session may have ended: open this page in another tab to sign in again.";
 const palette = document.getElementById("palette");
 const field = palette.querySelector("input");
 const list = palette.querySelector("ul");
@@ -40,20 +41,21 @@ function show(text, items) {
 
 async function search(text) {
   const turn = ++latest;
-  let answer, body;
+  let body;
   try {
     const query = new URLSearchParams({ q: text, limit: LIMIT });
-    answer = await fetch(`/api/v1/search?${query}`, { cache: "no-store", redirect: "error" });
+    const answer = await fetch(`/api/v1/search?${query}`, { cache: "no-store", redirect: "error" });
     body = await answer.json();
   } catch {
-    body = { message: "No answer. Your session may have ended: reload the page." };
+    // A proxy that wants somebody to sign in leads elsewhere, or answers with a page.
+    body = {};
   }
   if (turn !== latest) {
     return;
   }
-  const items = answer?.ok ? body.items : [];
+  const items = body.items ?? [];
   const counted = items.length ? `${items.length} found` : "Nothing that you may see has this in its name";
-  show(answer?.ok ? counted : body.message, items);
+  show(body.items ? counted : body.message ?? NO_ANSWER, items);
 }
 
 function open() {

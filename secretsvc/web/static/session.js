@@ -44,7 +44,8 @@ document.addEventListener("securitypolicyviolation", forget);
 
 // What was done is told once: not again where the page is loaded anew. What else the address says of a write goes
 // with it; filters stay.
-if (/[?&](saved|done)=/.test(location.search)) {
-  const kept = location.search.replace(/^.*[?&]saved=.*$|(?<=[?&])done=[^&]*&?/, "").replace(/[?&]$/, "");
+const TOLD = /^.*[?&](saved|rolled_back|renamed|restored)=.*$|(?<=[?&])done=[^&]*&?/;
+if (TOLD.test(location.search)) {
+  const kept = location.search.replace(TOLD, "").replace(/[?&]$/, "");
   history.replaceState(history.state, "", location.pathname + kept + location.hash);
 }
