@@ -235,13 +235,13 @@ def includeme(config):
 @pytest.mark.parametrize(
     ("who", "path", "status", "code", "advice"),
     [
-        (None, "/projects", 401, "UNAUTHENTICATED", "Reload the page"),
+        (None, "/projects", 401, "UNAUTHENTICATED", "in another tab to sign in again"),
         ("rita@example.com", f"{PROD}/import", 403, "FORBIDDEN", "Name the request below"),
         ("rita@example.com", "/projects/nothing", 404, "NOT_FOUND", "Ask an administrator of the place"),
         ("root@example.com", "/projects/Not%20A%20Slug", 422, "VALIDATION_FAILED", "Project: Use a-z"),
         ("root@example.com", "/projects?a=1&a=2", 422, "VALIDATION_FAILED", "correct what is named"),
-        ("root@example.com", "/projects?a=%FF", 400, "BAD_REQUEST", "reload the page"),
-        ("root@example.com", "/%FF", 400, "BAD_REQUEST", "reload the page"),
+        ("root@example.com", "/projects?a=%FF", 400, "BAD_REQUEST", "Go back and try again"),
+        ("root@example.com", "/%FF", 400, "BAD_REQUEST", "Go back and try again"),
     ],
 )
 def test_an_error_is_a_page_that_says_what_to_do_next(admin, service, who, path, status, code, advice):
