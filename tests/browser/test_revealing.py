@@ -74,16 +74,17 @@ def test_one_reveal_is_one_request_and_one_record(
 
 @PAGES
 def test_a_double_click_is_one_look(page: Page, service: Service, path: str) -> None:
-    def linger(route: Route) -> None:
-        page.wait_for_timeout(200)
-        route.continue_()
-
+    asked: list[Route] = []
     page.goto(path)
-    page.route("**/api/v1/**", linger)
+    page.route("**/api/v1/**", asked.append)
     button = cell_of(page).get_by_role("button", name="Reveal")
-    button.dblclick()
+    with page.expect_request("**/api/v1/**"):
+        button.dblclick()
     # Whoever is impatient clicks again, and not as one clicks twice.
     button.evaluate("(one) => one.click()")
+    page.wait_for_timeout(300)
+    [once] = asked
+    once.continue_()
     is_shown(page)
     page.wait_for_timeout(300)
     is_shown(page)
