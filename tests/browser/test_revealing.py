@@ -76,7 +76,7 @@ def test_one_reveal_is_one_request_and_one_record(
 def test_a_double_click_is_one_look(page: Page, service: Service, path: str) -> None:
     asked: list[Route] = []
     page.goto(path)
-    page.route("**/api/v1/**", asked.append)
+    page.route("**/api/v1/**", lambda route: asked.append(route))
     button = cell_of(page).get_by_role("button", name="Reveal")
     with page.expect_request("**/api/v1/**"):
         button.dblclick()
