@@ -117,6 +117,15 @@ def test_a_value_of_many_lines_keeps_them_and_fits_the_screen(
     assert violations(page) == []
 
 
+@pytest.mark.parametrize("path", [PROD, f"{PROD}/secrets/TURNED"], ids=["editor", "secret"])
+def test_a_value_that_looks_like_another_is_told_of(page: Page, vault: Vault, path: str) -> None:
+    vault.set(TURNED="\u202eevil")
+    page.goto(path)
+    cell_of(page, "TURNED").get_by_role("button", name="Reveal").click()
+    is_shown(page, "TURNED", "\u202eevil")
+    expect(cell_of(page, "TURNED")).to_contain_text("characters stand in another order than you see")
+
+
 @PAGES
 def test_a_value_is_masked_again_by_its_button_without_another_request(
     page: Page, visitor: Visitor, path: str

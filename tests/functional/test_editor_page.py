@@ -103,6 +103,16 @@ def test_all_values_are_revealed_with_a_record_for_each_but_what_cannot_be_read(
     assert [one["name"] for one in page.html.select("textarea.open")] == ["value.A", "value.B"]
 
 
+def test_a_value_that_looks_like_another_is_told_of_where_it_is_shown(browser, vault):
+    vault.set(A="\u202eevil")
+    told = "characters stand in another order than you see"
+    row = browser.open(PROD).html.find("textarea", {"name": "value.A"}).find_parent("tr")
+    assert told not in " ".join(row.text.split())
+    page = push(browser.open(PROD), "reveal-all", "1")
+    rows = [page.html.find("textarea", {"name": f"value.{key}"}).find_parent("tr") for key in "AB"]
+    assert [told in " ".join(row.text.split()) for row in rows] == [True, False]
+
+
 @pytest.mark.postgresql("first")
 def test_all_values_are_recorded_by_as_many_statements_as_one(browser, vault, service):
     form = browser.open(PROD)

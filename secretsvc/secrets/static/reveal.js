@@ -2,6 +2,9 @@
 // after a while, which is counted down beside it, when the page is hidden or left, and by Escape.
 // A holder is a row of the editor, or an element `.value` that says its key and its path itself.
 const SHOWN_SECONDS = 30;
+// They change the direction in which the text after them is shown.
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+const TURNED = " It turns the direction of text: its characters stand in another order than you see.";
 const shown = new Map();
 const waiting = new Set();
 
@@ -138,7 +141,8 @@ function targetOf(holder) {
 
 function watch(holder, target, value, before) {
   let left = SHOWN_SECONDS;
-  const told = () => `Revealed and recorded. Masked again in ${left} ${left === 1 ? "second" : "seconds"}.`;
+  const turned = TURNING.test(value) ? TURNED : "";
+  const told = () => `Revealed and recorded. Masked again in ${left} ${left === 1 ? "second" : "seconds"}.${turned}`;
   const line = tell(holder, told(), "countdown");
   line.classList.add("sub");
   const timer = setInterval(() => {

@@ -25,7 +25,7 @@ def doubts(value: str) -> list[str]:
     if ending and not ("-----END" in value and ending in ("\n", "\r\n")):
         found.append("ends with a line break" if ending.strip(" \t") else "ends with a space")
     kinds = {one for one in set(value) if not (one.isascii() and one.isprintable())}
-    if any(map(_TURNING.match, kinds)):
+    if turns(value):
         found.append("turns the direction of text")
     if {"Zs", "Zl", "Zp"}.intersection(map(unicodedata.category, kinds)):
         found.append("has a space that is no plain space")
@@ -34,6 +34,11 @@ def doubts(value: str) -> list[str]:
     if _PLACEHOLDER.fullmatch(value.strip()):
         found.append("looks like a placeholder")
     return found
+
+
+def turns(value: str) -> bool:
+    """Whether its characters may be seen in another order than they stand in."""
+    return _TURNING.search(value) is not None
 
 
 def _is_invisible(one: str) -> bool:

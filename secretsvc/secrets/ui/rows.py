@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from secretsvc.secrets.domain.editing import EditorState
 from secretsvc.secrets.rules.rows import SecretListItem
+from secretsvc.secrets.ui.doubts import turns
 from secretsvc.web.forms import Form
 from secretsvc.web.moments import DAY, Moment
 from secretsvc.web.parts import initials
@@ -54,6 +55,11 @@ class Row:
     is_hidden: bool
     #: Whether it has its menu and all that may be said of it, or a button that draws them.
     is_whole: bool
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the value that is shown may look like another."""
+        return self.is_open and turns(self.typed)
 
 
 def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[Row]:
