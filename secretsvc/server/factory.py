@@ -15,10 +15,10 @@ from wsgiref.types import WSGIApplication
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
-from waitress.task import ThreadedTaskDispatcher
 
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
+from secretsvc.server.dispatcher import Dispatcher
 from secretsvc.server.exchange import FRAMES
 from secretsvc.server.limits import KIB, MIB, Limits
 from secretsvc.server.listener import UNIX, listeners, notify
@@ -51,7 +51,7 @@ class Server:
         """`options` are waitress's adjustments. Raises OSError where nothing can be bound."""
         self.traffic = Traffic(limits)
         self.adj = _adjusted(limits, options)
-        self.task_dispatcher = ThreadedTaskDispatcher()
+        self.task_dispatcher = Dispatcher()
         self.map: dict[int, object] = {}
         self.listeners = list(listeners(application, self.traffic, self.task_dispatcher, self.adj, self.map))
         self.task_dispatcher.set_thread_count(self.adj.threads)
@@ -99,6 +99,7 @@ class Server:
 
     def turn(self) -> None:
         """One turn of the event loop: waits for events and handles them."""
+        self.task_dispatcher.let_work()
         wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
         self.alive_at = time.monotonic()
         if not self.traffic.stopping:

@@ -6,9 +6,8 @@ these. The rows come as the database finds them, so that it has none to sort.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -36,9 +35,6 @@ from secretsvc.secrets.rules.short import SHORT, short_of
 from secretsvc.tables.projects import environment, project
 
 Row = Sequence[Any]
-#: SQLite's driver lets go of the interpreter at each row: threads that take it from each other list less than
-#: threads that wait for their turn. An export has the turn of writers.
-_TURN = threading.Lock()
 
 
 @contextmanager
@@ -48,10 +44,9 @@ def present_secrets(call: Call, at: Address) -> Iterator[tuple[FoundEnvironment,
     They are plain tuples for `list_item`, of which a few with long envelopes are in memory at once: nothing
     may be executed before the context ends. Raises `NotFound`.
     """
-    with _turn(call):
-        found, rows = _read(call, at, _LISTED)
-        with _whole(call, at, rows) as each:
-            yield found, each
+    found, rows = _read(call, at, _LISTED)
+    with _whole(call, at, rows) as each:
+        yield found, each
 
 
 def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[FoundEnvironment, dict[str, str]]:
@@ -66,10 +61,6 @@ def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[FoundEn
     with _whole(call, at, rows) as each:
         values = open_admitted(call, found.id, admitted, each, lenient=lenient)
     return found, dict(sorted(values.items()))
-
-
-def _turn(call: Call) -> AbstractContextManager[object]:
-    return _TURN if call.connection.dialect.name == "sqlite" else nullcontext()
 
 
 def _read(call: Call, at: Address, statements: Mapping[str, Prepared]) -> tuple[FoundEnvironment, list[Row]]:
