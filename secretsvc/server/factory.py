@@ -21,7 +21,7 @@ from secretsvc.kernel.settings import Settings
 from secretsvc.server.dispatcher import Dispatcher
 from secretsvc.server.exchange import FRAMES
 from secretsvc.server.limits import KIB, MIB, Limits
-from secretsvc.server.listener import UNIX, listeners, notify
+from secretsvc.server.listener import OTHERS_SECONDS, UNIX, listeners, notify
 from secretsvc.server.traffic import Traffic
 from secretsvc.server.watching import Watch
 
@@ -100,7 +100,8 @@ class Server:
     def turn(self) -> None:
         """One turn of the event loop: waits for events and handles them."""
         self.task_dispatcher.let_work()
-        wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
+        is_paused = any(listener.is_paused for listener in self.listeners)
+        wasyncore.loop(timeout=OTHERS_SECONDS if is_paused else LOOP_SECONDS, use_poll=True, map=self.map, count=1)
         self.alive_at = time.monotonic()
         if not self.traffic.stopping:
             for listener in self.listeners:
