@@ -1,4 +1,4 @@
-"""The turn of requests to an SQLite database: one after the other, over one connection, unless one takes long."""
+"""The turn of requests to an SQLite database: one after the other, unless one of them takes long."""
 
 from __future__ import annotations
 

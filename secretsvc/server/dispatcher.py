@@ -77,7 +77,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # it has no typ
             self._idle.pop().notify()
 
     def let_work(self) -> None:
-        """Waits a little while the threads have enough to do: each look at the connections stops one of them."""
+        """Waits a little while threads have enough to do: each look at the connections stops one of them."""
         with self.lock:
             if len(self.queue) > ENOUGH:
                 self._is_awaited = True

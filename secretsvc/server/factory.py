@@ -101,7 +101,9 @@ class Server:
         """One turn of the event loop: waits for events and handles them."""
         self.task_dispatcher.let_work()
         is_paused = any(listener.is_paused for listener in self.listeners)
-        wasyncore.loop(timeout=OTHERS_SECONDS if is_paused else LOOP_SECONDS, use_poll=True, map=self.map, count=1)
+        wasyncore.loop(
+            timeout=OTHERS_SECONDS if is_paused else LOOP_SECONDS, use_poll=True, map=self.map, count=1
+        )
         self.alive_at = time.monotonic()
         if not self.traffic.stopping:
             for listener in self.listeners:
