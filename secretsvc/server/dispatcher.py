@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
 from waitress.task import ThreadedTaskDispatcher
+
+log = logging.getLogger(__name__)
 
 #: While more requests than that wait for a thread, those that arrive are looked at together, after so long.
 ENOUGH = 4
@@ -35,7 +38,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # it has no typ
             try:
                 task.service()
             except BaseException:
-                self.logger.exception("Exception when servicing %r", task)
+                log.exception("a thread failed outside of a request")
             # It is a connection, with all that this holds: not to be kept until the next one.
             del task
 
