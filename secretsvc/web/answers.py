@@ -57,6 +57,7 @@ def returned(view: Callable[..., object]) -> object:
     return None if hint is NoneType else hint
 
 
+@cache
 def hints_of(of: Any) -> dict[str, object]:
     """The type hints of a class or a function. Raises `ConfigurationError` for one that cannot be read."""
     try:
