@@ -96,8 +96,8 @@ def test_a_method_of_its_own_is_kept():
 def test_a_class_below_calls_its_own_beginning_and_that_of_the_struct():
     Gate, _ = declare(struct)
 
-    class Door(Gate):
+    class Hatch(Gate):
         def __init__(self, number):
-            super().__init__(f"door-{number}")
+            super().__init__(f"hatch-{number}")
 
-    assert [Door(1).slug, Door(2).slug, Gate("north").slug] == ["door-1", "door-2", "north"]
+    assert [Hatch(1).slug, Hatch(2).slug, Gate("north").slug] == ["hatch-1", "hatch-2", "north"]
