@@ -15,8 +15,8 @@ _METHODS = {"init": "__init__", "repr": "__repr__", "eq": "__eq__", "unsafe_hash
 def struct(cls: type[T]) -> type[T]:
     """A data class, equal and hashed by its fields, each method of which is compiled at its first call.
 
-    Attributes are kept from being set by the type check alone. Where it is a matter of safety that they are
-    (who acts, what is granted, keys, what threads share), take `@dataclass(frozen=True, slots=True)`.
+    Attributes are kept from being set by the type check alone. For what decides access (who acts, what is
+    granted, declared or verified, by which keys), take `@dataclass(frozen=True, slots=True)` (decision 0045).
     """
     # For a class without one the standard library would spell the signature out.
     cls.__doc__ = cls.__doc__ or cls.__name__

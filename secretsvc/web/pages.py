@@ -7,6 +7,7 @@ what was wrong with it. Both stand on the same tree as the API and pass the same
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Generic, TypedDict
 from uuid import UUID
 
@@ -32,7 +33,6 @@ from secretsvc.kernel.errors import (
     refuse,
 )
 from secretsvc.kernel.refusals import Reason
-from secretsvc.kernel.structs import struct
 from secretsvc.web.derivers import reads_option
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected
@@ -59,7 +59,7 @@ REFUSALS = (
 )
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Page:
     """What a page's view declares of itself."""
 
