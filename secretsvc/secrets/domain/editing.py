@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Unpack
 
 from sqlalchemy import and_, bindparam, func, select
@@ -16,6 +15,7 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.writing import REPLACE
 from secretsvc.secrets.models import secret, secret_version
@@ -36,7 +36,7 @@ from secretsvc.tables.identities import identity
 SYSTEM_NAME = "system"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Edits:
     """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
 
@@ -53,7 +53,7 @@ class Edits:
         return f"Edits({keys}, {sorted(self.descriptions)}, {sorted(self.removals)})"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Authored:
     """A version with the name of who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
 
@@ -69,7 +69,7 @@ class Authored:
         return self.kid is None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class EditorState:
     """An environment as its editor shows it; `authors` are those of the current versions, by key."""
 

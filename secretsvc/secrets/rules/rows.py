@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import Annotated, Any
 from uuid import UUID
@@ -34,6 +33,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.described import Description, Kid, Ordinal, SecretKey, Time, among
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.found import EnvelopeRow, FoundSecret, ListedRow
@@ -46,7 +46,7 @@ AT_ONCE = 2**20
 _EMPTY = getsizeof("")
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Sealed:
     """A version with its envelope and what the envelope's AAD names.
 
@@ -60,12 +60,9 @@ class Sealed:
     kid: str | None
 
 
-@dataclass
+@struct
 class SecretListItem:
-    """A secret without its value; `error` says why a row that is not `readable` is not.
-
-    Neither frozen nor slotted, because there are many of them (decision 0018).
-    """
+    """A secret without its value; `error` says why a row that is not `readable` is not."""
 
     key: SecretKey
     version: Ordinal
