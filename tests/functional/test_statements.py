@@ -142,6 +142,18 @@ def test_one_value_is_read_and_recorded_without_a_transaction_around_both(vault,
     assert len(service.audit("secret.reveal")) == 1
 
 
+@pytest.mark.parametrize("long", [False, True])
+def test_an_export_is_read_and_recorded_without_a_transaction_but_for_the_turn_on_sqlite(
+    vault, service, long
+):
+    vault.set(A="x" * (2_000 if long else 1), B="y")
+    with recorded(service.engine) as statements, transactions(service.engine) as sent:
+        vault.get("secrets:export")
+    assert [one.split()[0] for one in statements] == ["WITH", *["SELECT"] * (1 + long), "INSERT"]
+    assert sent == (["begin", "commit"] if service.engine.name == "sqlite" else [])
+    assert len(service.audit("secret.export")) == 1
+
+
 @pytest.mark.parametrize("role", [None, "reader"])
 def test_the_lists_take_as_many_statements_for_many_as_for_one(service, role):
     admin = arrange(service, "shop", "prod")
