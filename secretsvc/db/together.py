@@ -50,9 +50,7 @@ def _fewest(connection: Connection, steps: Sequence[Step]) -> Sequence[Step]:
     if connection.dialect.name == "sqlite" or len(steps) == 1:
         return steps
     parameters = {
-        f"{number}_{name}": value
-        for number, (_, given) in enumerate(steps)
-        for name, value in given.items()
+        f"{number}_{name}": value for number, (_, given) in enumerate(steps) for name, value in given.items()
     }
     return [(_joined(*(prepared for prepared, _ in steps)), parameters)]
 

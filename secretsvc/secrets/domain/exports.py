@@ -78,7 +78,7 @@ def _given(
 
 
 def _without_transaction(connection: Connection) -> None:
-    """One statement reads all that there is, another records it: a transaction would take two round trips more.
+    """For one statement that reads, and one that records it: a transaction would take two round trips more.
 
     On SQLite it is the turn of writers, in which exports do more than at once (decision 0022).
     """

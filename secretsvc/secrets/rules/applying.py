@@ -29,7 +29,6 @@ from secretsvc.secrets.rules.planning import (
 from secretsvc.secrets.rules.sealing import MAY_SEAL, Plain, doubt, seal
 from secretsvc.tables.projects import environment
 
-
 Row = Mapping[str, object]
 
 # Of a key that is removed the description was not always read.
