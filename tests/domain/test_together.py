@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from databases import ENGINES
-from sqlalchemy import Engine, bindparam, insert, select, update
+from sqlalchemy import Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from statements import recorded
 
-from secretsvc.db.engine import Mode, for_mode, make_engine, write_transaction
+from secretsvc.db.engine import Mode, for_mode, write_transaction
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import change_of, insertion_of
@@ -31,17 +30,15 @@ RENAME = Prepared(
 )
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    databases = request.getfixturevalue(f"{request.param}_databases")
-    made = make_engine(databases.create())
-    yield made
-    made.dispose()
-
-
 @pytest.fixture(autouse=True, params=[True, False], ids=["fast", "plain"])
-def _either_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _either_path(
+    engine: Engine, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     monkeypatch.setattr(switch, "ENABLED", request.param)
+    yield
+    with write_transaction(engine) as connection:
+        for table in (environment, project):
+            connection.execute(delete(table))
 
 
 def a_project(slug: str) -> dict[str, Any]:
