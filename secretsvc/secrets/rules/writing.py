@@ -10,6 +10,7 @@ from typing import TypedDict
 from uuid import UUID
 
 from secretsvc.audit.rules.recording import record, record_keys
+from secretsvc.db.together import Step, collected
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count
@@ -135,12 +136,19 @@ def _carry_out(
     if dry_run or not (changes or described):
         check_growth(call, environment.id, changes)
         return _written(environment.rev, changes, described, plan.unchanged)
-    apply(call, environment, plan, changes, described, known)
-    record_id = new_id()
-    record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
     written = _written(environment.rev + 1, changes, described, plan.unchanged)
-    also = {**plan.detail, **told(call, environment.id, plan, known, changes, described)}
-    _record(call, environment, action, reason, written, also, record_id)
+
+    def tell() -> Sequence[Step]:
+        record_id = new_id()
+        also = {**plan.detail, **told(call, environment.id, plan, known, changes, described)}
+        with collected(call.connection) as steps:
+            record_revision(
+                call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from
+            )
+            _record(call, environment, action, reason, written, also, record_id)
+        return steps
+
+    apply(call, environment, plan, changes, described, known, tell)
     return written
 
 
