@@ -136,6 +136,15 @@ def test_one_value_is_read_and_recorded_without_a_transaction_around_both(vault,
     assert len(service.audit("secret.reveal")) == 1
 
 
+def test_an_export_is_read_and_recorded_without_a_transaction_around_both_but_on_sqlite(vault, service):
+    vault.set(A="x")
+    for query, is_around in (("", service.engine.name == "sqlite"), ("?rev=1", True)):
+        with transactions(service.engine) as sent:
+            vault.get(f"secrets:export{query}")
+        assert sent == (["begin", "commit"] if is_around else []), query
+    assert len(service.audit("secret.export")) == 2
+
+
 @pytest.mark.parametrize("role", [None, "reader"])
 def test_the_lists_take_as_many_statements_for_many_as_for_one(service, role):
     admin = arrange(service, "shop", "prod")

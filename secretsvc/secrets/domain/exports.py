@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, SecretKey, called
@@ -64,9 +65,20 @@ def _given(
     call: Call, at: Address, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
+    if rev is None:
+        _go_without_transaction(call)
     environment, values = open_all(call, at) if rev is None else open_state(call, at, rev)
     made = make(values)
     given = environment.rev if rev is None else rev
     older = rev is not None
     record_export(call, environment.project_id, environment.id, reason, given, len(values), older=older)
     return given, made
+
+
+def _go_without_transaction(call: Call) -> None:
+    """One statement reads, and another records: PostgreSQL needs none around them (decision 0022).
+
+    On SQLite it gives the turn of writers, by which exports wait for each other.
+    """
+    if call.connection.dialect.name == "postgresql":
+        for_mode(call.connection, Mode.AUTOCOMMIT)
