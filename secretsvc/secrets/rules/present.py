@@ -95,13 +95,13 @@ def _read(
     found = FoundEnvironment(uuid_of(ids[:middle]), uuid_of(ids[middle:]), rev)
     recheck_by_id(call, found.project_id, found.id)
     # A version that is missing has neither an envelope nor a kid.
-    far = dict(_placed(row) for row in rows if row[_ENVELOPE] is None and row[_KID] is not None)
+    far = dict(_pointed(row) for row in rows if row[_ENVELOPE] is None and row[_KID] is not None)
     if far:
         rows = [row for row in rows if row[_ENVELOPE] is not None or row[_KID] is None]
     return found, rows, far
 
 
-def _placed(row: Row) -> tuple[int, _Far]:
+def _pointed(row: Row) -> tuple[int, _Far]:
     secret_id, size = map(int, row[_KID].split(_BETWEEN))
     return secret_id, _Far(row, size)
 
@@ -136,18 +136,18 @@ def _with_envelopes(far: dict[int, _Far], found: Iterator[Row]) -> Iterator[Row]
 def _each(dialect_name: str, *columns: ColumnElement[Any]) -> CompoundQuery:
     """An environment, and each of its secrets: its key, version, envelope and kid, and those columns.
 
-    Instead of a long envelope there is None, and instead of its kid its place: the secret's id and how many
+    Instead of a long envelope there is None, and instead of its kid a pointer: the secret's id and how many
     bytes it is. The environment has its revision for a version, and its ids for an envelope. One join is an
     outer one: a secret whose current version is missing is unreadable, and must not be left out.
     """
     version, is_current = versions_beside(dialect_name, IS_CURRENT)
     size = length_of(version.c.envelope, dialect_name)
-    place = cast(secret.c.id, Text).concat(literal_column(f"'{_BETWEEN}'")).concat(cast(size, Text))
+    pointer = cast(secret.c.id, Text).concat(literal_column(f"'{_BETWEEN}'")).concat(cast(size, Text))
     of_secret = (
         secret.c.key,
         secret.c.version,
         short_of(version.c.envelope, dialect_name).label("envelope"),
-        case((is_short(version.c.envelope, dialect_name), version.c.kid), else_=place).label("kid"),
+        case((is_short(version.c.envelope, dialect_name), version.c.kid), else_=pointer).label("kid"),
         *columns,
     )
     ids = as_stored(environment.c.project_id, dialect_name).concat(as_stored(environment.c.id, dialect_name))
@@ -166,7 +166,7 @@ def _each(dialect_name: str, *columns: ColumnElement[Any]) -> CompoundQuery:
 
 #: Where the columns of a row are.
 _KEY, _VERSION, _ENVELOPE, _KID = range(4)
-#: What stands between the two parts of a place.
+#: What stands between the two parts of a pointer.
 _BETWEEN = " "
 _LISTED_BESIDE = secret.c.description, secret.c.created_at, secret.c.updated_at
 _LISTED = ByDialect(lambda name: Prepared(_each(name, *_LISTED_BESIDE)))
