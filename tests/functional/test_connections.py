@@ -546,7 +546,9 @@ def test_a_stop_that_meets_the_end_of_the_loop_wakes_nothing_that_is_closed(appl
     assert not loop.is_alive()
 
 
-def test_what_is_there_before_the_first_request_is_not_collected_again(application, monkeypatch):
+def test_what_is_there_before_the_first_request_is_not_collected_again_nor_each_list(
+    application, monkeypatch
+):
     order, run = [], Server.run
 
     def run_briefly(server: Server) -> None:
@@ -555,6 +557,7 @@ def test_what_is_there_before_the_first_request_is_not_collected_again(applicati
         run(server)
 
     monkeypatch.setattr("gc.freeze", lambda: order.append("freeze"))
+    monkeypatch.setattr("gc.set_threshold", order.append)
     monkeypatch.setattr(Server, "run", run_briefly)
     make_server({}, listen="127.0.0.1:0")(application)
-    assert order == ["freeze", "run"]
+    assert order == ["freeze", 2000, "run"]

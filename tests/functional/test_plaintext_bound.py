@@ -7,13 +7,12 @@ import logging
 from typing import Any
 
 import pytest
+from envelopes import noted
 from pages import Browser, form_of
 from service import ADMIN, API, HEADER, arrange
 from statements import recorded
 from vault import Vault, block_audit, block_commit, records, tamper
 from wsgi import call
-
-from secretsvc.kernel.crypto import EnvironmentCipher
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -294,14 +293,7 @@ def test_a_stream_that_ends_half_way_leaves_the_connection_as_it_was(make_servic
 
 def test_the_matrix_opens_only_what_its_text_lets_through(service, vault, monkeypatch):
     Vault(vault.client, "/projects/shop/environments/dev").set(A="x", ONLY_DEV="x")
-    seen = []
-    usual = EnvironmentCipher.open
-
-    def noting(self, envelope, kid, key, version):
-        seen.append(key)
-        return usual(self, envelope, kid, key, version)
-
-    monkeypatch.setattr(EnvironmentCipher, "open", noting)
+    seen = noted(monkeypatch)
     browser = Browser(service)
     for query, opened in (
         ("", ["A", "A", "B", "C", "ONLY_DEV"]),
@@ -314,7 +306,7 @@ def test_the_matrix_opens_only_what_its_text_lets_through(service, vault, monkey
     ):
         seen.clear()
         browser.open(f"/projects/shop{query}")
-        assert sorted(seen) == opened, query
+        assert sorted(key for key, _ in seen) == opened, query
 
 
 @pytest.mark.postgresql("first")

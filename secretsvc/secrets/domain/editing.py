@@ -151,14 +151,14 @@ def rewrite(
 
 
 def _changed(call: Call, environment: Environment, values: Mapping[str, str]) -> dict[str, str]:
-    changed, cipher = dict(values), call.ring.within(environment.id)
+    changed, open_one = dict(values), call.ring.within(environment.id).opener()
     with envelopes_inside(call, environment.id) as rows:
         for key, version, envelope, kid in rows:
             if key not in changed:
                 continue
             # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
-                if changed[key] == cipher.open(envelope, kid, key, version).decode("utf-8"):
+                if changed[key] == open_one(envelope, kid, key, version).decode():
                     del changed[key]
     return changed
 
@@ -167,12 +167,12 @@ def editor_state(call: Call, at: Address) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    cipher = call.ring.within(environment.id)
+    open_one = call.ring.within(environment.id).opener()
     items, authors = [], {}
     statement = _EDITED[call.connection.dialect.name]
     with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
         for *row, created_at, author in rows:
-            item = list_item(cipher, row)
+            item = list_item(open_one, row)
             items.append(item)
             if created_at is not None:
                 known = (item.key, item.version, item.kid, created_at, author or SYSTEM_NAME)

@@ -71,9 +71,9 @@ def list_state(call: Call, at: Address, rev: int) -> Listing:
     """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    cipher = call.ring.within(environment.id)
+    open_one = call.ring.within(environment.id).opener()
     with state_at(call, environment, rev) as rows:
-        return Listing([list_item(cipher, row) for row in rows], rev)
+        return Listing([list_item(open_one, row) for row in rows], rev)
 
 
 def reveal_version(call: Call, at: Address, key: str, version: int, *, reason: str) -> Value:

@@ -181,16 +181,16 @@ def _cell(inside: dict[str, _Found], key: str, against: dict[str, _Found]) -> Ce
 def _found(call: Call, environments: Sequence[Environment], text: str) -> list[dict[str, _Found]]:
     """The keys of each of the environments; only those that hold the text are opened."""
     marks, ring = Marks(), call.ring
-    by_slug = {one.slug: (ring.within(one.id), dict[str, _Found]()) for one in environments}
+    by_slug = {one.slug: (ring.within(one.id).opener(), dict[str, _Found]()) for one in environments}
     statement = _SEALED[call.connection.dialect.name]
     parameters = {"environments": [one.id for one in environments]}
     with statement.streamed(call.connection, parameters) as rows:
         for slug, key, version, updated_at, envelope, kid in rows:
-            cipher, inside = by_slug[slug]
+            open_one, inside = by_slug[slug]
             mark = None
             if not text or text in key.lower():
                 with suppress(DecryptFailed, UnknownKid):
-                    mark = marks.of(cipher.open(envelope, kid, key, version))
+                    mark = marks.of(open_one(envelope, kid, key, version))
             inside[key] = _Found(version, updated_at, mark)
     return [inside for _, inside in by_slug.values()]
 

@@ -99,8 +99,8 @@ def list_secrets(call: Call, at: Address) -> Listing:
     assert_can(call, Role.READER, at)
     call.reads_once = True
     with present_secrets(call, at) as (environment, rows):
-        cipher = call.ring.within(environment.id)
-        items = [list_item(cipher, row) for row in rows]
+        open_one = call.ring.within(environment.id).opener()
+        items = [list_item(open_one, row) for row in rows]
     return Listing(sorted(items, key=attrgetter("key")), environment.rev)
 
 
