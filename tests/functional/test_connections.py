@@ -24,6 +24,7 @@ from secretsvc.server import traffic
 from secretsvc.server.channel import RESET
 from secretsvc.server.factory import Server, make_server
 from secretsvc.server.limits import Limits
+from secretsvc.web.access_log import AFTERWARDS
 from secretsvc.web.admitted import ON_SENT
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -42,11 +43,14 @@ class Application:
         self.served: list[str] = []
         self.sent: list[str] = []
         self.release = threading.Event()
+        #: What is done after each answer.
+        self.after: Callable[[], object] = bool
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         self.served.append(path)
         environ[ON_SENT].append(lambda: self.sent.append(path))
+        environ[AFTERWARDS].append(self.after)
         if path == "/wait":
             self.release.wait(SOON)
         if path == "/crash":
@@ -424,6 +428,21 @@ def test_an_application_that_crashes_leaves_no_path_in_the_log(server, caplog):
 
     eventually(told)
     assert told() == ["Exception while serving a request"]
+
+
+@pytest.mark.parametrize("path", [b"/ ", b"/big ", b"/crash "])
+def test_what_is_to_be_done_afterwards_waits_for_no_client_and_no_client_for_it(server, application, path):
+    done = []
+    application.after = lambda: [application.release.wait(SOON), done.append(path)]
+    with connected(server) as connection:
+        connection.sendall(GET.replace(b"/ ", path))
+        # Of a crash the answer is the server's, which comes when the application is through with it.
+        if path != b"/crash ":
+            assert connection.recv(12) == b"HTTP/1.1 200"
+            assert done == []
+        application.release.set()
+        eventually(lambda: done == [path])
+        assert application.served == [path.decode().strip()]
 
 
 def test_a_connection_that_ends_with_something_unread_gives_its_client_the_whole_answer(server):
