@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 from typing import cast
-from uuid import UUID
 
-from sqlalchemy import BigInteger, Dialect, Index, Integer, MetaData, String, Table, Uuid, text
+from sqlalchemy import BigInteger, Index, Integer, MetaData, String, Table, Uuid, text
 from sqlalchemy.orm import DeclarativeBase
 
 # Constraints have names, because a migration can only change what it can name.
@@ -25,22 +22,8 @@ Millis = BigInteger
 RowId = BigInteger().with_variant(Integer(), "sqlite")
 #: A secret's key; keys sort by code point on both databases, whatever the locale of the server.
 KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
-
-
-@lru_cache(maxsize=4096)
-def _read_id(text: str | None) -> UUID | None:
-    """Of those that requests meet again and again: a UUID takes as long to make as it takes to find a row."""
-    return None if text is None else UUID(text)
-
-
-class Id(Uuid[UUID]):
-    """A UUID: native on PostgreSQL, 32 hex digits on SQLite; both sort by time for version 7."""
-
-    def result_processor(
-        self, dialect: Dialect, coltype: object
-    ) -> Callable[[str | None], UUID | None] | None:
-        """What reads one, where the driver does not."""
-        return None if dialect.supports_native_uuid else _read_id
+#: A UUID: native on PostgreSQL, 32 hex digits on SQLite; both sort by time for version 7.
+Id = Uuid
 
 
 class Base(DeclarativeBase):

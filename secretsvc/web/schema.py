@@ -206,6 +206,8 @@ def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
 
 
 def _issues(error: colander.Invalid, path: str) -> Iterator[Issue]:
+    # Frames of colander keep the error that they raise: with what they read, until garbage is collected.
+    error.__traceback__ = None
     if error.children:
         for child in error.children:
             yield from _issues(child, f"{path}.{child.node.name}" if path else child.node.name)
