@@ -11,7 +11,6 @@ from waitress.task import Task as BaseTask
 from waitress.task import WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
-from secretsvc.server.outgoing import tell
 from secretsvc.web.access_log import AFTERWARDS
 from secretsvc.web.admitted import ON_SENT
 from secretsvc.web.wire import AnsweringParser, EnvelopeErrorTask
@@ -67,18 +66,13 @@ class _Answering(BaseTask):  # type: ignore[misc]  # it has no types of its own
     def __init__(self, channel: object, request: object) -> None:
         super().__init__(channel, request)
         self.on_sent: list[Callable[[], None]] = []
-        self.afterwards: list[Callable[[], None]] = []
 
     def service(self) -> None:
-        """Executes the request; however that ends, its bytes are given back and its answer is sent.
-
-        What can wait for that is done then, before anything more is read from the connection.
-        """
+        """Executes the request; however that ends, its bytes are given back and its answer is sent."""
         try:
             super().service()
         finally:
             self.channel.answered(self.on_sent)
-            tell(self.afterwards)
 
     def build_response_header(self) -> bytes:
         """Tells the client that the connection ends where the process does."""
@@ -98,7 +92,7 @@ class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of it
         environ: dict[str, object] = super().get_environment()
         if is_new:
             del environ["wsgi.file_wrapper"]
-            environ[ON_SENT], environ[AFTERWARDS] = self.on_sent, self.afterwards
+            environ[ON_SENT], environ[AFTERWARDS] = self.on_sent, self.channel.afterwards
         return environ
 
     def set_close_on_finish(self) -> None:

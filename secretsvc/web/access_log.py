@@ -28,7 +28,8 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"}
 OTHER_METHOD = "OTHER"
 
 #: In the WSGI environ of our server: a list. What is put there is called, without arguments, by the thread
-#: that answered, once the kernel was given what it takes of the answer, however the request ended.
+#: that answered, before its next request, once the kernel was given what it takes of the answer, however the
+#: request ended.
 AFTERWARDS = "secretsvc.afterwards"
 
 #: The template of the route or None, the method, the status, and how many seconds it took.

@@ -436,13 +436,33 @@ def test_what_is_to_be_done_afterwards_waits_for_no_client_and_no_client_for_it(
     application.after = lambda: [application.release.wait(SOON), done.append(path)]
     with connected(server) as connection:
         connection.sendall(GET.replace(b"/ ", path))
-        # Of a crash the answer is the server's, which comes when the application is through with it.
-        if path != b"/crash ":
-            assert connection.recv(12) == b"HTTP/1.1 200"
-            assert done == []
+        assert connection.recv(9) == b"HTTP/1.1 "
+        assert done == []
         application.release.set()
         eventually(lambda: done == [path])
         assert application.served == [path.decode().strip()]
+
+
+def test_what_is_to_be_done_afterwards_is_done_for_whoever_has_gone(server, application):
+    done = []
+    application.after = lambda: done.append(True)
+    with connected(server) as connection:
+        connection.sendall(GET.replace(b"/ ", b"/wait "))
+        eventually(lambda: application.served)
+    application.release.set()
+    eventually(lambda: done == [True])
+
+
+def test_a_stop_waits_for_what_is_to_be_done_afterwards(application):
+    done = []
+    application.after = lambda: [application.release.wait(SOON), done.append(True)]
+    with running(Server(application, Limits(**LIMITS), listen="127.0.0.1:0", threads=1)) as server:
+        assert ask(server).startswith(b"HTTP/1.1 200")
+        server.stop(drain=SOON)
+        eventually(lambda: server.traffic.stopping)
+        application.release.set()
+        eventually(lambda: server._has_ended)
+        assert done == [True]
 
 
 def test_a_connection_that_ends_with_something_unread_gives_its_client_the_whole_answer(server):
