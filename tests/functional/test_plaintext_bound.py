@@ -324,17 +324,23 @@ def test_the_matrix_takes_as_many_statements_for_many_environments_as_for_two(se
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "sent"),
+    ("method", "path", "sent", "status"),
     [
-        ("GET", f"{PROD}/secrets/A", b""),
-        ("GET", f"{PROD}/secrets", b""),
-        ("GET", f"{PROD}/secrets:export", b""),
-        ("POST", f"{PROD}/secrets:batch", b'{"mode": "merge", "set": {"A": "another"}}'),
+        ("GET", f"{PROD}/secrets/A", b"", 200),
+        ("GET", f"{PROD}/secrets", b"", 200),
+        ("GET", f"{PROD}/secrets:export", b"", 200),
+        ("POST", f"{PROD}/secrets:batch", b'{"mode": "merge", "set": {"A": "another"}}', 200),
+        ("GET", f"{PROD}/secrets/ABSENT", b"", 404),
+        ("GET", "/nowhere", b"", 404),
+        ("POST", f"{PROD}/secrets:batch", b'{"mode": "merge", "set": {"A": "another", "b c": ""}}', 422),
+        ("POST", f"{PROD}/secrets:batch", b'{"mode": "merge", "set": {"A": "another"}, "if_rev": 99}', 422),
     ],
 )
-def test_what_a_request_holds_does_not_wait_for_the_garbage_collector(service, vault, method, path, sent):
+def test_what_a_request_holds_does_not_wait_for_the_garbage_collector(
+    service, vault, method, path, sent, status
+):
     headers = {HEADER: service.issuer.sign(ADMIN), "Content-Type": "application/json"}
-    assert call(service.app, method, API + path, headers, sent).status == 200
+    assert call(service.app, method, API + path, headers, sent).status == status
     gc.collect()
     gc.disable()
     try:

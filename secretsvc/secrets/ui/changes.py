@@ -103,11 +103,9 @@ def told(counts: Mapping[str, int]) -> str:
 
 def add_macros(event: BeforeRender) -> None:
     """Gives every template the macros of reviews, as `changes`."""
-    if event["renderer_name"].endswith(".pt"):
-        renderer = get_renderer("secretsvc.secrets:templates/changes.pt")
-        event["changes"] = renderer.implementation().macros
+    event["changes"] = get_renderer("secretsvc.secrets:templates/changes.pt").implementation().macros
 
 
 def includeme(config: ServiceConfigurator) -> None:
     """Makes the macros known to every template."""
-    config.add_subscriber(add_macros, BeforeRender)
+    config.add_template_names("changes", add_macros)
