@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from secretsvc.kernel.crypto import STORED_VALUE, Envelope, KeyRing, aad_prefix, aad_suffix
+import pytest
+
+from secretsvc.kernel.crypto import (
+    STORED_VALUE,
+    Envelope,
+    EnvironmentCipher,
+    KeyRing,
+    Open,
+    aad_prefix,
+    aad_suffix,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +41,21 @@ def opened(ring: KeyRing, envelope: bytes, kid: str, context: Context) -> bytes:
 def associated_data(head: bytes, context: Context) -> bytes:
     prefix = aad_prefix(head, context.purpose, context.environment_id)
     return prefix + aad_suffix(context.key, context.version)
+
+
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The keys and versions of the envelopes that will be opened, as soon as they are."""
+    seen: list[tuple[str, int]] = []
+    usual = EnvironmentCipher.opener
+
+    def opener(self: EnvironmentCipher) -> Open:
+        open_one = usual(self)
+
+        def noting(envelope: bytes | None, kid: str | None, key: str, version: int) -> bytes:
+            seen.append((key, version))
+            return open_one(envelope, kid, key, version)
+
+        return noting
+
+    monkeypatch.setattr(EnvironmentCipher, "opener", opener)
+    return seen

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from secretsvc.authentication.assertions import Refused, Verified, Verifier, without_scheme
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
@@ -12,9 +10,10 @@ from secretsvc.authentication.unverified import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.refusals import Reason, look_at
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.structs import struct
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Explanation:
     """Whether the token would do as far as could be seen, and the lines that say why. None holds it."""
 

@@ -52,9 +52,10 @@ POOL_SIZE, TIMEOUT_SECONDS = 8, 10
 _MODE = "secretsvc_mode"
 _LOCK = "secretsvc_write_lock"
 _HELD = "secretsvc_write_lock_held"
+DEFERRED = "secretsvc_deferred"
+COLLECTED = "secretsvc_collected"
 # And of an engine, in its options.
 _SILENCE = "secretsvc_silence"
-DEFERRED = "secretsvc_deferred"
 
 
 class Mode(Enum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -11,11 +10,12 @@ from sqlalchemy import ColumnElement, Connection
 
 from secretsvc.db.types import Query
 from secretsvc.kernel.described import Cursor
+from secretsvc.kernel.structs import struct
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Window:
     """A page of a list: at most `limit` items after the cursor; without a limit, all of them."""
 
@@ -23,7 +23,7 @@ class Window:
     cursor: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Page(Generic[T]):
     """Items, and the cursor of the next page if there is one."""
 

@@ -34,6 +34,7 @@ from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_array, listed
+from secretsvc.db.together import Step
 from secretsvc.db.types import ColumnType, Expression
 from secretsvc.db.violations import is_duplicate
 from secretsvc.kernel.errors import Conflict, NotFound, SecretsvcError
@@ -128,7 +129,8 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
     """Inserts rows that have the same columns; PostgreSQL copies in what is more than one (decision 0020)."""
     names = tuple(rows[0])
     if len(rows) == 1:
-        _insert_of(table, names).run(connection, rows[0])
+        insertion, row = insertion_of(table, rows[0])
+        insertion.run(connection, row)
         return
     if connection.dialect.name == "sqlite":
         _insert_of(table, names).run_many(connection, {name: [row[name] for row in rows] for name in names})
@@ -152,8 +154,8 @@ def update_many(
     """
     names = tuple(rows[0])
     if len(rows) == 1:
-        row = {f"new_{name}": value for name, value in rows[0].items()}
-        _update_by_id(table, names, kept, by_arrays=False).run(connection, row)
+        change, row = change_of(table, rows[0], kept=kept)
+        change.run(connection, row)
         return
     columns = {f"new_{name}": [row[name] for row in rows] for name in names}
     if connection.dialect.name == "sqlite":
@@ -161,6 +163,17 @@ def update_many(
     else:
         arrays = {name: as_array(values) for name, values in columns.items()}
         _update_by_id(table, names, kept, by_arrays=True).run(connection, arrays)
+
+
+def insertion_of(table: Table, row: Mapping[str, object]) -> Step:
+    """What inserts a row."""
+    return _insert_of(table, tuple(row)), row
+
+
+def change_of(table: Table, row: Mapping[str, object], *, kept: tuple[str, str] | None = None) -> Step:
+    """What changes a row as `update_many` does."""
+    new = {f"new_{name}": value for name, value in row.items()}
+    return _update_by_id(table, tuple(row), kept, by_arrays=False), new
 
 
 def is_among(column: Expression, name: str, dialect_name: str) -> ColumnElement[bool]:

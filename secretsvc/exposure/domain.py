@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Ordinal, SecretKey, Slug, Time, text
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, SLUG_LENGTH
+from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_pruned
 from secretsvc.tables.identities import identity
 
@@ -35,7 +35,7 @@ END = "~"
 CURSOR_LENGTH = 2 * SLUG_LENGTH + SECRET_KEY_LENGTH + 16 + 3
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Exposed:
     """A value that an identity met, at one key, by the newest version there that is the value.
 
@@ -50,7 +50,7 @@ class Exposed:
     current: bool
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Exposure:
     """A page of values, and the cursor of the next one; what is before `complete_since` may be missing."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from uuid import UUID
 
 from sqlalchemy import func, select, update
@@ -20,6 +20,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.structs import struct
 from secretsvc.tables.identities import identity
 
 #: The parts of the list, and the condition of each.
@@ -31,7 +32,7 @@ SEGMENTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class WhoAmI:
     """The caller, and its role at every scope if it has one."""
 

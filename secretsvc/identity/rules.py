@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import bindparam, select
@@ -11,12 +10,13 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import KindText, Name, Subject, Time
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.fingerprints import fingerprint
+from secretsvc.kernel.structs import struct
 from secretsvc.tables.identities import identity
 
 IDENTITY_NOT_FOUND = "Identity not found."
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Identity:
     """An identity; times in epoch milliseconds, `last_seen_at` None until the first visit."""
 

@@ -136,7 +136,7 @@ def greatest(roles: Iterable[Role]) -> Role | None:
 
 def decide(snapshot: GrantSnapshot, at: Address) -> Role | None:
     """The effective role at an address: the greatest of the grants that cover it."""
-    return greatest(grant.role for grant in snapshot.effective_grants if grant.covers(at))
+    return greatest([grant.role for grant in snapshot.effective_grants if grant.covers(at)])
 
 
 def holds(snapshot: GrantSnapshot, role: Role, at: Address) -> bool:
@@ -151,7 +151,7 @@ def decide_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID |
     A slug can be given to a new project between the snapshot and the load; an id cannot.
     """
     return greatest(
-        grant.role for grant in snapshot.effective_grants if grant.covers_row(project_id, environment_id)
+        [grant.role for grant in snapshot.effective_grants if grant.covers_row(project_id, environment_id)]
     )
 
 

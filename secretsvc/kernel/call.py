@@ -14,9 +14,10 @@ from secretsvc.kernel.authorization import GrantSnapshot
 from secretsvc.kernel.budget import Admission
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.structs import struct
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Denial:
     """A refusal to be written once the main transaction is closed.
 

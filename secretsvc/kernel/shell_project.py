@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from secretsvc.kernel.structs import struct
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Named:
     """A project or an environment by its slug and its name."""
 
@@ -14,7 +15,7 @@ class Named:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class ShellEnvironment:
     """An environment that the caller sees, with the number of its keys."""
 
@@ -24,7 +25,7 @@ class ShellEnvironment:
     keys: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class ShellProject:
     """A project with the environments that the caller sees, oldest first, and some of the other projects.
 

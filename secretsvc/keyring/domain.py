@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from limits import RateLimitItem
 
@@ -13,6 +12,7 @@ from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Kid, called
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
+from secretsvc.kernel.structs import struct
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
     Row,
@@ -36,7 +36,7 @@ VERIFY_PAGE = 500
 
 
 @called("MasterKey")
-@dataclass(frozen=True, slots=True)
+@struct
 class Key:
     """A master key by its kid; one that is not `held` is named by rows but not on the ring."""
 
@@ -46,7 +46,7 @@ class Key:
     rows: Count
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class KeyRingReport:
     """The ring and its rows, counted anew over current versions and history."""
 
@@ -76,7 +76,7 @@ class KeyRingReport:
         return any(key.held and not key.active for key in self.keys)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Limits:
     """What the settings allow, and the database they lead to.
 
@@ -92,7 +92,7 @@ class Limits:
     database: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Adoption:
     """When a master key was taken into use, and when it was retired, if it was; epoch milliseconds."""
 
@@ -101,7 +101,7 @@ class Adoption:
     retired_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Fullest:
     """The environment with the most keys, by slugs and names."""
 
@@ -113,7 +113,7 @@ class Fullest:
 
 
 @called("RekeyResult")
-@dataclass(frozen=True, slots=True)
+@struct
 class Rekeyed:
     """How many envelopes a page moved, and how many are left; rotation is finished at 0."""
 
@@ -121,7 +121,7 @@ class Rekeyed:
     remaining: Count
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Adopted:
     """What became of the active key: `before` is the kid that was the newest adopted one."""
 
@@ -131,7 +131,7 @@ class Adopted:
     was_retired: bool
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Unreadable:
     """An envelope that cannot be opened, and the code of the reason."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
@@ -16,10 +16,11 @@ from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Description, Name, Slug, Time
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
+from secretsvc.kernel.structs import struct
 from secretsvc.tables.projects import environment, project
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Project(ByDescription):
     """A project as clients see it; times in epoch milliseconds."""
 
@@ -31,7 +32,7 @@ class Project(ByDescription):
     updated_at: Time
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Environment:
     """An environment as clients see it; `rev` rises by one with each write of secrets.
 

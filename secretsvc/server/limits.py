@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from secretsvc.kernel.structs import struct
 
 KIB = 1024
 MIB = 1024 * KIB
 
 
-@dataclass(frozen=True)
+@struct
 class Limits:
     """Bounds of one process. Seconds, bytes, and bytes in a second."""
 

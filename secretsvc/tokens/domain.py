@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, Time, called, text
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed, VersionConflict
 from secretsvc.kernel.ids import earliest_id, new_id
+from secretsvc.kernel.structs import struct
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
@@ -40,7 +41,7 @@ TOKEN_REMOVED = "The token that this form made was removed."  # noqa: S105 - a m
 
 
 @called("ServiceToken")
-@dataclass(frozen=True, slots=True)
+@struct
 class Token:
     """A service token as clients see it; times in epoch milliseconds, `created_by` an id or "system"."""
 
@@ -54,7 +55,7 @@ class Token:
 
 
 @called("CreatedServiceToken")
-@dataclass(frozen=True, slots=True)
+@struct
 class CreatedToken(Token):
     """One that was just made, with the token itself: it is not to be had again."""
 
@@ -64,7 +65,7 @@ class CreatedToken(Token):
         return f"<CreatedToken {self.id}>"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class EndingToken:
     """A token in force that ends; `subject` is its identity's."""
 

@@ -27,8 +27,14 @@ log = logging.getLogger("secretsvc.access")
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"})
 OTHER_METHOD = "OTHER"
 
+#: In the WSGI environ of our server: a list. What is put there is called, without arguments, by the thread
+#: that answered, before its next request, once the kernel was given what it takes of the answer, however the
+#: request ended.
+AFTERWARDS = "secretsvc.afterwards"
+
 #: The template of the route or None, the method, the status, and how many seconds it took.
 Observer = Callable[[str | None, str, int, float], None]
+Seen = tuple[str | None, str, int, float]
 
 
 def add_request_observer(config: Configurator, name: str, observe: Observer) -> None:
@@ -54,10 +60,10 @@ def access_log_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
                 return response
             finally:
                 seconds = time.perf_counter() - began
-                _write(request, response, seconds, watch)
-                route, method, status = route_of(request), method_of(request), _status(response)
+                seen = route_of(request), method_of(request), _status(response), seconds
+                _write(request, response, seen, watch)
                 for observe in observers.values():
-                    _tell(observe, request, (route, method, status, seconds))
+                    _tell(observe, request, seen)
 
     return tween
 
@@ -83,8 +89,8 @@ def _status(response: Response | None) -> int:
     return 500 if response is None else int(response.status_int)
 
 
-def _write(request: ServiceRequest, response: Response | None, seconds: float, watch: Stopwatch) -> None:
-    status, failure = _status(response), request.failure
+def _write(request: ServiceRequest, response: Response | None, seen: Seen, watch: Stopwatch) -> None:
+    (route, method, status, seconds), failure = seen, request.failure
     level = logging.INFO if status < 500 else logging.WARNING
     if status >= 500 and (failure is None or failure.code == Internal.code):
         level = logging.ERROR
@@ -95,8 +101,8 @@ def _write(request: ServiceRequest, response: Response | None, seconds: float, w
     fields = {
         "request_id": request.request_id,
         "actor_id": None if call is None else str(call.actor.identity_id),
-        "method": method_of(request),
-        "route": route_of(request),
+        "method": method,
+        "route": route,
         "status": status,
         "milliseconds": round(seconds * 1000, 1),
         "database_milliseconds": round(watch.seconds * 1000, 1),
@@ -105,7 +111,13 @@ def _write(request: ServiceRequest, response: Response | None, seconds: float, w
     }
     if failure is not None:
         fields |= {name: value for name, value in failure._asdict().items() if value is not None}
-    log.log(level, "%s", _Readable(fields), extra={"fields": fields})
+    # To write a line takes as long as to read a value: who waits for the answer need not wait for that, too.
+    write = partial(log.log, level, "%s", _Readable(fields), extra={"fields": fields})
+    afterwards: list[Callable[[], None]] | None = request.environ.get(AFTERWARDS)
+    if afterwards is None:
+        write()
+    else:
+        afterwards.append(write)
 
 
 class _Readable:
@@ -120,7 +132,7 @@ class _Readable:
         return " ".join([*head, *(f"{name}={value}" for name, value in told.items())])
 
 
-def _tell(observe: Observer, request: ServiceRequest, seen: tuple[str | None, str, int, float]) -> None:
+def _tell(observe: Observer, request: ServiceRequest, seen: Seen) -> None:
     try:
         observe(*seen)
     except Exception as error:  # whoever counts along must not break what is counted

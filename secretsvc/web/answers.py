@@ -57,8 +57,12 @@ def returned(view: Callable[..., object]) -> object:
     return None if hint is NoneType else hint
 
 
+@cache
 def hints_of(of: Any) -> dict[str, object]:
-    """The type hints of a class or a function. Raises `ConfigurationError` for one that cannot be read."""
+    """The type hints of a class or a function. Raises `ConfigurationError` for one that cannot be read.
+
+    Kept: a view is asked for its node and for its answer, and a class for each answer that it is a part of.
+    """
     try:
         return get_type_hints(of, include_extras=True)
     except NameError as error:

@@ -10,6 +10,7 @@ from pyramid.exceptions import URLDecodeError
 from pyramid.httpexceptions import HTTPException
 from pyramid.renderers import render
 from pyramid.response import Response
+from pyramid.tweens import EXCVIEW
 
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import (
@@ -27,7 +28,7 @@ from secretsvc.web.error_codes import status_of
 from secretsvc.web.failures import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.refusals import refused
-from secretsvc.web.request import ServiceRequest, call_of
+from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of
 from secretsvc.web.responses import Drawing, RelativeResponse
 
 #: Below it every answer is JSON; everything else is pages.
@@ -118,11 +119,36 @@ def exception_view(error: BaseException, request: ServiceRequest) -> Response:
     return error_response(translate(error, request), request)
 
 
+def traceback_tween(handler: Handler, _registry: ServiceRegistry) -> Handler:
+    """Drops tracebacks once the error is answered, before pyramid_tm sees that there was one.
+
+    It keeps what it sees in a frame that a traceback leads to: a refused request would hold itself, with the
+    values in it, until garbage is collected.
+    """
+
+    def tween(request: ServiceRequest) -> Response:
+        response = handler(request)
+        if request.exc_info is not None:
+            _drop_tracebacks(request)
+        return response
+
+    return tween
+
+
+def _drop_tracebacks(request: ServiceRequest) -> None:
+    error: BaseException | None = request.exception
+    request.exc_info = type(error), error, None
+    while error is not None:
+        error.__traceback__, error = None, error.__context__
+
+
 def includeme(config: Configurator) -> None:
     """Catches everything; the more specific contexts replace Pyramid's own views of them."""
     config.include(".error_codes")
     config.include(".refusals")
     config.registry.tracebacks = Throttle()
     config.set_response_factory(lambda _request: RelativeResponse())
+    tm = "pyramid_tm.tm_tween_factory"
+    config.add_tween(f"{__name__}.traceback_tween", under=tm, over=EXCVIEW)
     for context in (Exception, HTTPException, SecretsvcError):
         config.add_exception_view(exception_view, context=context)

@@ -36,6 +36,7 @@ PAGE_CONTENT_SECURITY_POLICY = "; ".join(
 )
 
 _DEFAULTS = (("Content-Security-Policy", API_CONTENT_SECURITY_POLICY), ("Cache-Control", "no-store"))
+_FORCED = frozenset(name.lower() for name in (REQUEST_ID_HEADER, *dict(SECURITY_HEADERS)))
 
 _OFFERED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -69,9 +70,9 @@ def complete(response: Response, identifier: str, more: Mapping[str, str]) -> No
 
     All at once: WebOb searches the whole list for each header that is set.
     """
-    forced = {**dict(SECURITY_HEADERS), REQUEST_ID_HEADER: identifier, **more}
-    replaced = {name.lower() for name in forced}
-    kept = [pair for pair in response.headerlist if pair[0].lower() not in replaced]
-    present = replaced.union(name.lower() for name, _ in kept)
+    present = _FORCED.union([name.lower() for name in more])
+    kept = [pair for pair in response.headerlist if pair[0].lower() not in present]
+    present = present.union([name.lower() for name, _ in kept])
     defaults = [pair for pair in _DEFAULTS if pair[0].lower() not in present]
-    response.headerlist = [*kept, *forced.items(), *defaults]
+    own = *SECURITY_HEADERS, (REQUEST_ID_HEADER, identifier), *more.items()
+    response.headerlist = [*kept, *own, *defaults]

@@ -7,6 +7,9 @@ import logging
 import traceback
 from datetime import UTC, datetime
 
+# Made once: `json.dumps` would make one for each line.
+_encode = json.JSONEncoder(default=str, separators=(",", ":")).encode
+
 
 class JsonFormatter(logging.Formatter):
     """One JSON object a record: `time`, `level`, `logger`, and its `fields`, or else its `message`.
@@ -27,4 +30,4 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[0]:
             document["exception"] = record.exc_info[0].__qualname__
             document["traceback"] = "".join(traceback.format_tb(record.exc_info[2]))
-        return json.dumps(document, default=str, separators=(",", ":"))
+        return _encode(document)

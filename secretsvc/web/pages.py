@@ -224,18 +224,15 @@ def _redrawn(redraw: View, context: Node, request: ServiceRequest, error: Secret
 
 def add_shell(event: BeforeRender) -> None:
     """Gives every template the shell: its macros, and what its page may ask of the request."""
-    if event["renderer_name"].endswith(".pt"):
-        for name in ("shell", "forms", "parts"):
-            event[name] = macros(name)
-        # An error may come of the very address: its page says nothing of the node.
-        event["ui"] = Shell(
-            event["request"], None if "error" in event.rendering_val else event.get("context")
-        )
+    for name in ("shell", "forms", "parts"):
+        event[name] = macros(name)
+    # An error may come of the very address: its page says nothing of the node.
+    event["ui"] = Shell(event["request"], None if "error" in event.rendering_val else event.get("context"))
 
 
 def includeme(config: Configurator) -> None:
     config.registry.pages = set()
-    config.include("pyramid_chameleon")
+    config.include(".templates")
     config.include(".shell")
     config.include(".navigation")
     config.include(".shell_project")
@@ -246,4 +243,4 @@ def includeme(config: Configurator) -> None:
     config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)
     config.add_view_deriver(shell_project_view, under="drawing_view", over=VIEW)
     config.add_view_deriver(form_view, under="shell_project_view", over=VIEW)
-    config.add_subscriber(add_shell, BeforeRender)
+    config.add_template_names("shell", add_shell)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
+from secretsvc.kernel.structs import struct
 
-@dataclass(frozen=True, slots=True)
+
+@struct
 class Icon:
     """A symbol of the sprite, unseen by those who listen: what it says stands beside it or in a label.
 
@@ -24,7 +25,7 @@ class Icon:
         return f'<svg class="{kinds}" aria-hidden="true"><use href="{self.sprite}#{self.name}"/></svg>'
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Breaking:
     """A text that, where it has no room in one line, breaks before its "@" rather than within a word."""
 

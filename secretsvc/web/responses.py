@@ -20,9 +20,8 @@ from secretsvc.web.tree import Node
 class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own
     """A response whose `Location` stays relative: made absolute, it would repeat the client's `Host`."""
 
-    @staticmethod
-    def _make_location_absolute(_environ: object, value: str) -> str:
-        return value
+    def _abs_headerlist(self, _environ: object) -> list[tuple[str, str]]:
+        return [*self.headerlist]
 
 
 class Drawing(RelativeResponse):

@@ -6,6 +6,7 @@ The types that they are made of can be imported from here too.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -97,6 +98,12 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
 
     def schema_type(self) -> Object:
         return Object()
+
+    @cached_property
+    def of_nothing(self) -> Values:
+        """What it reads from nothing, which is what most requests say. Raises `colander.Invalid`."""
+        found: Values = self.deserialize({})
+        return found
 
     def json_schema(self) -> Named:
         """Closed against unknown members, and named as its class."""
@@ -190,13 +197,17 @@ def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
     they came.
     """
     try:
-        found: dict[str, object] = schema.deserialize(values)
+        if not values and isinstance(schema, Body):
+            return {**schema.of_nothing}
+        found: Values = schema.deserialize(values)
     except colander.Invalid as error:
         raise ValidationFailed(issues=tuple(_issues(error, ""))) from None
     return found
 
 
 def _issues(error: colander.Invalid, path: str) -> Iterator[Issue]:
+    # Frames of colander keep the error that they raise: with what they read, until garbage is collected.
+    error.__traceback__ = None
     if error.children:
         for child in error.children:
             yield from _issues(child, f"{path}.{child.node.name}" if path else child.node.name)

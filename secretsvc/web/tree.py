@@ -166,12 +166,11 @@ class Traverser:
         # A target need not be a path at all: `OPTIONS *`, `CONNECT host:port`.
         if request.matched_route is None:
             raise NotFound()
-        mount = MOUNTS.get(request.matched_route.name)
-        if mount is None:
+        if request.matched_route.name not in MOUNTS:
             # Static files have routes of their own, and no node in the tree.
             own_route: dict[str, object] = ResourceTreeTraverser(self.root)(request)
             return own_route
-        resolved = resolve(self.root, request.path_info[len(mount) :])
+        resolved = resolve(self.root, request.matchdict["traverse"])
         return {
             "context": resolved.node,
             "view_name": resolved.view_name,

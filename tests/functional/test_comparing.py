@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from envelopes import noted
 from rotation import NEW_KEY, rotated
 from service import arrange
 from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, state, tamper
 
-from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.secrets.rules.short import SHORT
 
 pytestmark = pytest.mark.postgresql("none")
@@ -225,14 +225,7 @@ def test_a_reader_of_both_may_compare(vault, dev, service):
 def test_only_versions_that_differ_are_opened(vault, monkeypatch):
     vault.set(**{f"K{number}": "x" for number in range(5)})
     vault.set(K1="y", NEW="z")
-    opened = []
-    usual = EnvironmentCipher.open
-
-    def noting(self, envelope, kid, key, version):
-        opened.append((key, version))
-        return usual(self, envelope, kid, key, version)
-
-    monkeypatch.setattr(EnvironmentCipher, "open", noting)
+    opened = noted(monkeypatch)
     vault.get("secrets:compare?rev=1")
     assert sorted(opened) == [("K1", 1), ("K1", 2)]
 

@@ -7,6 +7,7 @@ import time
 from itertools import product
 
 import pytest
+from envelopes import noted
 from matrix import ROUTES, fill, spelled
 from pages import Browser, submit
 from server import served
@@ -17,7 +18,6 @@ from waiting import PATIENCE, least_seconds
 from world import make_world
 
 from secretsvc.db.engine import write_transaction
-from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.web.headers import SECURITY_HEADERS
 
 pytestmark = pytest.mark.postgresql("none")
@@ -43,16 +43,8 @@ def vault(vault):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """The keys whose envelopes are opened."""
-    seen = []
-    usual = EnvironmentCipher.open
-
-    def noting(self, envelope, kid, key, version):
-        seen.append(key)
-        return usual(self, envelope, kid, key, version)
-
-    monkeypatch.setattr(EnvironmentCipher, "open", noting)
-    return seen
+    """The keys and versions whose envelopes are opened."""
+    return noted(monkeypatch)
 
 
 def ask(vault, path, tags, status=304, **options):

@@ -24,6 +24,7 @@ from secretsvc.server import listener, traffic
 from secretsvc.server.channel import RESET
 from secretsvc.server.factory import Server, make_server
 from secretsvc.server.limits import Limits
+from secretsvc.web.access_log import AFTERWARDS
 from secretsvc.web.admitted import ON_SENT
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -42,11 +43,14 @@ class Application:
         self.served: list[str] = []
         self.sent: list[str] = []
         self.release = threading.Event()
+        #: What is done after each answer.
+        self.after: Callable[[], object] = bool
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         self.served.append(path)
         environ[ON_SENT].append(lambda: self.sent.append(path))
+        environ[AFTERWARDS].append(self.after)
         if path == "/wait":
             self.release.wait(SOON)
         if path == "/crash":
@@ -445,6 +449,41 @@ def test_an_application_that_crashes_leaves_no_path_in_the_log(server, caplog):
     assert [one.getMessage() for one in caplog.records] == ["Exception while serving a request"]
 
 
+@pytest.mark.parametrize("path", [b"/ ", b"/big ", b"/crash "])
+def test_what_is_to_be_done_afterwards_waits_for_no_client_and_no_client_for_it(server, application, path):
+    done = []
+    application.after = lambda: [application.release.wait(SOON), done.append(path)]
+    with connected(server) as connection:
+        connection.sendall(GET.replace(b"/ ", path))
+        assert connection.recv(9) == b"HTTP/1.1 "
+        assert done == []
+        application.release.set()
+        eventually(lambda: done == [path])
+        assert application.served == [path.decode().strip()]
+
+
+def test_what_is_to_be_done_afterwards_is_done_for_whoever_has_gone(server, application):
+    done = []
+    application.after = lambda: done.append(True)
+    with connected(server) as connection:
+        connection.sendall(GET.replace(b"/ ", b"/wait "))
+        eventually(lambda: application.served)
+    application.release.set()
+    eventually(lambda: done == [True])
+
+
+def test_a_stop_waits_for_what_is_to_be_done_afterwards(application):
+    done = []
+    application.after = lambda: [application.release.wait(SOON), done.append(True)]
+    with running(Server(application, Limits(**LIMITS), listen="127.0.0.1:0", threads=1)) as server:
+        assert ask(server).startswith(b"HTTP/1.1 200")
+        server.stop(drain=SOON)
+        eventually(lambda: server.traffic.stopping)
+        application.release.set()
+        eventually(lambda: server._has_ended)
+        assert done == [True]
+
+
 def test_a_connection_that_ends_with_something_unread_gives_its_client_the_whole_answer(server):
     closing = b"GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
     with connected(server) as connection:
@@ -565,7 +604,9 @@ def test_a_stop_that_meets_the_end_of_the_loop_wakes_nothing_that_is_closed(appl
     assert not loop.is_alive()
 
 
-def test_what_is_there_before_the_first_request_is_not_collected_again(application, monkeypatch):
+def test_what_is_there_before_the_first_request_is_not_collected_again_nor_each_list(
+    application, monkeypatch
+):
     order, run = [], Server.run
 
     def run_briefly(server: Server) -> None:
@@ -574,6 +615,7 @@ def test_what_is_there_before_the_first_request_is_not_collected_again(applicati
         run(server)
 
     monkeypatch.setattr("gc.freeze", lambda: order.append("freeze"))
+    monkeypatch.setattr("gc.set_threshold", order.append)
     monkeypatch.setattr(Server, "run", run_briefly)
     make_server({}, listen="127.0.0.1:0")(application)
-    assert order == ["freeze", "run"]
+    assert order == ["freeze", 2000, "run"]

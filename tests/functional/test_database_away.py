@@ -140,6 +140,27 @@ def test_a_connection_that_is_lost_before_commit_is_a_503_and_nothing_was_done(s
     assert prod.values() == {}
 
 
+@pytest.mark.parametrize("ending", ["pg_terminate_backend", "pg_cancel_backend"])
+def test_a_write_that_is_ended_in_its_midst_is_a_503_and_nothing_was_done(service, ending):
+    if service.engine.name == "sqlite":
+        pytest.skip(POSTGRESQL_ONLY)
+    prod = Vault(arrange(service, "shop", "prod"))
+    prod.set(A="1")
+    before = service.audit()
+    # A trigger stands for what takes long, and is ended meanwhile, by a limit of the server or by its stop.
+    end = f"BEGIN PERFORM {ending}(pg_backend_pid()); PERFORM pg_sleep(5); RETURN NEW; END"
+    service.execute(text(f"CREATE FUNCTION halt() RETURNS trigger LANGUAGE plpgsql AS '{end}'"))
+    service.execute(
+        text("CREATE TRIGGER halt BEFORE INSERT ON revision FOR EACH ROW EXECUTE FUNCTION halt()")
+    )
+    refused(prod.batch(503, set={"A": "2"}))
+    service.execute(text("DROP TRIGGER halt ON revision"))
+    service.execute(text("DROP FUNCTION halt()"))
+    assert service.audit() == before
+    assert prod.values() == {"A": "1"}
+    assert prod.set(A="2") == 2
+
+
 def test_a_connection_that_is_lost_at_commit_is_a_500_that_says_so(service, monkeypatch):
     if service.engine.name == "sqlite":
         pytest.skip(POSTGRESQL_ONLY)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from envelopes import noted
 from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, records, state, tamper
-
-from secretsvc.kernel.crypto import EnvironmentCipher
 
 
 def restore(vault, to_rev, status=200, **body):
@@ -89,14 +88,7 @@ def test_where_nothing_differs_there_is_no_revision(past, service):
 
 def test_what_is_at_the_same_version_is_equal_opened_or_not(past, service, monkeypatch):
     tamper(service, "D")
-    opened = []
-    usual = EnvironmentCipher.open
-
-    def noting(self, envelope, kid, key, version):
-        opened.append((key, version))
-        return usual(self, envelope, kid, key, version)
-
-    monkeypatch.setattr(EnvironmentCipher, "open", noting)
+    opened = noted(monkeypatch)
     assert changes(restore(past, 1)) == [("A", "changed", 3), ("B", "added", 3), ("C", "removed", 2)]
     assert sorted(opened) == [("A", 1), ("A", 2), ("B", 1)]
 

@@ -141,6 +141,17 @@ def test_a_listing_whose_long_values_go_with_their_environment_is_of_none(vault,
     assert meanwhile
 
 
+@pytest.mark.postgresql("every")
+def test_an_export_whose_long_values_go_with_their_environment_is_of_none(vault, service):
+    if service.engine.dialect.name == "sqlite":
+        pytest.skip("what leaves a record takes the turn of a writer first")
+    vault.set(A=LONG, B="short")
+    meanwhile = before(service, LONG_ONES, lambda: service.execute("DELETE FROM secret_version"))
+    assert vault.get("secrets:export", 404).json["code"] == "NOT_FOUND"
+    assert meanwhile
+    assert service.audit("secret.export") == []
+
+
 @pytest.mark.postgresql("first")
 def test_on_sqlite_one_request_at_a_time_has_a_connection(vault, service, monkeypatch):
     vault.set(A="x")

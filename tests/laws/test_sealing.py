@@ -9,7 +9,7 @@ import pytest
 from laws.parsed import nodes_of
 
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
-SEALING = {"seal", "seal_under"}
+SEALING = {"seal", "seal_many", "seal_under"}
 #: The cipher itself, and the one place that asks whether the key may.
 LAWFUL = {"kernel/crypto.py", "secrets/rules/sealing.py"}
 SOURCES = {str(path.relative_to(PACKAGE)): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
@@ -36,6 +36,7 @@ def test_the_guard_seals():
     [
         "call.ring.within(environment.id).seal(value, key, 1)",
         "cipher.seal_under(kid, value, key, 1)",
+        "cipher.seal_many(values)",
         "sealer = cipher.seal",
     ],
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from processes import Deployment, free_port
 from tokens import TestIssuer
+from waiting import eventually
 
 CLIENTS = 8
 SECONDS = float(os.environ.get("SECRETSVC_LOG_SECONDS", "20"))
@@ -50,7 +51,10 @@ def test_a_database_that_is_down_leaves_one_line_a_request(deployment: Deploymen
         thread.start()
     for thread in threads:
         thread.join()
-    output = deployment.processes[0].output
+    process = deployment.processes[0]
+    # The last lines are written once their answers have left.
+    assert eventually(lambda: all(f'"{name}"'.encode() in process.output for name in asked[-CLIENTS:]))
+    output = process.output
     print(f"\n{len(asked)} requests, {len(output)} bytes of log, {output.count(b'Traceback')} tracebacks")
     assert len(asked) >= CLIENTS
     assert len(output) < BOUND

@@ -212,9 +212,15 @@ def test_the_log_has_the_address_of_whom_the_balancer_serves_whatever_that_says(
         )
         while connection.recv(65536):
             continue
-    lines = b"".join(process.output for process in deployment.processes).splitlines()
-    (line,) = [json.loads(one) for one in lines if b'"who-asks"' in one]
-    assert line["client_address"] == "127.0.0.2"
+
+    def told() -> list[bytes]:
+        lines = b"".join(process.output for process in deployment.processes).splitlines()
+        return [one for one in lines if b'"who-asks"' in one]
+
+    # Written once the answer has left.
+    assert eventually(told)
+    (line,) = told()
+    assert json.loads(line)["client_address"] == "127.0.0.2"
 
 
 @pytest.mark.parametrize("name", ["secretsvc.service"])

@@ -158,6 +158,15 @@ def test_the_same_plaintext_twice_gives_two_unlike_envelopes() -> None:
     assert PLAIN not in first
 
 
+def test_values_that_are_sealed_at_once_have_a_nonce_each() -> None:
+    cipher, values = RING.within(ENVIRONMENT), [(b"same", "K", number) for number in range(1000)]
+    sealed_all = cipher.seal_many(values)
+    assert len({one.blob[9:21] for one in sealed_all}) == len(values)
+    for (plaintext, key, version), one in zip(values, sealed_all, strict=True):
+        assert cipher.open(one.blob, one.kid, key, version) == plaintext
+    assert cipher.seal_many([]) == []
+
+
 def test_nonces_do_not_repeat_also_when_threads_share_the_ring() -> None:
     with ThreadPoolExecutor(8) as pool:
         blobs = list(pool.map(lambda _: sealed(RING, b"", CONTEXT).blob, range(20_000)))
@@ -252,3 +261,29 @@ def test_ciphers_of_environments_are_kept_but_not_without_bound() -> None:
 def test_a_generated_master_key_is_one_that_the_settings_take() -> None:
     keys = {master_key(generate_master_key()) for _ in range(50)}
     assert len(keys) == 50
+
+
+@given(contexts)
+def test_the_aad_is_each_part_behind_its_length(context: Context) -> None:
+    head = b"\x01" + bytes(8)
+    parts = (
+        context.purpose.encode(),
+        context.environment_id.bytes,
+        context.key.encode(),
+        context.version.to_bytes(8, "big"),
+    )
+    aad = head + b"".join(struct.pack(">I", len(part)) + part for part in parts)
+    assert associated_data(head, context) == aad
+
+
+def test_many_values_under_both_keys_are_opened_as_each_by_itself() -> None:
+    cipher, texts = RING.within(ENVIRONMENT), [b"one", b"two", b"three", b"four"]
+    kids = [RING.kids[number % 2] for number in range(4)]
+    blobs = [cipher.seal_under(kid, text, "K", 1) for kid, text in zip(kids, texts, strict=True)]
+    open_one = cipher.opener()
+    assert [open_one(blob, kid, "K", 1) for blob, kid in zip(blobs, kids, strict=True)] == texts
+    for kid in (*reversed(kids), "", None):
+        # Whichever key opened the one before it, and whatever failed before.
+        with pytest.raises(DecryptFailed):
+            open_one(blobs[0], kid, "K", 2)
+        assert open_one(blobs[1], kids[1], "K", 1) == b"two"

@@ -9,6 +9,7 @@ import pytest
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.secrets.schemas.history import RevisionQuery
 from secretsvc.web.containers import ListOf, MapOf
 from secretsvc.web.schema import Body, Variants, example_of, field_schema, optional, required, validate
 from secretsvc.web.types import Boolean, Choice, Integer, Slug, Text, Type, described
@@ -99,6 +100,12 @@ def test_while_it_is_open_which_schema_counts_what_is_in_none_is_told(
 ) -> None:
     found = issues(CHOOSE, {**given, "slug": 5, "word": 5, "x": 1})
     assert found == [("kind", message), ("x", "Unknown field.")]
+
+
+def test_what_is_read_from_nothing_is_each_reader_s_own() -> None:
+    schema = RevisionQuery()
+    validate(schema, {})["limit"] = 5
+    assert validate(schema, {}) == {"limit": 50}
 
 
 def test_what_is_right_is_read_as_before() -> None:

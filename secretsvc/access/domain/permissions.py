@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import select
@@ -16,11 +15,12 @@ from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Slug, called
+from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import group
 
 
 @called("EffectivePermission")
-@dataclass(frozen=True, slots=True)
+@struct
 class Entry:
     """The effective role at one scope, None for a disabled identity."""
 
@@ -31,7 +31,7 @@ class Entry:
     sources: list[Source]
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class EffectivePermissions:
     """What an identity may do, at the scopes that the caller administers."""
 

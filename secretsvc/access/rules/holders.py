@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, exists, literal, or_, select, union_all
@@ -12,6 +11,7 @@ from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.kernel.structs import struct
 from secretsvc.kernel.subjects import email_subject
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -25,7 +25,7 @@ NOT_YET = "Nobody of this address has signed in yet. Tick the box below to give 
 SEVERAL = "Several have this name. Add “(group)” or “(service token)”, or write the slug of the group."
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Holder:
     """A kind of identity and its subject, or a group and its slug."""
 
@@ -33,7 +33,7 @@ class Holder:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class FoundHolder(Holder):
     """One that is there; `label` is what people call it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, func
@@ -13,12 +12,13 @@ from secretsvc.access.rules.ways import SYSTEM
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.shell_project import Named
+from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class NamedGrant:
     """A grant with what people call its holder, who made it, and its scope, "" for everywhere."""
 
@@ -34,7 +34,7 @@ class NamedGrant:
         return self.scope_name or "everywhere"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Reached:
     """A project with those of its environments that are meant; `whole` where the project itself is, too."""
 

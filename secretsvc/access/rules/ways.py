@@ -11,6 +11,7 @@ from secretsvc.access.rules.explanation import explain_at
 from secretsvc.access.rules.holders import GROUP
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.structs import struct
 
 #: Who made what nobody granted.
 SYSTEM = "the system"
@@ -25,7 +26,7 @@ class GroupName(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Way:
     """A grant that reaches somebody, directly or through a group; `made_at` in epoch milliseconds.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from secretsvc.access import schemas
@@ -20,6 +19,7 @@ from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, Issue, ValidationFailed
 from secretsvc.kernel.shell_project import ShellProject
+from secretsvc.kernel.structs import struct
 from secretsvc.web.forms import Form
 from secretsvc.web.pages import see_other
 from secretsvc.web.query import parse_query
@@ -38,7 +38,7 @@ ROLES = (
 DEFAULTS = {"role": "reader", "scope": "", "until": "1w", "holder": "", "expires_at": "", "announce": ""}
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Naming:
     """The field that names somebody: what it holds so far, and whom it suggests."""
 
@@ -63,7 +63,7 @@ class Sentence(NamedTuple):
     rest: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Giving(Naming):
     """The panel: what it holds so far, whom and where it offers, and what stands in the way.
 

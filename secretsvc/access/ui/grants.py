@@ -70,18 +70,17 @@ def by_this_very_grant(call: Call, grant_id: UUID, project: str | None, environm
 
 def add_macros(event: BeforeRender) -> None:
     """Gives every template the macros of access and what they need: other packages show grants too."""
-    if event["renderer_name"].endswith(".pt"):
-        event["soon"], event["is_expired"], event["suffixes"] = SOON_MS, is_expired, SUFFIXES
-        event["labels"] = {"user": "person", "service": "service token", GROUP: "group"}
-        event["role_kinds"] = {"reader": "pill line", "writer": "pill", "admin": "pill accent"}
-        event["by_this_very_grant"] = by_this_very_grant
-        for name in ("access", "granting"):
-            template = f"secretsvc.access:templates/{name}.pt"
-            event[name] = get_renderer(template).implementation().macros
+    event["soon"], event["is_expired"], event["suffixes"] = SOON_MS, is_expired, SUFFIXES
+    event["labels"] = {"user": "person", "service": "service token", GROUP: "group"}
+    event["role_kinds"] = {"reader": "pill line", "writer": "pill", "admin": "pill accent"}
+    event["by_this_very_grant"] = by_this_very_grant
+    for name in ("access", "granting"):
+        template = f"secretsvc.access:templates/{name}.pt"
+        event[name] = get_renderer(template).implementation().macros
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    config.add_subscriber(add_macros, BeforeRender)
+    config.add_template_names("access", add_macros)
     template = "secretsvc.access:templates/grants.pt"
     page: Drawn[Grants] = {"context": Grants, "template": template}
     config.add_page(grants_page, role=ADMIN_SOMEWHERE, **page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import dropwhile
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from secretsvc.audit.rules.recording import DENIED
 from secretsvc.auditlog.rules.selection import AuditFilter, select_roughly
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.structs import struct
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 #: How far back is looked at where no `since` is given.
@@ -28,7 +29,7 @@ COUNTED = 10_000
 NO_BUCKET = -1
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Bucket:
     """What happened from `start` until before `end`, both in epoch milliseconds."""
 
@@ -43,7 +44,7 @@ class Bucket:
         return self.successes + self.denials
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Activity:
     """Buckets of equal length, oldest first; `cut` where only the newest rows were counted.
 

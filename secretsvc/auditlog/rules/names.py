@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from uuid import UUID
 
 import orjson
@@ -14,6 +14,7 @@ from secretsvc.audit.rules.recording import SUCCESS
 from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
 from secretsvc.tables.identities import identity
@@ -23,7 +24,7 @@ PROJECT, ENVIRONMENT, IDENTITY, GROUP, DEPARTED, SEAL = range(6)
 _NOTHING: Expression = cast(null(), Text)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class ScopeName:
     """A project, or an environment with its project, by slugs and names."""
 
@@ -45,7 +46,7 @@ class ScopeName:
         return f"{self.project_name}{within}"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class HolderName:
     """An identity or a group; `subject` is the former's subject and the latter's slug."""
 
@@ -54,7 +55,7 @@ class HolderName:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class SealedUpTo:
     """How many records are sealed and when the last was; records from before `complete_since` are pruned."""
 
@@ -63,7 +64,7 @@ class SealedUpTo:
     complete_since: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Names:
     """What still exists of the things that were looked up, by id; and the state of the log, if asked for.
 

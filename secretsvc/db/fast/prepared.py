@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
+from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update, Uuid
 
-from secretsvc.db.engine import DEFERRED, Mode, for_mode, mode_of
+from secretsvc.db.engine import COLLECTED, DEFERRED, Mode, for_mode, mode_of
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
-from secretsvc.db.types import CompoundQuery, Query
+from secretsvc.db.types import ColumnType, CompoundQuery, Query
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
@@ -26,7 +28,7 @@ class Prepared:
     """
 
     def __init__(self, statement: Statement, names: Sequence[str] | None = None) -> None:
-        self._statement, self._names = statement, names
+        self.statement, self.names = statement, names
         self._forms: dict[str, _Form] = {}
 
     def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
@@ -58,7 +60,7 @@ class Prepared:
                 # SQLAlchemy streams by a cursor of PostgreSQL's server, which lives in a transaction only.
                 for_mode(connection, Mode.SNAPSHOT)
             options = {"yield_per": CHUNK}
-            with connection.execute(self._statement, parameters, execution_options=options) as result:
+            with connection.execute(self.statement, parameters, execution_options=options) as result:
                 yield iter(result)
 
     def run(self, connection: Connection, parameters: Mapping[str, object]) -> None:
@@ -78,7 +80,7 @@ class Prepared:
         """
         if not switch.ENABLED:
             rows = zip(*columns.values(), strict=True)
-            connection.execute(self._statement, [dict(zip(columns, row, strict=True)) for row in rows])
+            connection.execute(self.statement, [dict(zip(columns, row, strict=True)) for row in rows])
             return
         form = self._form(connection.dialect)
         values = form.many(columns)
@@ -86,15 +88,19 @@ class Prepared:
             cursor.executemany(form.text, values)
 
     def run_with_commit(self, connection: Connection, parameters: Mapping[str, object]) -> None:
-        """As `run`, where nothing that follows reads it: a request without a transaction commits it alone."""
-        deferred = connection.info.get(DEFERRED)
-        if deferred is None or mode_of(connection) is not Mode.AUTOCOMMIT:
+        """As `run`, where nothing that follows reads it: a request without a transaction commits it alone.
+
+        Where steps are collected (`db/together.py`) it is one of them.
+        """
+        alone = mode_of(connection) is Mode.AUTOCOMMIT
+        deferred = connection.info.get(DEFERRED if alone else COLLECTED)
+        if deferred is None:
             self.run(connection, parameters)
         else:
             deferred.append((self, parameters))
 
     def _plain(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
-        result = connection.execute(self._statement, parameters)
+        result = connection.execute(self.statement, parameters)
         rows = result.all() if result.returns_rows else []
         if mode_of(connection) is Mode.AUTOCOMMIT:
             # SQLAlchemy counts a statement as the beginning of a transaction, though no BEGIN was sent.
@@ -104,8 +110,19 @@ class Prepared:
     def _form(self, dialect: Dialect) -> _Form:
         form = self._forms.get(dialect.name)
         if form is None:
-            form = self._forms[dialect.name] = _Form(self._statement, dialect, self._names)
+            form = self._forms[dialect.name] = _Form(self.statement, dialect, self.names)
         return form
+
+
+@lru_cache(maxsize=4096)
+def _read_id(text: str | None) -> UUID | None:
+    """Requests meet the same ids again and again, and to make a UUID takes seven calls."""
+    return None if text is None else UUID(text)
+
+
+def _reader(kind: ColumnType, dialect: Dialect) -> Processor | None:
+    made = kind.dialect_impl(dialect).result_processor(dialect, None)
+    return _read_id if made is not None and isinstance(kind, Uuid) else made
 
 
 class _Form:
@@ -126,7 +143,7 @@ class _Form:
         columns = [] if isinstance(statement, TextClause) else list(statement.exported_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[object]], Any] = row_type._make
-        readers = [one.type.dialect_impl(dialect).result_processor(dialect, None) for one in columns]
+        readers = [_reader(one.type, dialect) for one in columns]
         self._readers = [(index, reader) for index, reader in enumerate(readers) if reader is not None]
 
     def values(self, parameters: Mapping[str, object]) -> Sequence[object] | Mapping[str, object]:

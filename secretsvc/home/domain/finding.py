@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.grants import group
@@ -25,7 +26,7 @@ GROUP = "group"
 _NOTHING: Expression = cast(null(), Text)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Narrowing:
     """What narrows a search, beside its text: the slugs of a project and of environments, and states of keys.
 
@@ -44,7 +45,7 @@ class Narrowing:
         return self.missing or self.by is not None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class FoundScope:
     """A project, or an environment with the project that it is in."""
 
@@ -55,7 +56,7 @@ class FoundScope:
     description: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class FoundKey:
     """A key of a project, with the environments that have it, by slug and name."""
 
@@ -66,7 +67,7 @@ class FoundKey:
     descriptions: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class FoundHolder:
     """An identity or a group; `name` is its display name, `seen_at` in epoch milliseconds."""
 
@@ -77,7 +78,7 @@ class FoundHolder:
     seen_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class FoundScopes:
     """What was found of scopes and keys; `cut` where there is more."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, func, select, union
 
@@ -16,6 +15,7 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.ids import earliest_id
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight
 from secretsvc.secrets.domain.timeline import KeyHistory
 from secretsvc.secrets.models import secret
@@ -32,7 +32,7 @@ WEEK_MS = 7 * 86_400_000
 COUNTED_RECORDS = 500
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Elsewhere:
     """The same key in another environment of the project; its version is None where it is missing.
 
@@ -46,7 +46,7 @@ class Elsewhere:
     version: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Lacking:
     """An environment of the project without a key."""
 
@@ -54,7 +54,7 @@ class Lacking:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class LatelyRead:
     """Who was given the value in the last week, how, how often, and when last, in epoch milliseconds."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Unpack
 
 from sqlalchemy import and_, bindparam, func, select
@@ -16,6 +15,7 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.writing import REPLACE
 from secretsvc.secrets.models import secret, secret_version
@@ -36,7 +36,7 @@ from secretsvc.tables.identities import identity
 SYSTEM_NAME = "system"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Edits:
     """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
 
@@ -53,7 +53,7 @@ class Edits:
         return f"Edits({keys}, {sorted(self.descriptions)}, {sorted(self.removals)})"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Authored:
     """A version with the name of who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
 
@@ -69,7 +69,7 @@ class Authored:
         return self.kid is None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class EditorState:
     """An environment as its editor shows it; `authors` are those of the current versions, by key."""
 
@@ -151,14 +151,14 @@ def rewrite(
 
 
 def _changed(call: Call, environment: Environment, values: Mapping[str, str]) -> dict[str, str]:
-    changed, cipher = dict(values), call.ring.within(environment.id)
+    changed, open_one = dict(values), call.ring.within(environment.id).opener()
     with envelopes_inside(call, environment.id) as rows:
         for key, version, envelope, kid in rows:
             if key not in changed:
                 continue
             # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
-                if changed[key] == cipher.open(envelope, kid, key, version).decode("utf-8"):
+                if changed[key] == open_one(envelope, kid, key, version).decode():
                     del changed[key]
     return changed
 
@@ -167,12 +167,12 @@ def editor_state(call: Call, at: Address) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    cipher = call.ring.within(environment.id)
+    open_one = call.ring.within(environment.id).opener()
     items, authors = [], {}
     statement = _EDITED[call.connection.dialect.name]
     with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
         for *row, created_at, author in rows:
-            item = list_item(cipher, row)
+            item = list_item(open_one, row)
             items.append(item)
             if created_at is not None:
                 known = (item.key, item.version, item.kid, created_at, author or SYSTEM_NAME)

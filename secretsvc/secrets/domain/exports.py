@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
+from sqlalchemy import Connection
+
 from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, SecretKey, called
+from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.exporting import Writer
 from secretsvc.secrets.rules.present import open_all
 from secretsvc.secrets.rules.reads import record_export
@@ -19,7 +22,7 @@ T = TypeVar("T")
 
 
 @called("Export")
-@dataclass(frozen=True, slots=True)
+@struct
 class Exported:
     """Every value of an environment by key, sorted; no representation shows them."""
 
@@ -30,7 +33,7 @@ class Exported:
         return f"Exported(rev={self.rev}, count={len(self.secrets)})"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class File:
     """Every value of a revision in some format; no representation shows them."""
 
@@ -64,9 +67,20 @@ def _given(
     call: Call, at: Address, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
+    if rev is None:
+        _without_transaction(call.connection)
     environment, values = open_all(call, at) if rev is None else open_state(call, at, rev)
     made = make(values)
     given = environment.rev if rev is None else rev
     older = rev is not None
     record_export(call, environment.project_id, environment.id, reason, given, len(values), older=older)
     return given, made
+
+
+def _without_transaction(connection: Connection) -> None:
+    """For one statement that reads, and one that records it: a transaction would take two round trips more.
+
+    On SQLite it is the turn of writers, in which exports do more than at once (decision 0022).
+    """
+    if connection.dialect.name == "postgresql" and not connection.in_transaction():
+        for_mode(connection, Mode.AUTOCOMMIT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
@@ -12,6 +10,7 @@ from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reading import Listing, Value
 from secretsvc.secrets.models import revision
@@ -23,7 +22,7 @@ from secretsvc.secrets.rules.states import find_version, state_at
 from secretsvc.secrets.rules.tombstones import select_deleted
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Revision:
     """What one write made of an environment, in epoch milliseconds; `changes` are sorted by key.
 
@@ -39,7 +38,7 @@ class Revision:
     changes: list[Change]
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Revisions:
     """A page of revisions, newest first; `rev` is the environment's, read before them."""
 
@@ -49,7 +48,7 @@ class Revisions:
 
 
 @called("DeletedKey")
-@dataclass(frozen=True, slots=True)
+@struct
 class Deleted:
     """A deleted key; `version` is the last one with a value, `deleted_by` an identity id or "system"."""
 
@@ -59,7 +58,7 @@ class Deleted:
     deleted_by: Maker
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class DeletedKeys:
     """A page of deleted keys, sorted; `rev` is the environment's, read before them."""
 
@@ -72,9 +71,9 @@ def list_state(call: Call, at: Address, rev: int) -> Listing:
     """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    cipher = call.ring.within(environment.id)
+    open_one = call.ring.within(environment.id).opener()
     with state_at(call, environment, rev) as rows:
-        return Listing([list_item(cipher, row) for row in rows], rev)
+        return Listing([list_item(open_one, row) for row in rows], rev)
 
 
 def reveal_version(call: Call, at: Address, key: str, version: int, *, reason: str) -> Value:

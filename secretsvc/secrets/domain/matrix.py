@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, select
@@ -17,6 +16,7 @@ from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, Project, environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
@@ -38,12 +38,9 @@ class Cell(NamedTuple):
     updated_at: int
 
 
-@dataclass
+@struct
 class MatrixRow:
-    """A key, and its cell in each of the matrix's environments.
-
-    Neither frozen nor slotted, because there are many of them (decision 0018).
-    """
+    """A key, and its cell in each of the matrix's environments."""
 
     key: str
     cells: list[Cell]
@@ -54,7 +51,7 @@ class MatrixRow:
         return {cell.state for cell in self.cells}
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class LastChange:
     """Who changed which environment last, and when, in epoch milliseconds."""
 
@@ -63,7 +60,7 @@ class LastChange:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Sight:
     """A project, the environments of it that the caller sees, oldest first, and their last change."""
 
@@ -72,7 +69,7 @@ class Sight:
     last_change: LastChange | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class KeyMatrix:
     """A project's keys, sorted, in some of the environments that the caller sees.
 
@@ -184,16 +181,16 @@ def _cell(inside: dict[str, _Found], key: str, against: dict[str, _Found]) -> Ce
 def _found(call: Call, environments: Sequence[Environment], text: str) -> list[dict[str, _Found]]:
     """The keys of each of the environments; only those that hold the text are opened."""
     marks, ring = Marks(), call.ring
-    by_slug = {one.slug: (ring.within(one.id), dict[str, _Found]()) for one in environments}
+    by_slug = {one.slug: (ring.within(one.id).opener(), dict[str, _Found]()) for one in environments}
     statement = _SEALED[call.connection.dialect.name]
     parameters = {"environments": [one.id for one in environments]}
     with statement.streamed(call.connection, parameters) as rows:
         for slug, key, version, updated_at, envelope, kid in rows:
-            cipher, inside = by_slug[slug]
+            open_one, inside = by_slug[slug]
             mark = None
             if not text or text in key.lower():
                 with suppress(DecryptFailed, UnknownKid):
-                    mark = marks.of(cipher.open(envelope, kid, key, version))
+                    mark = marks.of(open_one(envelope, kid, key, version))
             inside[key] = _Found(version, updated_at, mark)
     return [inside for _, inside in by_slug.values()]
 

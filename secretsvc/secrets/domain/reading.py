@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from operator import attrgetter
 
 from sqlalchemy import bindparam, select
@@ -14,6 +13,7 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Kid, Ordinal, SecretKey, Time, called
 from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import find_environment, lock_environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.known import known_secrets
@@ -31,7 +31,7 @@ from secretsvc.secrets.rules.rows import (
 
 
 @called("SecretList")
-@dataclass(frozen=True, slots=True)
+@struct
 class Listing:
     """The secrets of an environment, sorted by key; `rev` was read before them."""
 
@@ -40,7 +40,7 @@ class Listing:
 
 
 @called("SecretValue")
-@dataclass(frozen=True, slots=True)
+@struct
 class Value:
     """A secret with its value, which no representation shows."""
 
@@ -52,7 +52,7 @@ class Value:
 
 
 @called("SecretVersion")
-@dataclass(frozen=True, slots=True)
+@struct
 class Version:
     """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
 
@@ -64,7 +64,7 @@ class Version:
 
 
 @called("SecretVersions")
-@dataclass(frozen=True, slots=True)
+@struct
 class History:
     """The versions of a key, newest first, also of a deleted one."""
 
@@ -99,8 +99,8 @@ def list_secrets(call: Call, at: Address) -> Listing:
     assert_can(call, Role.READER, at)
     call.reads_once = True
     with present_secrets(call, at) as (environment, rows):
-        cipher = call.ring.within(environment.id)
-        items = [list_item(cipher, row) for row in rows]
+        open_one = call.ring.within(environment.id).opener()
+        items = [list_item(open_one, row) for row in rows]
     return Listing(sorted(items, key=attrgetter("key")), environment.rev)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, case, select
@@ -15,6 +15,7 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.timeline import SYSTEM_NAME
 from secretsvc.secrets.models import revision, secret
@@ -29,7 +30,7 @@ from secretsvc.tables.projects import environment, project
 REVISIONS, DELETED = 20, 50
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Recounted:
     """A revision with the name of who made it, in epoch milliseconds; `changes` are sorted by key."""
 
@@ -41,7 +42,7 @@ class Recounted:
     changes: Sequence[Change]
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Difference:
     """What a key is at a later revision, against an earlier one: the versions, None where it is absent.
 
@@ -55,7 +56,7 @@ class Difference:
     revs: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Recount:
     """Revisions, newest first, and what differs between two of them.
 
@@ -70,7 +71,7 @@ class Recount:
     differences: list[Difference] | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Gone:
     """A deleted key, `version` the last one with a value; when, in epoch milliseconds, by whom, and why."""
 
@@ -81,7 +82,7 @@ class Gone:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class AllGone:
     """A page of deleted keys, sorted; `next_key` is where they go on from."""
 

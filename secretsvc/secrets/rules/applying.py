@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sqlalchemy import bindparam, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import insert_many, update_many
+from secretsvc.db.statements import change_of, insert_many, insertion_of, update_many
+from secretsvc.db.together import Step, rows_together, run_together
 from secretsvc.db.violations import is_race
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Envelope
@@ -28,6 +29,11 @@ from secretsvc.secrets.rules.planning import (
 from secretsvc.secrets.rules.sealing import MAY_SEAL, Plain, doubt, seal
 from secretsvc.tables.projects import environment
 
+Row = Mapping[str, object]
+
+# Of a key that is removed the description was not always read.
+_KEPT = "description", "deleted"
+
 
 class LostRace(Exception):
     """A writer that did not wait for the lock was quicker."""
@@ -38,28 +44,32 @@ def apply(
     environment: Environment,
     plan: Plan,
     changes: list[Change],
-    described: Iterable[str],
+    described: Collection[str],
     known: Mapping[str, Known],
+    tell: Callable[[], Sequence[Step]],
 ) -> None:
     """Takes the next revision and writes what the plan holds, in a fixed number of statements.
 
-    Of `described` only the description changes. Raises `LostRace` and `PayloadTooLarge`.
+    Of `described` only the description changes. `tell` is asked for the statements that tell of it once the
+    values are sealed, which may leave a record of its own. Raises `LostRace` and `PayloadTooLarge`.
     """
     try:
         envelopes = _sealed(call, environment, plan, changes) if changes else {}
-        _advance(call, environment, growth_of(changes), seals=bool(envelopes))
+        new = [change for change in changes if change.key not in known]
+        is_one = not new and len(changes) + len(described) == 1
+        if not is_one:
+            _advance(call, environment, growth_of(changes), (), seals=bool(envelopes))
         ids = {key: one.id for key, one in known.items()}
-        new = [change for change in changes if change.key not in ids]
         if new:
             ids |= _insert_secrets(call, environment, plan, new)
-        if changes:
-            versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
-            insert_many(call.connection, secret_version, versions)
+        versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
         updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
         updates += [_described_row(plan, known[key]) for key in described]
-        if updates:
-            # Of a key that is removed the description was not always read.
-            update_many(call.connection, secret, updates, kept=("description", "deleted"))
+        steps = [*_steps(call, versions, updates), *tell()]
+        if is_one:
+            _advance(call, environment, growth_of(changes), steps, seals=bool(envelopes))
+        else:
+            run_together(call.connection, steps)
     except DBAPIError as error:
         if not is_race(error):
             raise
@@ -73,12 +83,29 @@ def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Chan
     return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
-def _advance(call: Call, environment: Environment, growth: int, *, seals: bool) -> None:
-    """Takes the next revision; by the same statement asks whether the key may seal, and counts what grows."""
+def _steps(call: Call, versions: Sequence[Row], updates: Sequence[Row]) -> Iterator[Step]:
+    """Writes rows, but where there is one, which is left to be written with what else there is to do."""
+    if len(versions) > 1:
+        insert_many(call.connection, secret_version, versions)
+    elif versions:
+        yield insertion_of(secret_version, versions[0])
+    if len(updates) > 1:
+        update_many(call.connection, secret, updates, kept=_KEPT)
+    elif updates:
+        yield change_of(secret, updates[0], kept=_KEPT)
+
+
+def _advance(
+    call: Call, environment: Environment, growth: int, steps: Sequence[Step], *, seals: bool
+) -> None:
+    """Takes the next revision, and the steps, unless it is lost: then nothing of them may be kept.
+
+    By the same statement asks whether the key may seal, and counts what grows.
+    """
     parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
     if seals:
         parameters["active_kid"] = call.ring.active_kid
-    moved = _ADVANCE[seals, growth > 0].rows(call.connection, parameters)
+    moved = rows_together(call.connection, [(_ADVANCE[seals, growth > 0], parameters), *steps])
     if not moved:
         if seals:
             # Another revision, or a key that was retired meanwhile: the next attempt asks for both.

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from secretsvc.kernel.described import Ordinal, SecretKey, among
+from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.contents import Contents, Entry
 
 SAME, DIFFERS, HERE, THERE, UNREADABLE = "same", "differs", "here", "there", "unreadable"
 ComparedKind = Annotated[str, among(SAME, DIFFERS, HERE, THERE, UNREADABLE)]
 
 
-@dataclass
+@struct
 class Compared:
-    """A key of either side; a version is None where the key is absent.
-
-    Neither frozen nor slotted, because there are many of them (decision 0018).
-    """
+    """A key of either side; a version is None where the key is absent."""
 
     key: SecretKey
     kind: ComparedKind

@@ -37,8 +37,12 @@ def known_secrets(
     call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
 ) -> dict[str, Known]:
     """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
-    statement = (_WHOLE if whole else _NAMED)[call.connection.dialect.name]
-    rows = statement.tuples(call.connection, {"environment_id": environment_id, "keys": sorted(set(keys))})
+    named = sorted(set(keys))
+    if len(named) == 1 and not whole:
+        rows = _ONE.tuples(call.connection, {"environment_id": environment_id, "key": named[0]})
+    else:
+        statement = (_WHOLE if whole else _NAMED)[call.connection.dialect.name]
+        rows = statement.tuples(call.connection, {"environment_id": environment_id, "keys": named})
     return {known.key: known for known in starmap(Known, rows)}
 
 
@@ -76,6 +80,8 @@ def _whole(dialect_name: str) -> Query:
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
 _COLUMNS = [secret.c[name] for name in Known._fields if name in secret.c]
 _WHOLE = ByDialect(lambda name: Prepared(_whole(name)))
+#: PostgreSQL plans what takes an array anew each time.
+_ONE = Prepared(select(*_COLUMNS).where(_IS_INSIDE, secret.c.key == bindparam("key")))
 _NAMED = ByDialect(lambda name: Prepared(_named(name)))
 _INSIDE = select(secret.c.id, secret.c.key).where(_IS_INSIDE)
 _IDS = ByDialect(lambda name: Prepared(_INSIDE.where(is_among(secret.c.key, "keys", name))))

@@ -23,7 +23,7 @@ from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import EnvironmentCipher
+from secretsvc.kernel.crypto import Open
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.contents import Contents, Entry
@@ -54,14 +54,14 @@ class Marks:
 
         Each value is dropped before the next is read, so that nothing needs to be admitted.
         """
-        cipher = call.ring.within(environment_id)
+        open_one = call.ring.within(environment_id).opener()
         found: dict[str, bytes | None] = dict.fromkeys(one.key for one in wanted)
         by_id = {one.id: one for one in wanted}
         with _envelopes(call, wanted) as rows:
             for secret_id, envelope, kid in rows:
                 entry = by_id[secret_id]
                 with suppress(DecryptFailed, UnknownKid):
-                    found[entry.key] = self.of(cipher.open(envelope, kid, entry.key, entry.version))
+                    found[entry.key] = self.of(open_one(envelope, kid, entry.key, entry.version))
         return found
 
     def of(self, plaintext: bytes) -> bytes:
@@ -85,14 +85,14 @@ def open_differing(
     entries = taken.entries.values()
     if not entries:
         return found
-    cipher, own = call.ring.within(taken.id), call.ring.within(environment_id)
+    open_one, own = call.ring.within(taken.id).opener(), call.ring.within(environment_id).opener()
     admitted = sum(one.size for one in entries if one.key not in left_alone)
     call.admit(admitted)
     count, size = 0, 0
     with _pairs(call, entries, {key: present[key] for key in present.keys() - left_alone}) as rows:
         for one, envelope, kid, own_envelope, own_kid, origin in rows:
             key, version = one.key, one.version
-            plaintext = cipher.open(envelope, kid, key, version)
+            plaintext = open_one(envelope, kid, key, version)
             count += 1
             if key in left_alone:
                 continue
@@ -110,9 +110,9 @@ def open_differing(
     return found
 
 
-def _holds(cipher: EnvironmentCipher, envelope: bytes, kid: str, own: Known, plaintext: bytes) -> bool:
+def _holds(open_one: Open, envelope: bytes, kid: str, own: Known, plaintext: bytes) -> bool:
     try:
-        return cipher.open(envelope, kid, own.key, own.version) == plaintext
+        return open_one(envelope, kid, own.key, own.version) == plaintext
     except (DecryptFailed, UnknownKid):
         return False
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
 from secretsvc.kernel.described import Ordinal, SecretKey, among
+from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.known import Known
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
@@ -26,19 +27,16 @@ class Origin(NamedTuple):
 NO_ORIGIN = (None, None, None)
 
 
-@dataclass
+@struct
 class Change:
-    """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`.
-
-    Neither frozen nor slotted, because there are many of them (decision 0018).
-    """
+    """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`."""
 
     key: SecretKey
     kind: ChangeKind
     version: Ordinal
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Plan:
     """Values to write, keys to remove, and descriptions to set (None clears).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import Annotated, Any
 from uuid import UUID
@@ -31,9 +30,10 @@ from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.crypto import EnvironmentCipher
+from secretsvc.kernel.crypto import Open
 from secretsvc.kernel.described import Description, Kid, Ordinal, SecretKey, Time, among
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.found import EnvelopeRow, FoundSecret, ListedRow
@@ -46,7 +46,7 @@ AT_ONCE = 2**20
 _EMPTY = getsizeof("")
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Sealed:
     """A version with its envelope and what the envelope's AAD names.
 
@@ -60,12 +60,9 @@ class Sealed:
     kid: str | None
 
 
-@dataclass
+@struct
 class SecretListItem:
-    """A secret without its value; `error` says why a row that is not `readable` is not.
-
-    Neither frozen nor slotted, because there are many of them (decision 0018).
-    """
+    """A secret without its value; `error` says why a row that is not `readable` is not."""
 
     key: SecretKey
     version: Ordinal
@@ -77,10 +74,14 @@ class SecretListItem:
     error: Annotated[str, among(DecryptFailed.code, UnknownKid.code)] | None
 
 
-def list_item(cipher: EnvironmentCipher, row: ListedRow) -> SecretListItem:
+def list_item(open_one: Open, row: ListedRow) -> SecretListItem:
     """A row of `present_secrets` as clients see it; it is opened to know that it could be."""
     key, version, envelope, kid, description, created_at, updated_at = row
-    error = _problem(cipher, envelope, kid, key, version)
+    error = None
+    try:
+        open_one(envelope, kid, key, version)
+    except (DecryptFailed, UnknownKid) as problem:
+        error = problem.code
     return SecretListItem(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
@@ -93,14 +94,8 @@ def open_value(call: Call, sealed: Sealed) -> str:
 def problem_with(call: Call, sealed: Sealed) -> str | None:
     """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
     cipher = call.ring.within(sealed.environment_id)
-    return _problem(cipher, sealed.envelope, sealed.kid, sealed.key, sealed.version)
-
-
-def _problem(
-    cipher: EnvironmentCipher, envelope: bytes | None, kid: str | None, key: str, version: int
-) -> str | None:
     try:
-        cipher.open(envelope, kid, key, version)
+        cipher.open(sealed.envelope, sealed.kid, sealed.key, sealed.version)
     except (DecryptFailed, UnknownKid) as error:
         return error.code
     return None
@@ -136,12 +131,12 @@ def open_admitted(
     What cannot be opened is left out if `lenient`. Raises `DecryptFailed`, `UnknownKid`,
     `ServerMisconfigured`, `Unavailable`.
     """
-    open_one = call.ring.within(environment_id).open
+    open_one = call.ring.within(environment_id).opener()
     values: dict[str, str] = {}
     size = 0
     for key, version, envelope, kid in rows:
         try:
-            value = open_one(envelope, kid, key, version).decode("utf-8")
+            value = open_one(envelope, kid, key, version).decode()
         except (DecryptFailed, UnknownKid):
             if lenient:
                 continue

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -51,11 +53,11 @@ def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
     ring = call.ring
     if values:
         admit(call)
-    environments = {one.environment_id for one in values}
-    inside = {environment_id: ring.within(environment_id) for environment_id in environments}
-    return [
-        inside[one.environment_id].seal(one.value.encode("utf-8"), one.key, one.version) for one in values
-    ]
+    sealed: list[Envelope] = []
+    for environment_id, some in groupby(values, attrgetter("environment_id")):
+        plain = [(one.value.encode(), one.key, one.version) for one in some]
+        sealed += ring.within(environment_id).seal_many(plain)
+    return sealed
 
 
 def seal_own(ring: KeyRing, purpose: str, secret: bytes) -> Envelope:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import case, literal_column
+from sqlalchemy import ColumnElement, case, literal_column
 
 from secretsvc.db.types import Expression
 from secretsvc.secrets.rules.rows import length_of
@@ -13,4 +13,9 @@ SHORT = 2**10
 
 def short_of(envelope: Expression, dialect_name: str) -> Expression:
     """The envelope if it is short, else None."""
-    return case((length_of(envelope, dialect_name) <= literal_column(str(SHORT)), envelope))
+    return case((is_short(envelope, dialect_name), envelope))
+
+
+def is_short(envelope: Expression, dialect_name: str) -> ColumnElement[bool]:
+    """Whether it is; NULL of one that is missing."""
+    return length_of(envelope, dialect_name) <= literal_column(str(SHORT))

@@ -6,16 +6,17 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypedDict
 from uuid import UUID
 
 from secretsvc.audit.rules.recording import record, record_keys
+from secretsvc.db.together import Step, collected
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.rules.applying import LostRace, apply
 from secretsvc.secrets.rules.bounds import check_growth
@@ -31,7 +32,7 @@ from secretsvc.secrets.rules.planning import (
 from secretsvc.secrets.rules.revisions import record_revision, require_reason
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Written:
     """The outcome of a write; `rev` is the environment's own where nothing changed."""
 
@@ -49,7 +50,7 @@ class Written:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class WrittenByHand(Written):
     """The outcome of a write that changed descriptions alone, too, or was given values that were there."""
 
@@ -135,12 +136,19 @@ def _carry_out(
     if dry_run or not (changes or described):
         check_growth(call, environment.id, changes)
         return _written(environment.rev, changes, described, plan.unchanged)
-    apply(call, environment, plan, changes, described, known)
-    record_id = new_id()
-    record_revision(call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from)
     written = _written(environment.rev + 1, changes, described, plan.unchanged)
-    also = {**plan.detail, **told(call, environment.id, plan, known, changes, described)}
-    _record(call, environment, action, reason, written, also, record_id)
+
+    def tell() -> Sequence[Step]:
+        record_id = new_id()
+        also = {**plan.detail, **told(call, environment.id, plan, known, changes, described)}
+        with collected(call.connection) as steps:
+            record_revision(
+                call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from
+            )
+            _record(call, environment, action, reason, written, also, record_id)
+        return steps
+
+    apply(call, environment, plan, changes, described, known, tell)
     return written
 
 

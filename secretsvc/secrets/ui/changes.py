@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyramid.events import BeforeRender
 from pyramid.renderers import get_renderer
 
+from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.web.config import ServiceConfigurator
@@ -26,7 +26,7 @@ KINDS = {
 TALLIED = {ADDED: "new", CHANGED: "changed", DESCRIBED: "described", REMOVED: "deleted"}
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Side:
     """One of two values: what it has in common with the other stands around what differs.
 
@@ -43,7 +43,7 @@ class Side:
         return f"Side({self.label!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class ChangeRow:
     """What happens to one key; `version` is the one that is made, 0 where none is.
 
@@ -103,11 +103,9 @@ def told(counts: Mapping[str, int]) -> str:
 
 def add_macros(event: BeforeRender) -> None:
     """Gives every template the macros of reviews, as `changes`."""
-    if event["renderer_name"].endswith(".pt"):
-        renderer = get_renderer("secretsvc.secrets:templates/changes.pt")
-        event["changes"] = renderer.implementation().macros
+    event["changes"] = get_renderer("secretsvc.secrets:templates/changes.pt").implementation().macros
 
 
 def includeme(config: ServiceConfigurator) -> None:
     """Makes the macros known to every template."""
-    config.add_subscriber(add_macros, BeforeRender)
+    config.add_template_names("changes", add_macros)

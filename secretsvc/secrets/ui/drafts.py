@@ -6,11 +6,11 @@ There is no session to keep what was typed: the pages hand it on to each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Unpack
 
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.errors import ValidationFailed
+from secretsvc.kernel.structs import struct
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import exports
@@ -26,7 +26,7 @@ from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Draft:
     """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from secretsvc.kernel.structs import struct
 from secretsvc.secrets.domain.around import Lacking
 from secretsvc.secrets.domain.editing import Authored
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
@@ -25,7 +26,7 @@ YOURS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Conflict:
     """A key that either side changed; `what` each did is None where it did not."""
 
