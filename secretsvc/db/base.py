@@ -1,10 +1,8 @@
-"""The metadata that the models of all packages share, and our own column types."""
+"""The metadata that the tables of all packages share, and our own column types."""
 
 from __future__ import annotations
 
-from typing import cast
-
-from sqlalchemy import BigInteger, Index, Integer, MetaData, String, Table, Uuid, text
+from sqlalchemy import BigInteger, Index, Integer, MetaData, String, Uuid, text
 from sqlalchemy.orm import DeclarativeBase
 
 # Constraints have names, because a migration can only change what it can name.
@@ -26,18 +24,17 @@ KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
 Id = Uuid
 
 
-class Base(DeclarativeBase):
-    """The declarative base; its metadata is what Alembic compares with."""
+#: What Alembic compares with. Our own tables are Core's, because nobody maps them and each class takes time.
+METADATA = MetaData(naming_convention=NAMING)
 
-    metadata = MetaData(naming_convention=NAMING)
+
+class Base(DeclarativeBase):
+    """The declarative base of packages that want the ORM."""
+
+    metadata = METADATA
 
 
 def partial_index(name: str, where: str, *columns: str, unique: bool = False) -> Index:
     """An index over the rows that meet a condition, on both databases."""
     condition = text(where)
     return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)
-
-
-def table_of(model: type[Base]) -> Table:
-    """The table of a model, which is what Core statements are written over."""
-    return cast(Table, model.__table__)
