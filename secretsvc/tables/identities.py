@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, CheckConstraint, Column, String, Table, Text, UniqueConstraint
 
-from secretsvc.db.base import METADATA, Id, Millis
+from secretsvc.db.base import METADATA, Id, Millis, of_dialects
 
 #: One user or service token; unique by kind and subject, so that no token can pose as a person.
 #:
@@ -21,5 +21,5 @@ identity = Table(
     Column("last_seen_at", Millis),
     UniqueConstraint("kind", "subject"),
     CheckConstraint("kind IN ('user', 'service')", name="kind"),
-    postgresql_with={"fillfactor": 70},
+    info=of_dialects(postgresql_with={"fillfactor": 70}),
 )

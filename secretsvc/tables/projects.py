@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, String, Table, Text, UniqueConstraint, false
 
-from secretsvc.db.base import METADATA, Id, Millis
+from secretsvc.db.base import METADATA, Id, Millis, of_dialects
 
 #: A project; deleting its row takes along all that hangs below it.
 project = Table(
@@ -32,5 +32,5 @@ environment = Table(
     Column("updated_at", Millis, nullable=False),
     Column("protected", Boolean, server_default=false(), nullable=False),
     UniqueConstraint("project_id", "slug"),
-    postgresql_with={"fillfactor": 70},
+    info=of_dialects(postgresql_with={"fillfactor": 70}),
 )
