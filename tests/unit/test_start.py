@@ -1,4 +1,4 @@
-"""What a start does not do: look for garbage, which next to nothing of it is, and import what it can do without."""
+"""What a start leaves out: looking for garbage, of which it makes next to none, and imports without need."""
 
 from __future__ import annotations
 
