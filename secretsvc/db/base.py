@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Index, Integer, MetaData, String, Table, Uuid, text
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, Uuid, text
 from sqlalchemy.orm import DeclarativeBase
 
 # Constraints have names, because a migration can only change what it can name.
@@ -33,6 +35,18 @@ class Base(DeclarativeBase):
     """The declarative base of packages that want the ORM."""
 
     metadata = METADATA
+
+
+def named_columns() -> list[Column[Any]]:
+    """Those of what has a slug of its own, a name and a description."""
+    return [
+        Column("id", Id, primary_key=True),
+        Column("slug", String(64), unique=True, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("description", Text),
+        Column("created_at", Millis, nullable=False),
+        Column("updated_at", Millis, nullable=False),
+    ]
 
 
 def partial_index(name: str, where: str, *columns: str, unique: bool = False) -> Index:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, String, Table, Text
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, String, Table
 
-from secretsvc.db.base import METADATA, Id, Millis, partial_index
+from secretsvc.db.base import METADATA, Id, Millis, named_columns, partial_index
 
 #: A group of identities. Membership alone confers nothing.
-group = Table(
-    "group",
-    METADATA,
-    Column("id", Id, primary_key=True),
-    Column("slug", String(64), unique=True, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("description", Text),
-    Column("created_at", Millis, nullable=False),
-    Column("updated_at", Millis, nullable=False),
-)
+group = Table("group", METADATA, *named_columns())
 
 #: An identity's membership of a group.
 group_member = Table(

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, String, Table, Text, UniqueConstraint, false
 
-from secretsvc.db.base import METADATA, Id, Millis, of_dialects
+from secretsvc.db.base import METADATA, Id, Millis, named_columns, of_dialects
 
 #: A project; deleting its row takes along all that hangs below it.
-project = Table(
-    "project",
-    METADATA,
-    Column("id", Id, primary_key=True),
-    Column("slug", String(64), unique=True, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("description", Text),
-    Column("created_at", Millis, nullable=False),
-    Column("updated_at", Millis, nullable=False),
-)
+project = Table("project", METADATA, *named_columns())
 
 #: An environment; its slug is unique within its project, which never changes.
 environment = Table(
