@@ -14,7 +14,7 @@ from server import running
 from service import Service
 from waiting import PATIENCE
 
-from secretsvc.server.factory import Server, server_of
+from secretsvc.server.serving import Server, server_of
 
 SOON = PATIENCE
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from sqlalchemy import JSON, FromClause, Text, bindparam, cast, column, func
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import ARRAY, JSON, FromClause, Text, bindparam, cast, column, func
 
 from secretsvc.db.types import ColumnType, Expression
 
@@ -18,7 +17,7 @@ def listed(dialect_name: str, **types: ColumnType | type[ColumnType]) -> tuple[F
         return rows, [
             func.json_extract(rows.c.value, f"$[{at}]", type_=one) for at, one in enumerate(types.values())
         ]
-    arrays = [cast(bindparam(name, type_=Text), postgresql.ARRAY(one)) for name, one in types.items()]
+    arrays = [cast(bindparam(name, type_=Text), ARRAY(one)) for name, one in types.items()]
     made = func.unnest(*arrays).table_valued(*(column(name, one) for name, one in types.items()))
     made = made.render_derived("listed")
     return made, [made.c[name] for name in types]

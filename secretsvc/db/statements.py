@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    ARRAY,
     JSON,
     ColumnElement,
     Connection,
@@ -27,7 +28,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.db.fast import switch
@@ -85,10 +85,15 @@ def insert_one(
 
 def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
     """Inserts a row unless a unique index, partial ones included, holds its like; whether it did."""
+    # Here, because only the dialect of the engine has been imported, and the other takes a part of a start.
     statement: sqlite.Insert | postgresql.Insert
     if connection.dialect.name == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
         statement = sqlite.insert(table).on_conflict_do_nothing()
     else:
+        from sqlalchemy.dialects import postgresql
+
         statement = postgresql.insert(table).on_conflict_do_nothing()
     # What comes back tells it: a row count is promised of updates and deletions only.
     returned = connection.execute(statement.values(row).returning(*table.primary_key))
@@ -190,7 +195,7 @@ def is_among(column: Expression, name: str, dialect_name: str) -> ColumnElement[
 class Array(TypeDecorator[Any]):
     """An array of PostgreSQL's that is given as a list and goes over as a text; see `as_array`."""
 
-    impl, cache_ok = postgresql.ARRAY, True
+    impl, cache_ok = ARRAY, True
 
     def bind_processor(self, _dialect: Dialect) -> Callable[[Any], str]:
         """What makes the text of a list."""

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from sqlalchemy import Boolean, CheckConstraint, Column, String, Table, Text, UniqueConstraint
 
-from sqlalchemy import Boolean, CheckConstraint, String, Text, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from secretsvc.db.base import METADATA, Id, Millis, of_dialects
 
-from secretsvc.db.base import Base, Id, Millis, table_of
-
-
-class Identity(Base):
-    """One user or service token; unique by kind and subject, so that no token can pose as a person.
-
-    `last_seen_at` is NULL for one that was announced and did not come yet (contract 5.12).
-    """
-
-    __tablename__ = "identity"
-    __table_args__ = (
-        UniqueConstraint("kind", "subject"),
-        CheckConstraint("kind IN ('user', 'service')", name="kind"),
-        {"postgresql_with": {"fillfactor": 70}},
-    )
-
-    id: Mapped[UUID] = mapped_column(Id, primary_key=True)
-    kind: Mapped[str] = mapped_column(String(16))
-    subject: Mapped[str] = mapped_column(Text)
-    display_name: Mapped[str | None] = mapped_column(Text)
-    disabled: Mapped[bool] = mapped_column(Boolean)
-    created_at: Mapped[int] = mapped_column(Millis)
-    last_seen_at: Mapped[int | None] = mapped_column(Millis)
-
-
-identity = table_of(Identity)
+#: One user or service token; unique by kind and subject, so that no token can pose as a person.
+#:
+#: `last_seen_at` is NULL for one that was announced and did not come yet (contract 5.12).
+identity = Table(
+    "identity",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("display_name", Text),
+    Column("disabled", Boolean, nullable=False),
+    Column("created_at", Millis, nullable=False),
+    Column("last_seen_at", Millis),
+    UniqueConstraint("kind", "subject"),
+    CheckConstraint("kind IN ('user', 'service')", name="kind"),
+    info=of_dialects(postgresql_with={"fillfactor": 70}),
+)
