@@ -8,7 +8,6 @@ loopback for an export that they have, each over a connection of its own, and th
 from __future__ import annotations
 
 import http.client
-import logging
 import statistics
 import threading
 import time
@@ -129,8 +128,6 @@ def pollers(engine: str, count: int) -> None:
 
 
 def main() -> None:
-    # That requests wait for a thread is the point.
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each side in each round")

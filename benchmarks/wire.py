@@ -22,22 +22,31 @@ VALUE = {"mode": "merge", "set": {"KEY_000": "value"}}
 
 
 @contextmanager
-def deployment(engine: str, processes: int, threads: int | None = None) -> Iterator[Deployment]:
+def deployment(
+    engine: str, processes: int, threads: int | None = None, listener: socket.socket | None = None
+) -> Iterator[Deployment]:
     """As `deployment_over`, with databases of its own."""
-    with databases(engine) as made, deployment_over(made, processes, threads) as deployed:
+    with databases(engine) as made, deployment_over(made, processes, threads, listener) as deployed:
         yield deployed
 
 
 @contextmanager
 def deployment_over(
-    made: Any, processes: int, threads: int | None = None, **settings: str
+    made: Any,
+    processes: int,
+    threads: int | None = None,
+    listener: socket.socket | None = None,
+    **settings: str,
 ) -> Iterator[Deployment]:
-    """So many processes over one database with an environment of 500 secrets; by default with our threads."""
+    """So many processes over one database with an environment of 500 secrets; by default with our threads.
+
+    Each has a port of its own, unless all are handed one listener.
+    """
     with tempfile.TemporaryDirectory(prefix="secretsvc-wire-") as directory:
         issuer, url = TestIssuer(Path(directory)), filled(made)
         given = {"LAST_SEEN_RESOLUTION": "3600000", **settings}
         with Deployment(Path(directory), url, issuer, **given) as deployed:
-            yield deployed.start(processes, threads=threads)
+            yield deployed.start(processes, threads=threads, listener=listener)
 
 
 def filled(made: Any) -> str:

@@ -36,6 +36,8 @@ REQUEST_SECONDS = 60.0
 # Each worker has a range of its own: two that look at the same moment would both find the same port free.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 5
 _FIRST = 20_000 + 2_400 * WORKER
+# As systemd does it: the socket is its third file, the first that it is handed.
+_HANDED = 'exec 3<&{}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
 _ports = itertools.cycle(
     [*range(_FIRST + os.getpid() % 2_000, _FIRST + 2_400), *range(_FIRST, _FIRST + 2_000)]
 )
@@ -113,14 +115,19 @@ class ServiceProcess:
         debug: bool = False,
         ini: str = "",
         threads: int | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
         """`settings` are environment variables; `debug` logs everything; `ini` is added to `[app:main]`.
 
-        `threads` are those that the sample ini has, unless they are given.
+        `threads` are those that the sample ini has, unless they are given. A `listener` is handed over as by
+        systemd, and may be shared: that this process has started is then seen by its operations.
         """
         directory.mkdir(parents=True, exist_ok=True)
-        self.directory, self.settings = directory, settings
-        self.port = free_port()
+        self.directory, self.settings, self._listener = directory, settings, listener
+        self.port = self._seen_at = free_port()
+        if listener is not None:
+            self.port = listener.getsockname()[1]
+            settings["OPERATIONS_LISTEN"] = f"127.0.0.1:{self._seen_at}"
         self.ini = directory / "production.ini"
         self.ini.write_text(_ini(ini, debug, threads))
         self._process: subprocess.Popen[bytes] | None = None
@@ -139,14 +146,18 @@ class ServiceProcess:
         """Starts it and waits for it to answer; the seconds that this took."""
         assert self._process is None
         began = time.monotonic()
+        pserve = [sys.executable, "-m", "pyramid.scripts.pserve", self.ini, f"listen=127.0.0.1:{self.port}"]
+        handed = [] if self._listener is None else [self._listener.fileno()]
+        before = ["bash", "-c", _HANDED.format(*handed), "bash"] if handed else []
         with self._stream("stdout") as out, self._stream("stderr") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "pyramid.scripts.pserve", self.ini, f"listen=127.0.0.1:{self.port}"],
+                [*before, *pserve],
                 cwd=self.directory,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
+                pass_fds=handed,
             )
         try:
             self._wait_until_it_answers(began + START_SECONDS)
@@ -180,7 +191,7 @@ class ServiceProcess:
             code = self._process.poll()
             assert code is None, f"pserve ended with {code}:\n{self.output.decode(errors='replace')}"
             assert time.monotonic() < deadline, f"no answer:\n{self.output.decode(errors='replace')}"
-            client = self.client()
+            client = HttpClient(self._seen_at)
             try:
                 client.request("GET", "/health")
                 return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for
 from secretsvc.db.failures import committing
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.silence import ASK_SECONDS
+from secretsvc.db.turn import Turn
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.stopwatch import waiting
 
@@ -27,6 +28,7 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._turn = Turn()
 
     @cached_property
     def engine(self) -> Engine:
@@ -50,7 +52,8 @@ class Database:
 
     def session(self, manager: TransactionManager) -> Session:
         """One for a request, whose end that transaction manager decides."""
-        return Session(self.engine, manager)
+        engine = self.engine
+        return Session(engine, manager, self._turn if engine.dialect.name == "sqlite" else None)
 
 
 class Session:
@@ -61,19 +64,31 @@ class Session:
 
     twophase = expire_on_commit = False
 
-    def __init__(self, engine: Engine, manager: TransactionManager) -> None:
-        self.engine, self._manager = engine, manager
+    def __init__(self, engine: Engine, manager: TransactionManager, turn: Turn | None = None) -> None:
+        self.engine, self._manager, self._turn = engine, manager, turn
         self._connection: Connection | None = None
+        self._end_turn: Callable[[], None] | None = None
         self._deferred: list[tuple[Prepared, Mapping[str, object]]] = []
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
         if self._connection is None:
-            self._connection, self._deferred = connect(self.engine), []
+            self._connection, self._deferred = self._connect(), []
             self._connection.info[DEFERRED] = self._deferred
             # zope.sqlalchemy does not see Core statements: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
         return for_mode(self._connection, mode)
+
+    def _connect(self) -> Connection:
+        if self._turn is None:
+            return connect(self.engine)
+        with waiting():
+            self._end_turn = self._turn.take()
+        try:
+            return connect(self.engine)
+        except BaseException:
+            self.close()
+            raise
 
     def restart(self) -> None:
         """Rolls back and gives the connection back; the next use takes another."""
@@ -111,9 +126,15 @@ class Session:
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        connection, self._connection = self._connection, None
+        end_turn, self._end_turn = self._end_turn, None
+        try:
+            if connection is not None:
+                connection.close()
+        finally:
+            # The next one takes the connection that was just given back.
+            if end_turn is not None:
+                end_turn()
 
 
 def _run(connection: Connection, deferred: Iterable[tuple[Prepared, Mapping[str, object]]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from wsgiref.types import WSGIApplication
@@ -20,6 +21,8 @@ from secretsvc.web.headers import error_answer, new_request_id
 UNIX = "unix:"
 #: How many are accepted before others have a turn.
 BATCH = 64
+#: For so long the other processes of a socket have a turn, before one of them takes twice as many as before.
+OTHERS_SECONDS = 0.001
 RETRY_AFTER_SECONDS = 1
 #: Bytes of one connection that the kernel keeps for us. It would keep megabytes, which are there to be parsed
 #: when their client has long gone.
@@ -40,11 +43,19 @@ class _Accepting:
     set_socket_options: Callable[[object], None]
     fix_addr: Callable[[object], object]
     _map: object
+    ours: bool
     _has_waiting = False
+    _batch = 1
+    _paused_until = 0.0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether those who wait are left to other processes that have the socket, too."""
+        return time.monotonic() < self._paused_until
 
     def readable(self) -> bool:
-        """Always, while it listens."""
-        return self.accepting
+        """While it listens, and has not just taken some of many."""
+        return self.accepting and not self.is_paused
 
     def handle_accept(self) -> None:
         """Somebody waits, until `accept_some`.
@@ -58,16 +69,19 @@ class _Accepting:
         """Takes those who wait, some at a time; once every event of the loop's turn is dealt with."""
         if self._has_waiting:
             self._has_waiting = False
-            self._accept(BATCH)
+            batch = BATCH if self.ours else self._batch
+            self._batch = 1
+            if self._accept(batch) and not self.ours:
+                self._batch = min(2 * batch, BATCH)
+                self._paused_until = time.monotonic() + OTHERS_SECONDS
 
     def accept_all(self) -> None:
         """Takes all who have connected until now: no more than the kernel's queue holds."""
         self._accept(self.adj.backlog + 1)
 
-    def _accept(self, count: int) -> None:
-        for _ in range(count):
-            if not self._accept_one():
-                return
+    def _accept(self, count: int) -> bool:
+        """Whether more may wait."""
+        return all(self._accept_one() for _ in range(count))
 
     def _accept_one(self) -> bool:
         try:

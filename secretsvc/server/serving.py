@@ -13,13 +13,13 @@ from wsgiref.types import WSGIApplication
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
-from waitress.task import ThreadedTaskDispatcher
 
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
+from secretsvc.server.dispatcher import Dispatcher
 from secretsvc.server.exchange import FRAMES
 from secretsvc.server.limits import KIB, MIB, Limits
-from secretsvc.server.listener import UNIX, listeners, notify
+from secretsvc.server.listener import OTHERS_SECONDS, UNIX, listeners, notify
 from secretsvc.server.traffic import Traffic
 from secretsvc.server.watching import Watch
 
@@ -49,7 +49,7 @@ class Server:
         """`options` are waitress's adjustments. Raises OSError where nothing can be bound."""
         self.traffic = Traffic(limits)
         self.adj = _adjusted(limits, options)
-        self.task_dispatcher = ThreadedTaskDispatcher()
+        self.task_dispatcher = Dispatcher()
         self.map: dict[int, object] = {}
         self.listeners = list(listeners(application, self.traffic, self.task_dispatcher, self.adj, self.map))
         self.task_dispatcher.set_thread_count(self.adj.threads)
@@ -97,7 +97,11 @@ class Server:
 
     def turn(self) -> None:
         """One turn of the event loop: waits for events and handles them."""
-        wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
+        self.task_dispatcher.let_work()
+        is_paused = any(listener.is_paused for listener in self.listeners)
+        wasyncore.loop(
+            timeout=OTHERS_SECONDS if is_paused else LOOP_SECONDS, use_poll=True, map=self.map, count=1
+        )
         self.alive_at = time.monotonic()
         if not self.traffic.stopping:
             for listener in self.listeners:

@@ -9,7 +9,7 @@ from sqlalchemy import event
 from vault import BOTH_SPELLINGS, Vault, records, version_row
 from waiting import PATIENCE
 
-from secretsvc.secrets.rules import present
+from secretsvc.db import turn
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -153,16 +153,19 @@ def test_an_export_whose_long_values_go_with_their_environment_is_of_none(vault,
 
 
 @pytest.mark.postgresql("first")
-def test_on_sqlite_one_thread_at_a_time_lists(vault, service):
+def test_on_sqlite_one_request_at_a_time_has_a_connection(vault, service, monkeypatch):
     vault.set(A="x")
+    monkeypatch.setattr(turn, "LATE_SECONDS", PATIENCE)
+    end = service.app.registry.database._turn.take()
     with ThreadPoolExecutor(1) as pool:
-        with present._TURN:
-            listing = pool.submit(vault.get, "secrets")
-            if service.engine.dialect.name == "sqlite":
-                with pytest.raises(TimeoutError):
-                    listing.result(0.2)
-            else:
-                listing.result(PATIENCE)
+        listing = pool.submit(vault.get, "secrets")
+        if service.engine.dialect.name == "sqlite":
+            with pytest.raises(TimeoutError):
+                listing.result(0.1)
+            assert service.engine.pool.checkedout() == 0
+        else:
+            listing.result(PATIENCE)
+        end()
         assert listing.result(PATIENCE).json["rev"] == 1
 
 

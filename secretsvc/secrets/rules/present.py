@@ -7,9 +7,8 @@ as the database finds them, so that it has none to sort.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -37,9 +36,6 @@ from secretsvc.secrets.rules.short import is_short, short_of
 from secretsvc.tables.projects import environment, project
 
 Row = Sequence[Any]
-#: SQLite's driver lets go of the interpreter at each row: threads that take it from each other list less than
-#: threads that wait for their turn. An export has the turn of writers.
-_TURN = threading.Lock()
 
 
 class _Far(NamedTuple):
@@ -56,10 +52,9 @@ def present_secrets(call: Call, at: Address) -> Iterator[tuple[FoundEnvironment,
     They are plain tuples for `list_item`, of which a few with long envelopes are in memory at once: nothing
     may be executed before the context ends. Raises `NotFound`.
     """
-    with _turn(call):
-        found, near, far = _read(call, at, _LISTED)
-        with _whole(call, at, near, far) as each:
-            yield found, each
+    found, near, far = _read(call, at, _LISTED)
+    with _whole(call, at, near, far) as each:
+        yield found, each
 
 
 def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[FoundEnvironment, dict[str, str]]:
@@ -74,10 +69,6 @@ def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[FoundEn
     with _whole(call, at, near, far) as each:
         values = open_admitted(call, found.id, admitted, each, lenient=lenient)
     return found, {key: values[key] for key in sorted(values)}
-
-
-def _turn(call: Call) -> AbstractContextManager[object]:
-    return _TURN if call.connection.dialect.name == "sqlite" else nullcontext()
 
 
 def _read(

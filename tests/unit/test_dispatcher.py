@@ -1,0 +1,83 @@
+"""Which thread serves a request, and how long the loop leaves the threads to their work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from waiting import PATIENCE, eventually
+
+from secretsvc.server import dispatcher as module
+from secretsvc.server.dispatcher import ENOUGH, Dispatcher
+
+THREADS = 3
+
+
+@pytest.fixture
+def dispatcher() -> Iterator[Dispatcher]:
+    made = Dispatcher()
+    made.set_thread_count(THREADS)
+    assert eventually(lambda: made.active_count == 0)
+    yield made
+    made.shutdown(timeout=PATIENCE)
+    assert not made.threads
+
+
+def task(work: Callable[[], object]) -> Any:
+    return SimpleNamespace(service=work, cancel=lambda: None)
+
+
+def test_one_request_after_the_other_is_served_by_the_same_thread(dispatcher):
+    found: list[int] = []
+    for number in range(2 * THREADS):
+        dispatcher.add_task(task(lambda: found.append(threading.get_ident())))
+        assert eventually(lambda: len(found) > number and dispatcher.active_count == 0)  # noqa: B023 - at once
+    assert len(set(found)) == 1
+
+
+def test_requests_at_once_have_threads_of_their_own_and_further_ones_wait(dispatcher):
+    gate, done = threading.Event(), []
+    for _ in range(THREADS):
+        dispatcher.add_task(task(lambda: gate.wait(PATIENCE)))
+    assert eventually(lambda: dispatcher.active_count == THREADS)
+    dispatcher.add_task(task(lambda: done.append(True)))
+    assert len(dispatcher.queue) == 1
+    gate.set()
+    assert eventually(lambda: done == [True])
+
+
+def test_a_request_that_fails_takes_no_thread_with_it(dispatcher, caplog):
+    served: list[bool] = []
+    for _ in range(THREADS):
+        dispatcher.add_task(task(lambda: 1 / 0))
+    dispatcher.add_task(task(lambda: served.append(True)))
+    assert eventually(lambda: served == [True])
+    assert caplog.text.count("a thread failed outside of a request") == THREADS
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_the_loop_looks_again_once_few_requests_are_left(dispatcher, monkeypatch):
+    monkeypatch.setattr(module, "LOOK_SECONDS", PATIENCE)
+    gate = threading.Event()
+    dispatcher.let_work()
+    for _ in range(THREADS + ENOUGH + 1):
+        dispatcher.add_task(task(lambda: gate.wait(PATIENCE)))
+    assert eventually(lambda: len(dispatcher.queue) == ENOUGH + 1)
+    threading.Timer(0.05, gate.set).start()
+    dispatcher.let_work()
+    assert gate.is_set()
+    assert len(dispatcher.queue) <= ENOUGH
+
+
+def test_the_loop_does_not_wait_for_long_requests(dispatcher):
+    gate = threading.Event()
+    for _ in range(THREADS + ENOUGH + 1):
+        dispatcher.add_task(task(lambda: gate.wait(PATIENCE)))
+    began = time.monotonic()
+    dispatcher.let_work()
+    assert time.monotonic() - began < PATIENCE / 2
+    gate.set()

@@ -1,0 +1,42 @@
+"""Requests to an SQLite database take turns, and none waits for one that takes long."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from waiting import PATIENCE
+
+from secretsvc.db import turn as module
+from secretsvc.db.turn import Turn
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+def test_the_next_one_waits_until_the_turn_is_given_back(pool, monkeypatch):
+    monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
+    turn = Turn()
+    end = turn.take()
+    following = pool.submit(turn.take)
+    with pytest.raises(TimeoutError):
+        following.result(0.05)
+    end()
+    following.result(PATIENCE)()
+
+
+def test_who_has_it_for_long_is_passed_and_the_others_go_on_taking_turns(pool, monkeypatch):
+    monkeypatch.setattr(module, "LATE_SECONDS", 0.02)
+    turn = Turn()
+    end_late = turn.take()
+    end = pool.submit(turn.take).result(PATIENCE)
+    monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
+    third = pool.submit(turn.take)
+    end_late()
+    with pytest.raises(TimeoutError):
+        third.result(0.05)
+    end()
+    third.result(PATIENCE)()
