@@ -20,7 +20,7 @@ from bench import ENGINES, Request, databases, options_of, service_over
 from operations import Operation, chosen, fill, request_of
 
 from secretsvc.db.engine import Mode, mode_of
-from secretsvc.db.fast import driver, prepared, switch
+from secretsvc.db.fast import prepared, switch
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.secrets.rules import applying
 
@@ -71,17 +71,11 @@ def plain_cursor(connection: Any, _text: str, _values: object) -> Iterator[Execu
         connection.commit()
 
 
-def new_cursor(connection: Any) -> Any:
-    """Stands for the one that a connection to PostgreSQL keeps."""
-    return connection.connection.cursor(**({} if connection.dialect.name == "sqlite" else {"binary": True}))
-
-
 #: What is put in the place of what, to measure without a piece.
 PIECES: dict[str, list[tuple[object, str, object]]] = {
     "all": [(switch, "ENABLED", False)],
     "stream": [(Prepared, "streamed", plain_stream)],
     "cursor": [(prepared, "driver_cursor", plain_cursor)],
-    "kept": [(driver, "_cursor_of", new_cursor)],
     "many": [
         (applying, "insert_many", plainly()(applying.insert_many)),
         (applying, "update_many", plainly()(applying.update_many)),

@@ -280,27 +280,6 @@ def test_a_stream_gives_the_rows_of_the_query_and_ends_with_its_context(engine: 
         assert len(FIND.rows(connection, {"slug": "depot"})) == 1
 
 
-@pytest.mark.fast_path
-@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
-def test_a_connection_has_one_cursor_until_a_stream_or_its_own_end_closes_it(engine: Engine) -> None:
-    cursors: list[Any] = []
-    event.listen(engine, "before_cursor_execute", lambda *given: cursors.append(given[1]))
-    for _ in range(2):
-        with write_transaction(engine) as connection:
-            FIND.rows(connection, {"slug": "shop"})
-    with read_transaction(engine) as connection:
-        with SECRETS.streamed(connection, {}) as stream:
-            assert [*stream] == []
-        FIND.rows(connection, {"slug": "shop"})
-        connection.invalidate()
-    with read_transaction(engine) as connection:
-        FIND.rows(connection, {"slug": "shop"})
-    first, second, streaming, third, fourth = cursors
-    assert first is second is streaming
-    assert len({first, third, fourth}) == 3
-    assert fourth.connection is not third.connection
-
-
 @either_path
 def test_many_rows_are_inserted_as_they_are_whatever_is_in_them(engine: Engine) -> None:
     rows = secrets_of(engine, 3)
