@@ -124,8 +124,6 @@ def test_a_listing_is_of_the_revision_that_was_read_with_its_keys(vault, service
 
 @pytest.mark.postgresql("every")
 def test_an_export_is_of_the_revision_that_was_read_with_its_keys(vault, service):
-    if service.engine.dialect.name == "sqlite":
-        pytest.skip("what leaves a record takes the turn of a writer first")
     vault.set(A=LONG)
     meanwhile = write_before(service, LONG_ONES)
     assert vault.values() == {"A": LONG}
@@ -143,8 +141,6 @@ def test_a_listing_whose_long_values_go_with_their_environment_is_of_none(vault,
 
 @pytest.mark.postgresql("every")
 def test_an_export_whose_long_values_go_with_their_environment_is_of_none(vault, service):
-    if service.engine.dialect.name == "sqlite":
-        pytest.skip("what leaves a record takes the turn of a writer first")
     vault.set(A=LONG, B="short")
     meanwhile = before(service, LONG_ONES, lambda: service.execute("DELETE FROM secret_version"))
     assert vault.get("secrets:export", 404).json["code"] == "NOT_FOUND"

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update, Uuid
+from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
 
 from secretsvc.db.engine import COLLECTED, DEFERRED, Mode, for_mode, mode_of
 from secretsvc.db.fast import switch
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
-from secretsvc.db.types import ColumnType, CompoundQuery, Query
+from secretsvc.db.reading import reader_of
+from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.stopwatch import waiting
 
 Processor = Callable[[Any], Any]
@@ -114,17 +113,6 @@ class Prepared:
         return form
 
 
-@lru_cache(maxsize=4096)
-def _read_id(text: str | None) -> UUID | None:
-    """Requests meet the same ids again and again, and to make a UUID takes seven calls."""
-    return None if text is None else UUID(text)
-
-
-def _reader(kind: ColumnType, dialect: Dialect) -> Processor | None:
-    made = kind.dialect_impl(dialect).result_processor(dialect, None)
-    return _read_id if made is not None and isinstance(kind, Uuid) else made
-
-
 class _Form:
     """What one database's driver is given for a statement, and what becomes of its answer."""
 
@@ -143,7 +131,7 @@ class _Form:
         columns = [] if isinstance(statement, TextClause) else list(statement.exported_columns)
         row_type: Any = namedtuple("Row", [one.key for one in columns])  # type: ignore[misc]  # names known only here
         self.make_row: Callable[[Sequence[object]], Any] = row_type._make
-        readers = [_reader(one.type, dialect) for one in columns]
+        readers = [reader_of(one.type, dialect) for one in columns]
         self._readers = [(index, reader) for index, reader in enumerate(readers) if reader is not None]
 
     def values(self, parameters: Mapping[str, object]) -> Sequence[object] | Mapping[str, object]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy import Connection
-
 from secretsvc.authorization.rules.asserting import assert_can
-from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, SecretKey, called
@@ -67,20 +64,11 @@ def _given(
     call: Call, at: Address, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
-    if rev is None:
-        _without_transaction(call.connection)
+    # One statement reads all that there is, and another records it (decision 0022).
+    call.reads_once = rev is None
     environment, values = open_all(call, at) if rev is None else open_state(call, at, rev)
     made = make(values)
     given = environment.rev if rev is None else rev
     older = rev is not None
     record_export(call, environment.project_id, environment.id, reason, given, len(values), older=older)
     return given, made
-
-
-def _without_transaction(connection: Connection) -> None:
-    """For one statement that reads, and one that records it: a transaction would take two round trips more.
-
-    On SQLite it is the turn of writers, in which exports do more than at once (decision 0022).
-    """
-    if connection.dialect.name == "postgresql" and not connection.in_transaction():
-        for_mode(connection, Mode.AUTOCOMMIT)
