@@ -72,23 +72,21 @@ class Session:
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
-        if self._connection is None:
-            self._connection, self._deferred = self._connect(), []
-            self._connection.info[DEFERRED] = self._deferred
+        return for_mode(self._connected() if self._connection is None else self._connection, mode)
+
+    def _connected(self) -> Connection:
+        try:
+            if self._turn is not None:
+                with waiting():
+                    self._end_turn = self._turn.take()
+            made = self._connection = connect(self.engine)
+            made.info[DEFERRED] = self._deferred = []
             # zope.sqlalchemy does not see Core statements: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
-        return for_mode(self._connection, mode)
-
-    def _connect(self) -> Connection:
-        if self._turn is None:
-            return connect(self.engine)
-        with waiting():
-            self._end_turn = self._turn.take()
-        try:
-            return connect(self.engine)
         except BaseException:
             self.close()
             raise
+        return made
 
     def restart(self) -> None:
         """Rolls back and gives the connection back; the next use takes another."""

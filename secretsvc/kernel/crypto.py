@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import lru_cache
 from struct import Struct
@@ -174,17 +174,17 @@ class EnvironmentCipher:
 
     def seal_under(self, kid: str, plaintext: bytes, key: str, version: int) -> bytes:
         """As `seal`, under any key of the ring."""
-        return self._sealed(kid, [(plaintext, key, version)])[0]
+        return self._sealed(kid, [(plaintext, key, version)], 1)[0]
 
-    def seal_many(self, values: Sequence[Value]) -> list[Envelope]:
-        """As `seal` of each."""
-        return [Envelope(blob, self._active_kid) for blob in self._sealed(self._active_kid, values)]
+    def seal_many(self, values: Iterable[Value], count: int) -> list[Envelope]:
+        """As `seal` of each of so many; no two of their plaintexts need to be there at the same time."""
+        return [Envelope(blob, self._active_kid) for blob in self._sealed(self._active_kid, values, count)]
 
-    def _sealed(self, kid: str, values: Sequence[Value]) -> list[bytes]:
+    def _sealed(self, kid: str, values: Iterable[Value], count: int) -> list[bytes]:
         head, cipher, prefix = self._keys[kid]
         encrypt = cipher.encrypt
         # At once: to ask the system for each nonce takes as long as to encrypt.
-        drawn = os.urandom(NONCE_BYTES * len(values))
+        drawn = os.urandom(NONCE_BYTES * count)
         nonces = (drawn[at : at + NONCE_BYTES] for at in range(0, len(drawn), NONCE_BYTES))
         return [
             head + nonce + encrypt(nonce, plaintext, prefix + aad_suffix(key, version))

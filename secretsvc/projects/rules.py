@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Text, bindparam, func, select, true
 from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
 from secretsvc.authorization.rules.locating import at_environment
 from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.db.engine import Mode, mode_of
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
@@ -72,8 +73,11 @@ def lock_environment(call: Call, at: Address) -> Environment:
     """As `find_environment`; until the transaction ends, other writers of it wait.
 
     On SQLite the transaction holds the write lock already. On PostgreSQL they queue in order before they ask
-    for the row: who comes when one is let go of overtakes those who wait for it.
+    for the row: who comes when one is let go of overtakes those who wait for it. Raises RuntimeError for a
+    call that has begun to read without a transaction, which would hold no lock.
     """
+    if mode_of(call.connection) is Mode.AUTOCOMMIT:
+        raise RuntimeError("A call that reads without a transaction writes nothing afterwards.")
     if call.connection.dialect.name == "sqlite":
         return find_environment(call, at)
     return Environment(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))

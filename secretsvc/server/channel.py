@@ -201,6 +201,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
                     self._hold(0)
         finally:
             tell(afterwards)
+            # What a line tells is not to be kept until the next one.
+            afterwards.clear()
 
     def write_soon(self, data: bytes) -> int:
         """Takes a piece of the answer, and never waits. Raises `ClientDisconnected`."""

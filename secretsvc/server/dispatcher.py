@@ -10,10 +10,6 @@ from waitress.task import ThreadedTaskDispatcher
 
 log = logging.getLogger(__name__)
 
-#: While more requests than that wait for a thread, those that arrive are looked at together, after so long.
-ENOUGH = 4
-LOOK_SECONDS = 0.005
-
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # it has no types of its own
     """Waitress's, which wakes the thread that has slept the longest.
@@ -28,8 +24,6 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # it has no typ
     def __init__(self) -> None:
         super().__init__()
         self._idle: list[threading.Condition] = []
-        self._fewer = threading.Condition(self.lock)
-        self._is_awaited = False
 
     def handler_thread(self, thread_no: int) -> None:
         """Serves until it is told to stop."""
@@ -56,11 +50,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # it has no typ
                 self.threads.discard(thread_no)
                 self.thread_exit_cv.notify()
                 return None
-            task = self.queue.popleft()
-            if self._is_awaited and len(self.queue) <= ENOUGH:
-                self._is_awaited = False
-                self._fewer.notify()
-            return task
+            return self.queue.popleft()
 
     def set_thread_count(self, count: int) -> None:
         """Starts threads, or lets some end."""
@@ -78,11 +68,3 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # it has no typ
     def _wake(self, count: int) -> None:
         for _ in range(min(count, len(self._idle))):
             self._idle.pop().notify()
-
-    def let_work(self) -> None:
-        """Waits a little while threads have enough to do: each look at the connections stops one of them."""
-        with self.lock:
-            if len(self.queue) > ENOUGH:
-                self._is_awaited = True
-                self._fewer.wait(LOOK_SECONDS)
-                self._is_awaited = False

@@ -22,7 +22,8 @@ UNIX = "unix:"
 #: How many are accepted before others have a turn.
 BATCH = 64
 #: For so long the other processes of a socket have a turn, before one of them takes twice as many as before.
-OTHERS_SECONDS = 0.001
+#: Who comes so much later than that is of another burst.
+OTHERS_SECONDS, BURST_SECONDS = 0.001, 0.05
 RETRY_AFTER_SECONDS = 1
 #: Bytes of one connection that the kernel keeps for us. It would keep megabytes, which are there to be parsed
 #: when their client has long gone.
@@ -69,10 +70,13 @@ class _Accepting:
         """Takes those who wait, some at a time; once every event of the loop's turn is dealt with."""
         if self._has_waiting:
             self._has_waiting = False
-            batch = BATCH if self.ours else self._batch
-            self._batch = 1
-            if self._accept(batch) and not self.ours:
-                self._batch = min(2 * batch, BATCH)
+            if self.ours:
+                self._accept(BATCH)
+                return
+            if time.monotonic() > self._paused_until + BURST_SECONDS:
+                self._batch = 1
+            if self._accept(self._batch):
+                self._batch = min(2 * self._batch, BATCH)
                 self._paused_until = time.monotonic() + OTHERS_SECONDS
 
     def accept_all(self) -> None:

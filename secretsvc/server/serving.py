@@ -97,7 +97,6 @@ class Server:
 
     def turn(self) -> None:
         """One turn of the event loop: waits for events and handles them."""
-        self.task_dispatcher.let_work()
         is_paused = any(listener.is_paused for listener in self.listeners)
         wasyncore.loop(
             timeout=OTHERS_SECONDS if is_paused else LOOP_SECONDS, use_poll=True, map=self.map, count=1

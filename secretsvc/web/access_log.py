@@ -38,7 +38,7 @@ Seen = tuple[str | None, str, int, float]
 
 
 def add_request_observer(config: Configurator, name: str, observe: Observer) -> None:
-    """Directive: what is told of each request after its answer. Two of one name conflict.
+    """Directive: what is told of each request once its answer is made. Two of one name conflict.
 
     Where it raises, that is logged, and the request does not fail.
     """

@@ -136,10 +136,15 @@ def traceback_tween(handler: Handler, _registry: ServiceRegistry) -> Handler:
 
 
 def _drop_tracebacks(request: ServiceRequest) -> None:
-    error: BaseException | None = request.exception
-    request.exc_info = type(error), error, None
-    while error is not None:
-        error.__traceback__, error = None, error.__context__
+    request.exc_info = type(request.exception), request.exception, None
+    left: list[BaseException | None] = [request.exception]
+    seen: set[int] = set()
+    while left:
+        error = left.pop()
+        if error is not None and id(error) not in seen:
+            seen.add(id(error))
+            error.with_traceback(None)
+            left += error.__cause__, error.__context__
 
 
 def includeme(config: Configurator) -> None:

@@ -215,7 +215,7 @@ def _check_own(request: ServiceRequest) -> None:
 
 def _redrawn(redraw: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
     request.failure = expected(error)
-    request.call.only_reads = True
+    request.call.only_reads, request.call.reads_once = True, False
     request.call.restart()
     request.form.refuse(error)
     request.response.status_int = status_of(request, error)

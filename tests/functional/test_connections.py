@@ -420,25 +420,28 @@ def test_at_the_limit_nobody_whose_request_is_under_way_is_dropped(server, appli
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-def test_of_a_socket_that_others_have_too_few_connections_are_taken_at_first(monkeypatch):
+def test_of_a_socket_that_others_have_too_few_connections_are_taken_at_first_of_each_burst(monkeypatch):
     monkeypatch.setattr(listener, "OTHERS_SECONDS", 0.05)
+    monkeypatch.setattr(listener, "BURST_SECONDS", 0.3)
     made = Server(lambda *_: [], Limits(body_bytes=1), listen="127.0.0.1:0", threads=1)
     made.listeners[0].ours = False
     taken: list[int] = []
     with ExitStack() as stack:
         address = made.listeners[0].socket.getsockname()
-        for _ in range(8):
-            stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+        for whole in (8, 11):
+            for _ in range(whole - len(made.traffic)):
+                stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
 
-        def turn() -> bool:
-            made.turn()
-            taken.append(len(made.traffic))
-            return taken[-1] == 8
+            def turn(whole: int = whole) -> bool:
+                made.turn()
+                taken.append(len(made.traffic))
+                return taken[-1] == whole
 
-        assert comes(turn)
+            assert comes(turn)
+            time.sleep(0.5)
         made.stop(drain=0)
         made.run()
-    assert list(dict.fromkeys(taken)) == [1, 3, 7, 8]
+    assert list(dict.fromkeys(taken)) == [1, 3, 7, 8, 9, 11]
     # Whoever is left to others is not looked at again and again.
     assert len(taken) < 1000
 

@@ -36,7 +36,7 @@ def test_the_guard_seals():
     [
         "call.ring.within(environment.id).seal(value, key, 1)",
         "cipher.seal_under(kid, value, key, 1)",
-        "cipher.seal_many(values)",
+        "cipher.seal_many(values, 2)",
         "sealer = cipher.seal",
     ],
 )

@@ -160,11 +160,11 @@ def test_the_same_plaintext_twice_gives_two_unlike_envelopes() -> None:
 
 def test_values_that_are_sealed_at_once_have_a_nonce_each() -> None:
     cipher, values = RING.within(ENVIRONMENT), [(b"same", "K", number) for number in range(1000)]
-    sealed_all = cipher.seal_many(values)
+    sealed_all = cipher.seal_many(iter(values), len(values))
     assert len({one.blob[9:21] for one in sealed_all}) == len(values)
     for (plaintext, key, version), one in zip(values, sealed_all, strict=True):
         assert cipher.open(one.blob, one.kid, key, version) == plaintext
-    assert cipher.seal_many([]) == []
+    assert cipher.seal_many([], 0) == []
 
 
 def test_nonces_do_not_repeat_also_when_threads_share_the_ring() -> None:

@@ -1,9 +1,8 @@
-"""Which thread serves a request, and how long the loop leaves the threads to their work."""
+"""Which thread serves a request."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import pytest
 from waiting import PATIENCE, eventually
 
-from secretsvc.server import dispatcher as module
-from secretsvc.server.dispatcher import ENOUGH, Dispatcher
+from secretsvc.server.dispatcher import Dispatcher
 
 THREADS = 3
 
@@ -58,26 +56,3 @@ def test_a_request_that_fails_takes_no_thread_with_it(dispatcher, caplog):
     assert eventually(lambda: served == [True])
     assert caplog.text.count("a thread failed outside of a request") == THREADS
     assert "ZeroDivisionError" in caplog.text
-
-
-def test_the_loop_looks_again_once_few_requests_are_left(dispatcher, monkeypatch):
-    monkeypatch.setattr(module, "LOOK_SECONDS", PATIENCE)
-    gate = threading.Event()
-    dispatcher.let_work()
-    for _ in range(THREADS + ENOUGH + 1):
-        dispatcher.add_task(task(lambda: gate.wait(PATIENCE)))
-    assert eventually(lambda: len(dispatcher.queue) == ENOUGH + 1)
-    threading.Timer(0.05, gate.set).start()
-    dispatcher.let_work()
-    assert gate.is_set()
-    assert len(dispatcher.queue) <= ENOUGH
-
-
-def test_the_loop_does_not_wait_for_long_requests(dispatcher):
-    gate = threading.Event()
-    for _ in range(THREADS + ENOUGH + 1):
-        dispatcher.add_task(task(lambda: gate.wait(PATIENCE)))
-    began = time.monotonic()
-    dispatcher.let_work()
-    assert time.monotonic() - began < PATIENCE / 2
-    gate.set()

@@ -5,9 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from transaction import TransactionManager
+from transaction.interfaces import NoTransaction
 from waiting import PATIENCE
 
 from secretsvc.db import turn as module
+from secretsvc.db.engine import Mode, make_engine
+from secretsvc.db.session import Session
 from secretsvc.db.turn import Turn
 
 
@@ -40,3 +44,14 @@ def test_who_has_it_for_long_is_passed_and_the_others_go_on_taking_turns(pool, m
         third.result(0.05)
     end()
     third.result(PATIENCE)()
+
+
+def test_a_session_that_no_transaction_ends_keeps_neither_a_connection_nor_its_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
+    engine, turn = make_engine(f"sqlite:///{tmp_path}/t.sqlite"), Turn()
+    session = Session(engine, TransactionManager(explicit=True), turn)
+    with pytest.raises(NoTransaction):
+        session.connection(Mode.READ)
+    assert engine.pool.checkedout() == 0
+    turn.take()()
+    engine.dispose()

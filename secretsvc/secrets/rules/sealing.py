@@ -55,8 +55,9 @@ def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
         admit(call)
     sealed: list[Envelope] = []
     for environment_id, some in groupby(values, attrgetter("environment_id")):
-        plain = [(one.value.encode(), one.key, one.version) for one in some]
-        sealed += ring.within(environment_id).seal_many(plain)
+        inside = [*some]
+        plain = ((one.value.encode(), one.key, one.version) for one in inside)
+        sealed += ring.within(environment_id).seal_many(plain, len(inside))
     return sealed
 
 

@@ -167,6 +167,8 @@ def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
     try:
         return attempt()
     except LostRace:
+        # What was executed beside the revision that was lost must go, whoever catches this.
+        call.restart()
         raise VersionConflict() from None
 
 

@@ -1,0 +1,19 @@
+"""What is locked stays locked until a transaction ends: without one there is no lock."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from secretsvc.db.engine import Mode, for_mode
+from secretsvc.kernel.authorization import Address
+from secretsvc.projects.rules import lock_environment
+
+
+def test_a_call_that_reads_without_a_transaction_locks_nothing() -> None:
+    connection: Any = SimpleNamespace(info={})
+    call: Any = SimpleNamespace(connection=for_mode(connection, Mode.AUTOCOMMIT))
+    with pytest.raises(RuntimeError, match="writes nothing"):
+        lock_environment(call, Address("shop", "prod"))
