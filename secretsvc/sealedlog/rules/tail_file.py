@@ -97,9 +97,9 @@ class TailFile:
             following = index + 1
             chunk += line
             if len(chunk) >= _CHUNK_BYTES:
-                self.write(chunk)
+                self.write(bytes(chunk))
                 chunk = bytearray()
-        self.write(chunk)
+        self.write(bytes(chunk))
         os.fsync(self._file.fileno())
         self._note(following, following)
         self.following = following
