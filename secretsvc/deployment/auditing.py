@@ -22,13 +22,14 @@ from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.lines import last_index, lines_from, lock
+from secretsvc.sealedlog.rules.lines import indexes_from, lines_of
 from secretsvc.sealedlog.rules.pruning import note_export
 from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
 from secretsvc.sealedlog.rules.sealing import Bound, how_many_wait, seal_some
 from secretsvc.sealedlog.rules.signing import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.sealedlog.rules.stored import check_types
+from secretsvc.sealedlog.rules.tail_file import TailFile, tail_file
 from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database, verify_files
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
@@ -126,9 +127,10 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
 def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
     """Print sealed records by their index, one JSON object a line.
 
-    With --to it goes on behind the last whole line of the file, and nothing is left out or twice in there,
-    however often it is killed. A reader of standard output goes on by --from, the last index and one. It
-    fails where it would go on with what is pruned.
+    With --to they are appended to a file, which another program can rotate: each record is written once,
+    however often the tail is killed. FILE.position has the index of the next one. --from is for a new file,
+    and for standard output, where a reader goes on with the last index and one. The command fails instead
+    of going on behind records that are pruned.
 
     \b
     Example:
@@ -136,28 +138,37 @@ def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
     """
     with failing_plainly(), problems_are_plain(), ExitStack() as stack:
         engine = registry_of(ini).database.engine
-        out: BinaryIO = sys.stdout.buffer
-        if to is not None:
-            out = stack.enter_context(to.open("ab+"))
-            lock(out)
-            last = last_index(out)
-            first = first if last is None else last + 1
+        file = None if to is None else stack.enter_context(tail_file(to, first))
         while True:
-            first = write_lines(engine, out, first)
+            if file is None:
+                first = write_lines(engine, sys.stdout.buffer, first)
+            else:
+                append_lines(engine, file)
             if not follow:
                 return
             time.sleep(FOLLOW_SECONDS)
 
 
-def write_lines(engine: Engine, out: BinaryIO, first: int | None) -> int | None:
-    """Writes a line for each sealed record from an index on, None for the oldest; the index of the next."""
+def append_lines(engine: Engine, file: TailFile) -> None:
+    """Append a line for each record that was sealed since the last call. Raises ValueError as `reopen`."""
+    file.reopen()
     with snapshot(engine) as connection:
         check_types(connection)
-        for index, line in lines_from(connection, first):
+        indexes = indexes_from(connection, file.following)
+        file.append(indexes, lines_of(connection, indexes))
+
+
+def write_lines(engine: Engine, out: BinaryIO, first: int | None) -> int:
+    """Write a line for each sealed record from an index on, None for the oldest; return the next index."""
+    with snapshot(engine) as connection:
+        check_types(connection)
+        indexes = indexes_from(connection, first)
+        following = indexes.start
+        for index, line in lines_of(connection, indexes):
             out.write(line)
-            first = index + 1
+            following = index + 1
     out.flush()
-    return first
+    return following
 
 
 def export_to(registry: ServiceRegistry, files: Files) -> Checkpoint:

@@ -45,7 +45,13 @@ class Connection(Protocol):
 
 
 class Traffic:
-    """Connections, the one that showed a whole request the longest ago first.
+    """Connections, the one whose last whole request came the longest ago first.
+
+    At the limit a newcomer takes the place of another connection. A flood of connections that send nothing
+    must not close the idle ones of a proxy, and connections that have sent a cheap request must not leave
+    newcomers a single place, from which each is closed by the next. So one half of the places is for
+    connections that have not carried a whole request: while they have it, the oldest of them is closed. While
+    they have less, an idle connection that has carried one is closed, or one that does not read its answer.
 
     The server's own thread alone opens and drops; `hold` and `owe` are for every thread.
     """
@@ -59,6 +65,8 @@ class Traffic:
         #: How many connections were dropped since the start, by the reason.
         self.dropped: Counter[str] = Counter()
         self._order: OrderedDict[Connection, None] = OrderedDict()
+        #: Those of them that have not carried a whole request, the oldest first.
+        self._new: OrderedDict[Connection, None] = OrderedDict()
         self._lock = threading.Lock()
         self._swept = self._reported = time.monotonic()
         self._unreported: Counter[str] = Counter()
@@ -68,16 +76,18 @@ class Traffic:
 
     def opened(self, channel: Connection) -> None:
         """A connection that was accepted."""
-        self._order[channel] = None
+        self._order[channel] = self._new[channel] = None
 
     def requested(self, channel: Connection) -> None:
         """A whole request has arrived over it."""
         if channel in self._order:
             self._order.move_to_end(channel)
+            self._new.pop(channel, None)
 
     def closed(self, channel: Connection) -> None:
         """Idempotent."""
         self._order.pop(channel, None)
+        self._new.pop(channel, None)
 
     def hold(self, change: int) -> None:
         """Counts bytes of requests that came, or, negative, that are done with."""
@@ -90,16 +100,23 @@ class Traffic:
             self.answer_bytes += change
 
     def make_room(self, *, short: bool = False) -> bool:
-        """Whether one more may be had; at the limit, or `short` of descriptors, another is dropped for it."""
+        """Return whether one more fits; at the limit, or `short` of descriptors, drop another for it."""
         if not short and len(self._order) < self.limits.connections:
             return True
-        victim = next((channel for channel in self._order if channel.is_waiting), None)
-        victim = victim or next(self._stalled(time.monotonic()), None)
+        victim = self._victim()
         if victim is None:
             self.count(REFUSED)
             return False
         self.drop(victim, CONNECTION_LIMIT)
         return True
+
+    def _victim(self) -> Connection | None:
+        """Return the connection to close for a newcomer, None if each of them is being served."""
+        new = next((channel for channel in self._new if channel.is_waiting), None)
+        if new is not None and len(self._new) >= len(self._order) // 2:
+            return new
+        idle = (channel for channel in self._order if channel not in self._new and channel.is_waiting)
+        return next(idle, None) or next(self._stalled(time.monotonic()), None) or new
 
     def bound_requests(self) -> None:
         """Drops those whose unfinished requests began first until the rest is within bounds."""

@@ -200,6 +200,7 @@ def test_a_tail_leaves_nothing_out_and_repeats_nothing_wherever_it_was_cut_off(e
     assert [json.loads(line)["index"] for line in whole.splitlines()] == [*range(len(service.audit()))]
     for cut in (0, 1, len(whole) // 2, len(whole) - 1, len(whole)):
         file.write_bytes(whole[:cut])
+        file.with_name("audit.jsonl.position").unlink()
         audit("tail", INI, "--to", file)
         assert file.read_bytes() == whole
     last = len(service.audit()) - 1

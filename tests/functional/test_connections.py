@@ -376,6 +376,66 @@ def test_at_the_limit_the_oldest_without_a_request_makes_room(server, first):
     assert set(server.traffic.dropped) == {"connection_limit"}
 
 
+def kept(server: Server, stack: ExitStack) -> socket.socket:
+    """A connection that has carried a whole request, and stays open."""
+    connection = stack.enter_context(connected(server))
+    connection.sendall(GET)
+    assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+    return connection
+
+
+def silent(server: Server, stack: ExitStack, count: int) -> list[socket.socket]:
+    """Connections that the server has accepted and that have carried nothing."""
+
+    def accepted() -> int:
+        return len(server.traffic) + server.traffic.dropped["connection_limit"]
+
+    before = accepted()
+    found = [stack.enter_context(connected(server)) for _ in range(count)]
+    eventually(lambda: accepted() == before + count)
+    return found
+
+
+@pytest.mark.parametrize("server", [{"connections": 20}], indirect=True)
+def test_a_connection_that_has_carried_a_request_outlasts_a_flood_of_those_that_have_not(server):
+    with ExitStack() as stack:
+        idle = [kept(server, stack) for _ in range(10)]
+        flood = silent(server, stack, 60)
+        for connection in idle:
+            connection.sendall(GET)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert received(flood[0]) == b""
+        flood[-1].sendall(GET)
+        assert flood[-1].recv(65536).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("server", [{"connections": 20}], indirect=True)
+def test_half_of_the_places_are_for_newcomers_however_many_have_carried_a_request(server):
+    with ExitStack() as stack:
+        idle = [kept(server, stack) for _ in range(40)]
+        newcomers = silent(server, stack, 10)
+        # The next one closes the oldest of them, and none that has carried a request.
+        newcomers += silent(server, stack, 1)
+        assert received(newcomers[0]) == b""
+        for connection in [*newcomers[1:], *idle[30:]]:
+            connection.sendall(GET)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert received(idle[29]) == b""
+
+
+@pytest.mark.parametrize("server", [{"connections": 4}], indirect=True)
+def test_answers_that_are_not_read_do_not_keep_newcomers_out(server, clock):
+    with ExitStack() as stack:
+        for _ in range(3):
+            unread = stack.enter_context(connected(server, buffer=4096))
+            unread.sendall(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
+        eventually(lambda: sum(one._outgoing.pending > 0 for one in list(server.traffic._order)) == 3)
+        clock.advance(1.0)
+        for connection in silent(server, stack, 2):
+            connection.sendall(GET)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
 def test_what_was_told_of_a_connection_is_not_taken_for_one_that_has_its_descriptor_since(application):
     server = Server(application, Limits(**{**LIMITS, "connections": 1}), listen="127.0.0.1:0", threads=1)
     try:

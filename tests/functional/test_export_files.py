@@ -12,7 +12,6 @@ from shapes import log
 from secretsvc.db.engine import snapshot
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.sealedlog.rules import files as files_rules
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.keeping import keep_state
 from secretsvc.sealedlog.rules.verifying import verify_files
@@ -118,7 +117,7 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_nothing_half_written(files
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     before = sorted(files.folder.rglob("*"))
-    monkeypatch.setattr(files_rules.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left on device") as raised:
         files.write("tile/0/002", b"x")
     assert raised.value.filename == str(files.folder / "tile" / "0" / "002")
@@ -135,7 +134,7 @@ def test_names_of_files_outlast_a_failure_of_power_before_the_checkpoint_tells_o
         synced.append(Path(os.readlink(f"/proc/self/fd/{file}")))
         fsync(file)
 
-    monkeypatch.setattr(files_rules.os, "fsync", noting)
+    monkeypatch.setattr(os, "fsync", noting)
     another = Files(files.folder.parent / "another")
     auditing.export_to(service.app.registry, another)
     [last] = [at for at, path in enumerate(synced) if path.name.startswith(".checkpoint")]
@@ -152,9 +151,45 @@ def test_two_who_write_one_file_at_once_leave_it_whole(files, monkeypatch):
             others.pop().write("key", b"other")
         fsync(file)
 
-    monkeypatch.setattr(files_rules.os, "fsync", meeting)
+    monkeypatch.setattr(os, "fsync", meeting)
     files.write("key", b"one")
     assert files.read("key") == b"one"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077], ids=oct)
+def test_a_new_export_is_its_owners_alone_from_the_first_byte(files, service, tmp_path, monkeypatch, umask):
+    written, fsync = [], os.fsync
+
+    def noting(file):
+        written.append(
+            (os.path.basename(os.readlink(f"/proc/self/fd/{file}")), os.fstat(file).st_mode & 0o777)
+        )
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    made = Files(tmp_path / "new" / "export")
+    before = os.umask(umask)
+    try:
+        size = auditing.export_to(service.app.registry, made).size
+        pruning._record(service.app.registry, made, 1_000_000, size)
+    finally:
+        os.umask(before)
+    assert (made.folder / "state").exists()
+    found = {(one.is_dir(), one.stat().st_mode & 0o777) for one in (tmp_path / "new").rglob("*")}
+    assert found == {(True, 0o700), (False, 0o600)}
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert {mode for name, mode in written if name.startswith(".")} == {0o600}
+
+
+def test_files_and_folders_of_an_export_keep_the_mode_that_they_have(files, service):
+    for one in files.folder.rglob("*"):
+        one.chmod(0o750 if one.is_dir() else 0o640)
+    checkpoint = files.read("checkpoint")
+    log(service, 10)
+    auditing.export_to(service.app.registry, files)
+    assert files.read("checkpoint") != checkpoint
+    for name, mode in {"checkpoint": 0o640, "key": 0o640, "tile": 0o750, "tile/entries/000": 0o640}.items():
+        assert (files.folder / name).stat().st_mode & 0o777 == mode
 
 
 class Crash(BaseException):

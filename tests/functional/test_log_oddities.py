@@ -28,9 +28,9 @@ from secretsvc.sealedlog.rules import sealing, waiting
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.leaves import leaf_of
-from secretsvc.sealedlog.rules.lines import lock
 from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.rules.state import log_state
+from secretsvc.sealedlog.rules.tail_file import tail_file
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
 from secretsvc.sealedlog.worker import Sealer
 
@@ -183,8 +183,7 @@ def test_a_long_detail_is_not_exchanged_for_its_digest_unseen(sealed):
 @pytest.mark.engine_neutral
 def test_of_two_tails_to_one_file_the_second_is_refused(sealed, secretsvc, tmp_path):
     path = tmp_path / "lines"
-    with path.open("ab+") as first:
-        lock(first)
+    with tail_file(path, None):
         done = secretsvc("audit", "tail", "production.ini", "--to", str(path))
         told = "Error: another tail writes to this file"
         assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)

@@ -6,7 +6,8 @@ import os
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ IN_TIME = 2.0
 MEMORY_KIB = 300 * 1024
 CALM_SECONDS = 60.0
 PROBES = 15
+#: A proxy's connections to the process, and how long they are idle between two requests.
+KEPT, IDLE_SECONDS = 48, 0.5
 KEY = f"{ENVIRONMENT}/secrets/KEY"
 DESCRIPTION = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"
 POST = b"POST /api/v1/projects HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
@@ -109,6 +112,34 @@ def test_everybody_else_is_served_while_connections_are_abused(deployment, count
         Attackers(deployment.processes[0].port, count, **options) as attackers,
     ):
         probe(deployment, attackers)
+
+
+def ask_health(connection: HTTPConnection) -> None:
+    connection.request("GET", f"{API}/health")
+    assert b'"ok"' in connection.getresponse().read()
+
+
+@pytest.mark.parametrize("first", [b"", b"GET / HTTP/1.1\r\nA: "], ids=["silent", "unfinished"])
+def test_idle_connections_of_a_proxy_survive_a_flood_of_connections_without_requests(deployment, first):
+    port = deployment.processes[0].port
+    used, end = 0, time.monotonic() + SECONDS
+    with ExitStack() as stack:
+        idle = [
+            stack.enter_context(closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)))
+            for _ in range(KEPT)
+        ]
+        for connection in idle:
+            ask_health(connection)
+            # http.client would open it again, and say nothing.
+            connection.auto_open = 0
+        attackers = stack.enter_context(Attackers(port, 1_100, first=first))
+        while time.monotonic() < end or attackers.made < 3 * attackers.count:
+            assert time.monotonic() < end + PATIENCE
+            time.sleep(IDLE_SECONDS)
+            for connection in idle:
+                ask_health(connection)
+                used += 1
+        print(f"{used} uses of {KEPT} idle connections, {attackers.made} connections beside them")
 
 
 def test_everybody_else_is_served_while_bodies_of_tiny_chunks_are_parsed(deployment):

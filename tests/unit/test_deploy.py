@@ -24,6 +24,7 @@ from postgresql_server import PROGRAMS
 from processes import ROOT, free_port
 
 from secretsvc.commands import main
+from secretsvc.deployment.auditing import audit
 from secretsvc.kernel.settings import Settings
 from secretsvc.server.limits import Limits
 
@@ -39,6 +40,7 @@ EXPOSURE = "15"
 
 
 AVAILABILITY = (ROOT / "docs" / "operations" / "high-availability.md").read_text("utf-8")
+AUDIT = (ROOT / "docs" / "audit.md").read_text("utf-8")
 INSTALLING = (ROOT / "docs" / "operations" / "installing.md").read_text("utf-8")
 
 
@@ -120,6 +122,27 @@ def test_the_processes_of_one_socket_are_units_of_systemd(tmp_path):
     verify = ["systemd-analyze", "--man=no", "verify", str(tmp_path / started[0])]
     done = subprocess.run(verify, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_tail_of_the_log_is_a_unit_and_its_file_is_rotated(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is missing")
+    (block,) = blocks(AUDIT, "A file for a log collector", "sh")
+    unit, rotation, _, enable = block.splitlines()
+    name, rule = (re.findall(r"/deploy/(\S+) /", one)[0] for one in (unit, rotation))
+    assert enable.split()[-1] == name.removesuffix(".service")
+    started = shlex.split(re.findall(r"(?m)^ExecStart=(.*)$", text(name))[0])
+    assert started[1:3] == ["audit", "tail"]
+    given = audit.commands["tail"].make_context("tail", [str(ROOT / "production.ini"), *started[4:]]).params
+    assert given["follow"]
+    assert f"\n{given['to']} {{\n" in text(rule)
+    assert f"\nLogsDirectory={given['to'].parent.name}\n" in text(name)
+    (tmp_path / name).write_text(text(name).replace(started[0], "/bin/true"))
+    verify = ["systemd-analyze", "--man=no", "verify", str(tmp_path / name)]
+    done = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    judge = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}", "--no-pager"]
+    assert subprocess.run([*judge, str(tmp_path / name)], capture_output=True, check=False).returncode == 0
 
 
 def instructions() -> list[tuple[str, str]]:

@@ -171,13 +171,16 @@ def whoami(call: Call) -> int:
 
 
 def use(call: Call) -> int:
-    """Writes `.secretsvc.toml` here, once the environment was seen."""
+    """Write `.secretsvc.toml` here after reading the environment; raises `WrongUse` for a symbolic link."""
     project = checked_slug(call.args.slug, "project")
     environment = checked_slug(call.args.environment_slug, "environment")
+    path = Path.cwd() / FOLDER_FILE
+    if path.is_symlink():
+        # A folder of somebody else's could point it at any file of the user's.
+        raise WrongUse(f"{printable(path)} is a symbolic link", "Remove the link and run the command again.")
     settings = call.settings._replace(project=project, environment=environment)
     Service(settings, os.environ).get(environment_path(settings))
-    path = Path.cwd() / FOLDER_FILE
-    path.write_text(f'project = "{project}"\nenvironment = "{environment}"\n', encoding="utf-8")
+    replace_file(path, f'project = "{project}"\nenvironment = "{environment}"\n'.encode())
     if call.settings.is_json:
         output.print_json({"project": project, "environment": environment, "file": str(path)})
     else:

@@ -143,3 +143,27 @@ def test_use_writes_the_folders_file_once_the_environment_was_seen(ask, at, home
         assert ask("use", "shop", "prod", **at(server)).code == 0
     assert (home / "work" / ".secretsvc.toml").read_text() == 'project = "shop"\nenvironment = "prod"\n'
     assert server.paths == ["/api/v1/projects/shop/environments/prod"]
+
+
+@pytest.mark.parametrize("target", [None, 'project = "blog"\n'], ids=["dangling", "a file"])
+def test_use_writes_through_no_symbolic_link(ask, at, home, target):
+    outside, link = home / ".bash_profile", home / "work" / ".secretsvc.toml"
+    if target is not None:
+        outside.write_text(target)
+    link.symlink_to(outside)
+    with Hostile(told(200, {"slug": "prod"})) as server:
+        done = ask("use", "shop", "prod", **at(server))
+    assert (done.code, server.paths) == (2, [])
+    assert f"{link} is a symbolic link" in done.err
+    assert link.is_symlink()
+    assert (outside.read_text() if outside.exists() else None) == target
+
+
+def test_use_replaces_the_folders_file_whole(ask, at, home):
+    path = home / "work" / ".secretsvc.toml"
+    path.write_text('project = "blog"\nenvironment = "dev"\n')
+    with path.open() as before, Hostile(told(200, {"slug": "prod"})) as server:
+        assert ask("use", "shop", "prod", **at(server)).code == 0
+        assert before.read() == 'project = "blog"\nenvironment = "dev"\n'
+    assert path.read_text() == 'project = "shop"\nenvironment = "prod"\n'
+    assert [*path.parent.iterdir()] == [path]

@@ -6,7 +6,6 @@ whole of what entries hold by its digest.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from secretsvc.kernel.merkle import HASH_BYTES, joined, root_of
 from secretsvc.kernel.notes import Verifier
 from secretsvc.kernel.succession import read_replacement
 from secretsvc.kernel.tiles import WIDTH, Tile, bundled, unbundled
+from secretsvc.sealedlog.rules.private_files import make_folder, replace_file, sync_folder
 
 CHECKPOINT, KEY = "checkpoint", "key"
 #: A tile holds the hashes of so many levels of the tree: `WIDTH` is 2 to this power.
@@ -28,31 +28,17 @@ class Files:
         self._unsynced: set[Path] = set()
 
     def write(self, path: str, content: bytes) -> None:
-        """Writes a file below the folder. Raises OSError with its path."""
+        """Write a file below the folder by `make_folder` and `replace_file`. Raises OSError with its path."""
         target = self.folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Processes of two containers, which may write to one folder at once, often have the same number.
-        beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
-        try:
-            with beside.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
-        except OSError as error:
-            beside.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(target)) from None
+        make_folder(target.parent)
+        replace_file(target, content)
         above = [one for one in target.parents if one.is_relative_to(self.folder)]
         self._unsynced |= {*above, self.folder.parent}
 
     def sync(self) -> None:
-        """Has the names of what was written outlast a failure of power, as the contents do already."""
+        """Make the names of all written files survive a power failure, as their contents do already."""
         for folder in sorted(self._unsynced):
-            opened = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(opened)
-            finally:
-                os.close(opened)
+            sync_folder(folder)
         self._unsynced.clear()
 
     def read(self, path: str) -> bytes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 from collections.abc import Iterator
@@ -21,17 +20,22 @@ _BEGIN = b'{"index":'
 _OTHER = "the file holds other lines than a tail of the log writes; it is left as it is"
 
 
-def lines_from(connection: Connection, first: int | None) -> Iterator[tuple[int, bytes]]:
-    """An index and its line for each position from `first` on; of a lost record there is no more than that.
+def indexes_from(connection: Connection, first: int | None) -> range:
+    """Return the indexes of the sealed records from `first` on; None is the first that is not pruned.
 
-    None is the first that is not pruned. Raises ValueError for one that is.
+    Raises ValueError if `first` is pruned.
     """
     head, pruned = head_of(connection), pruned_of(connection).position
     if first is None:
         first = pruned
     if first < pruned:
         raise ValueError(f"index {first} to {pruned - 1} are pruned: they are in the export")
-    for entry in sealed_from(connection, first, 0 if head is None else head.size):
+    return range(first, 0 if head is None else head.size)
+
+
+def lines_of(connection: Connection, indexes: range) -> Iterator[tuple[int, bytes]]:
+    """Yield each index and its line; the line of a lost record has its index alone."""
+    for entry in sealed_from(connection, indexes.start, indexes.stop):
         yield entry.position, _line(entry) + b"\n"
 
 
@@ -45,14 +49,6 @@ def _line(entry: Sealed) -> bytes:
         # It reads a detail that is nested deeper than what it writes.
         beside = entry.leaf.beside or b""
         return orjson.dumps(found | {"detail": beside.decode(errors="replace")})
-
-
-def lock(file: BinaryIO) -> None:
-    """Keeps other tails off a file until it is closed. Raises ValueError where one is at it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ValueError("another tail writes to this file") from None
 
 
 def last_index(file: BinaryIO) -> int | None:
