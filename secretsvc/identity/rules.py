@@ -52,7 +52,7 @@ def check_display_name(call: Call, name: object, subject: str) -> None:
     if not isinstance(name, str) or name == subject:
         return
     sought = folded(name)
-    # Databases fold case in ASCII at most. Folding never shortens a text, nor makes it more than 3 times as long.
+    # Not in the database: SQLite folds ASCII alone. A folded text is up to 3 times as long, never shorter.
     parameters = {"shortest": -(-len(sought) // 3), "longest": len(sought), "own": subject}
     for other in call.connection.execute(_SUBJECTS, parameters).scalars():
         if other.casefold() == sought:

@@ -16,9 +16,9 @@ from secretsvc.tables.identities import identity
 ADA = "ada@example.com"
 #: Each holds what no display name may hold.
 UNSEEN = (
-    "root@example.com", "Ada \uff20 Ops", "Ada \ufe6b Ops", "a\tb", "a\nb", "a\x7fb", "a\x85b", "Ada\u202egnp",
-    "Ada\u2066x\u2069", "a\u200bb", "a\u200fb", "a\u00adb", "a\u061cb", "\ufeffAda", "a\u2028b", "a\u2029b",
-    "a\U000e0041b",
+    "root@example.com", "Ada \uff20 Ops", "Ada \ufe6b Ops", "a\tb", "a\nb", "a\x7fb", "a\x85b",
+    "Ada\u202egnp", "Ada\u2066x\u2069", "a\u200bb", "a\u200fb", "a\u00adb", "a\u061cb", "\ufeffAda",
+    "a\u2028b", "a\u2029b", "a\U000e0041b",
 )  # fmt: skip
 
 
@@ -73,14 +73,24 @@ def test_its_own_address_is_refused(service, admin):
 def test_what_only_holds_a_subject_and_other_scripts_are_allowed(service, admin):
     service.robot("deploy").get("/whoami")
     ada = service.identity_id(ADA)
-    for name in ("deploy bot", "deplo", "d", "Ada Lovelace-Byron, Ops (2)", "ألف باء", "Ærøskøbing", "山田太郎"):
+    for name in (
+        "deploy bot",
+        "deplo",
+        "d",
+        "Ada Lovelace-Byron, Ops (2)",
+        "ألف باء",
+        "Ærøskøbing",
+        "山田太郎",
+    ):
         assert admin.patch(f"/identities/{ada}", {"display_name": name}).json["display_name"] == name
 
 
 @pytest.mark.engine_neutral
 def test_a_name_that_is_stored_stays(service, admin):
     ada = service.identity_id(ADA)
-    service.execute("UPDATE identity SET display_name = 'root@example.com' WHERE subject = :who", {"who": ADA})
+    service.execute(
+        "UPDATE identity SET display_name = 'root@example.com' WHERE subject = :who", {"who": ADA}
+    )
     changed = admin.patch(f"/identities/{ada}", {"disabled": True}).json
     assert (changed["display_name"], changed["disabled"]) == ("root@example.com", True)
 

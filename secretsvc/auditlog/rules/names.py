@@ -14,6 +14,7 @@ from secretsvc.audit.rules.recording import SUCCESS
 from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
@@ -48,7 +49,7 @@ class ScopeName:
 
 @struct
 class HolderName:
-    """An identity or a group; `subject` is the former's subject and the latter's slug."""
+    """An identity by its full name or a group by its own; `subject` is a group's slug."""
 
     path: str
     text: str
@@ -111,9 +112,12 @@ def look_up(
             names.departed.update(_slug_in(key, columns[0]))
         elif kind in (PROJECT, ENVIRONMENT):
             names.scopes[key] = ScopeName(*columns)
+        elif kind == IDENTITY:
+            subject, display_name = columns[:2]
+            names.holders[key] = HolderName(f"/identities/{key}", full_name(display_name, subject), subject)
         else:
-            under = "identities" if kind == IDENTITY else "groups"
-            names.holders[key] = HolderName(f"/{under}/{key}", columns[1] or columns[0], columns[0])
+            slug, name = columns[:2]
+            names.holders[key] = HolderName(f"/groups/{key}", name, slug)
     return replace(names, sealed=sealed)
 
 
