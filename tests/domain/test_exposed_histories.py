@@ -130,11 +130,11 @@ def test_exposure_is_what_the_model_remembers(service, story):
         for who in PEOPLE:
             assert theatre.exposure(who, 1 + who * 5) == model.exposure(who), who
         who = len(steps) % len(PEOPLE)
-        for bounds in ((20, 501, 1000), (1, 2, 2)):
-            for name, bound in zip(("ENVIRONMENTS", "KEYS", "VERSIONS"), bounds, strict=True):
-                patch.setattr(domain, name, bound)
-            whole = model.exposure(who)
-            for limit in range(1, len(whole) + 2):
-                assert theatre.exposure(who, limit) == whole, (who, limit, bounds)
+        # Of small passes each page takes several.
+        for name, bound in (("ENVIRONMENTS", 1), ("KEYS", 2), ("VERSIONS", 2)):
+            patch.setattr(domain, name, bound)
+        whole = model.exposure(who)
+        for limit in range(1, len(whole) + 2):
+            assert theatre.exposure(who, limit) == whole, (who, limit)
         theatre.root.delete(f"/projects/{theatre.slug}")
         assert theatre.exposure(1, 100) == []
