@@ -40,24 +40,24 @@ NAMING = {
 }  # fmt: skip
 
 
-class Place(NamedTuple):
+class Mention(NamedTuple):
     """A text of a page: what is read, or an attribute of an element."""
 
     where: str
     text: str
 
 
-def places(page: Outline) -> Iterator[Place]:
+def texts(page: Outline) -> Iterator[Mention]:
     for element, attributes in page.elements:
         # The field in which the name itself is changed.
         if attributes.get("id") != "display_name":
-            yield from (Place(f"{element}[{name}]", one) for name, one in attributes.items())
-    yield Place("text", " ".join(page.text.split()))
+            yield from (Mention(f"{element}[{name}]", one) for name, one in attributes.items())
+    yield Mention("text", " ".join(page.text.split()))
 
 
 def mentions(page: Outline) -> Iterator[tuple[bool, str]]:
     """Each mention of a display name: whether its subject stands behind it, and what stands around it."""
-    for where, text in places(page):
+    for where, text in texts(page):
         for name, subject in PEOPLE.items():
             for at in re.finditer(name, text):
                 named = re.match(f".{{0,{BETWEEN}}}?{re.escape(subject)}", text[at.end() :], re.DOTALL)

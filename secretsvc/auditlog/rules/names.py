@@ -112,13 +112,16 @@ def look_up(
             names.departed.update(_slug_in(key, columns[0]))
         elif kind in (PROJECT, ENVIRONMENT):
             names.scopes[key] = ScopeName(*columns)
-        elif kind == IDENTITY:
-            subject, display_name = columns[:2]
-            names.holders[key] = HolderName(f"/identities/{key}", full_name(display_name, subject), subject)
         else:
-            slug, name = columns[:2]
-            names.holders[key] = HolderName(f"/groups/{key}", name, slug)
+            names.holders[key] = _holder(kind, key, *columns[:2])
     return replace(names, sealed=sealed)
+
+
+def _holder(kind: int, key: UUID, one: str, two: str) -> HolderName:
+    """An identity from its subject and display name, a group from its slug and name."""
+    if kind == IDENTITY:
+        return HolderName(f"/identities/{key}", full_name(two, one), one)
+    return HolderName(f"/groups/{key}", two, one)
 
 
 def _departed(scope_ids: set[UUID], group_ids: set[UUID]) -> list[Query]:
