@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -14,6 +15,9 @@ from outline import CONTROLS, Outline
 from service import ADMIN, HEADER, QUICK, Service
 from webtest import TestApp, TestRequest, TestResponse
 from webtest.forms import Form
+
+from secretsvc.web.openapi import node_paths
+from secretsvc.web.tree import PAGES
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -119,6 +123,16 @@ class Sweeper(Browser):
         known = shape in self._seen
         self._seen.add(shape)
         return not known
+
+
+def declared(registry: Any) -> Iterator[tuple[str, str]]:
+    """Each page and form of an application: its path with parameters, and its method."""
+    found_at = dict(node_paths(registry.tree))
+    for entry in registry.introspector.get_category("views"):
+        view = entry["introspectable"]
+        if view["route_name"] == PAGES and view.get("page"):
+            path, _ = found_at[view["context"]]
+            yield f"{path}/{view['name']}".rstrip("/") or "/", view["page"].method
 
 
 def form_token(page: str) -> str:

@@ -27,8 +27,9 @@ from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_pruned
 from secretsvc.tables.identities import identity
 
-#: A page looks at no more than this, whatever it finds: it may end before its limit.
-ENVIRONMENTS, KEYS, VERSIONS = 20, 500, 1000
+#: One pass reads at most this many of each. A full page whose values are all shown takes one pass: the key
+#: beyond the limit says whether another page follows.
+ENVIRONMENTS, KEYS, VERSIONS = 20, 501, 1000
 #: Instead of a key: after all of an environment.
 END = "~"
 #: Two slugs, a key and a number up to 2^53.
@@ -70,7 +71,7 @@ class Position(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What a page looks at, in order, and where the next one begins, if there is one."""
+    """What one pass reads, in order, and where the next pass begins, None after the last."""
 
     windows: dict[int, tuple[MetEnvironment, Window]]
     end: Position | None
@@ -81,19 +82,23 @@ def exposure_of(
 ) -> Exposure:
     """The values that an identity was given or wrote, at the environments that the caller administers.
 
-    Sorted by project, environment, key and version, from after the cursor. It takes a fixed number of
-    statements and may end before `limit`. Raises `NotFound`.
+    Sorted by project, environment, key and version, from after the cursor. A page is full unless it is the
+    last one (contract 17.9): it takes as many passes as that needs, of at most five statements each.
+    Raises `NotFound`.
     """
     assert_admin_somewhere(call)
     found, complete_since = _found(call, identity_id)
-    chosen = _choose(call, identity_id, Position(*cursor) if cursor else Position("", "", "", 0))
-    items = _exposed(call, identity_id, chosen)
-    end = chosen.end
-    if len(items) > limit:
-        items = items[:limit]
-        last = items[-1]
-        end = Position(last.project, last.environment, last.key, last.version)
-    return Exposure(found, complete_since, items, "/".join(map(str, end)) if end else None)
+    items: list[Exposed] = []
+    start: Position | None = Position(*cursor) if cursor else Position("", "", "", 0)
+    while start is not None and len(items) <= limit:
+        chosen = _choose(call, identity_id, start)
+        items += _exposed(call, identity_id, chosen)
+        start = chosen.end
+    if len(items) <= limit:
+        return Exposure(found, complete_since, items, None)
+    last = items[limit - 1]
+    end = Position(last.project, last.environment, last.key, last.version)
+    return Exposure(found, complete_since, items[:limit], "/".join(map(str, end)))
 
 
 def _found(call: Call, identity_id: UUID) -> tuple[Identity, int | None]:

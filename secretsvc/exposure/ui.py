@@ -14,7 +14,7 @@ from secretsvc.web.schema import validate
 from secretsvc.web.tree import PAGES
 from secretsvc.web.views import ADMIN_SOMEWHERE
 
-#: How many values a page looks at.
+#: The number of values on a page, in force or not.
 LIMIT = "500"
 
 
@@ -29,6 +29,8 @@ def exposure_page(context: Identity, request: ServiceRequest) -> object:
     shown = found.items if everything else in_force
     return {
         "exposure": found,
+        # Only then does the page say anything about all of them.
+        "whole": "cursor" not in given and found.next_cursor is None,
         "path": context.path(PAGES),
         "everything": everything,
         "in_force": len(in_force),

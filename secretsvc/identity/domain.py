@@ -13,7 +13,7 @@ from secretsvc.authorization.rules.asserting import assert_admin_somewhere, asse
 from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import as_found, has_text, insert_or_ignore, update_one
-from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, find_identity
+from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, check_display_name, find_identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
@@ -72,9 +72,10 @@ def announce_identity(call: Call, *, kind: str, subject: str, display_name: str 
     """An identity before its first visit, so that it can be granted something (contract 5.12).
 
     The subject is in the normal form of its kind, as in `kernel.subjects`. Raises `Conflict` for one that is
-    there.
+    there, and `ValidationFailed` for a name that is another's subject.
     """
     assert_admin_somewhere(call)
+    check_display_name(call, display_name, subject)
     announced = Identity(new_id(), kind, subject, display_name, False, call.now, None)
     if not insert_or_ignore(call.connection, identity, asdict(announced)):
         raise Conflict("The identity is there already.", about="subject")
@@ -89,10 +90,12 @@ def update_identity(
     """Changes `display_name` and `disabled`; no changes are a no-op.
 
     A form gives the fingerprint that it has `seen`. Raises `PreconditionFailed` where that is another by now.
-    Raises `NotFound`, and `LastAdmin` for disabling the last usable global admin (contract 3.8, 4.13).
+    Raises `NotFound`, `ValidationFailed` for a name that is another's subject, and `LastAdmin` for disabling
+    the last usable global admin (contract 3.8, 4.13).
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     found = find_identity(call, identity_id)
+    check_display_name(call, changes.get("display_name"), found.subject)
     changes = changes_left(found, changes, seen)
     if not changes:
         return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import KindText, Name, Subject, Time
-from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.display_names import WithNames, folded
+from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.kernel.fingerprints import fingerprint
 from secretsvc.kernel.structs import struct
 from secretsvc.tables.identities import identity
@@ -17,7 +18,7 @@ IDENTITY_NOT_FOUND = "Identity not found."
 
 
 @struct
-class Identity:
+class Identity(WithNames):
     """An identity; times in epoch milliseconds, `last_seen_at` None until the first visit."""
 
     id: UUID
@@ -42,4 +43,25 @@ def find_identity(call: Call, identity_id: UUID | None) -> Identity:
     return Identity(**row)
 
 
+def check_display_name(call: Call, name: object, subject: str) -> None:
+    """Refuse a name that is another identity's subject, in capitals or not (contract 17.1).
+
+    Callers can list identities, so the refusal tells them nothing new. A subject that comes later is not
+    compared with names: pages show the subject next to each name. Raises `ValidationFailed`.
+    """
+    if not isinstance(name, str) or name == subject:
+        return
+    sought = folded(name)
+    # Not in the database: SQLite folds ASCII alone. A folded text is up to 3 times as long, never shorter.
+    parameters = {"shortest": -(-len(sought) // 3), "longest": len(sought), "own": subject}
+    for other in call.connection.execute(_SUBJECTS, parameters).scalars():
+        if other.casefold() == sought:
+            raise ValidationFailed.at("display_name", "Must not be the subject of another identity.")
+
+
+_SUBJECTS = select(identity.c.subject).where(
+    func.length(identity.c.subject).between(bindparam("shortest"), bindparam("longest")),
+    ~identity.c.subject.contains("@"),
+    identity.c.subject != bindparam("own"),
+)
 _BY_ID = select(identity).where(identity.c.id == bindparam("identity_id"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import colander
 
+from secretsvc.kernel.display_names import can_be_set
+from secretsvc.kernel.grammar import PLAIN_NAME
 from secretsvc.kernel.subjects import MAX_LENGTH, email_subject, exact_subject
-from secretsvc.web.schema import NAME, Body, Boolean, Choice, Text, Type, Variants, optional, required
-from secretsvc.web.types import JsonSchema
+from secretsvc.web.schema import Body, Boolean, Choice, Text, Type, Variants, optional, required
+from secretsvc.web.types import JsonSchema, Named
 
 
 class PersonSubject(Type):
@@ -39,10 +41,28 @@ class ServiceSubject(Type):
         return {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH}
 
 
+class DisplayName(Text):
+    """A display name, which cannot look like an address (contract 17.1)."""
+
+    example = "Ada Lovelace"
+
+    def read(self, node: colander.SchemaNode, value: object) -> str:
+        name = super().read(node, value)
+        if not can_be_set(name):
+            raise colander.Invalid(node, "Must have no @ and no control or format characters.")
+        return name
+
+    def json_schema(self) -> JsonSchema:
+        return Named("DisplayName", super().json_schema() | {"pattern": PLAIN_NAME})
+
+
+DISPLAY_NAME = DisplayName(minimum=1, maximum=256, strip=True)
+
+
 class Announced(Body):
     """What may be said of every identity beforehand."""
 
-    display_name = optional(NAME)
+    display_name = optional(DISPLAY_NAME)
 
 
 class AnnouncedPerson(Announced):
@@ -68,7 +88,7 @@ def create_identity_body() -> Variants:
 class UpdateIdentityBody(Body):
     """`PATCH /identities/{id}`."""
 
-    display_name = optional(NAME)
+    display_name = optional(DISPLAY_NAME)
     disabled = optional(Boolean())
 
 

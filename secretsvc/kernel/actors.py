@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
+from secretsvc.kernel.display_names import WithNames
+
 #: Who made a thing, as clients see it.
 Maker = UUID | Literal["system"]
 
@@ -27,7 +29,7 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(WithNames):
     """Whom an audit row names. The system has neither identity nor kind."""
 
     identity_id: UUID | None
@@ -35,11 +37,6 @@ class Actor:
     subject: str
     #: What people call it, None without a name of its own; it proves nothing, so it makes nobody another.
     display_name: str | None = field(default=None, compare=False)
-
-    @property
-    def label(self) -> str:
-        """What people call it, or else what it is known by."""
-        return self.display_name or self.subject
 
 
 SYSTEM = Actor(None, None, "system")

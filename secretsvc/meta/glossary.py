@@ -8,6 +8,7 @@ before all of them: `Keywords(description=…)` of a dataclass, `description=…
 from __future__ import annotations
 
 GLOSSARY = {
+    "DisplayName": "A name without `@`, control and format characters, and not the subject of another identity.",
     "Id": "A UUIDv7.",
     "IdentityKind": "A person (`user`) or a machine (`service`).",
     "Mode": "Whether keys that are not named stay or are removed.",
@@ -40,7 +41,7 @@ GLOSSARY = {
     "AuditRecord.detail": "What else there is to say of it.",
     "AuditRecord.index": "Its position in the sealed log, for global administrators, once it is known.",
     "disabled": "Whether all its grants are void.",
-    "Identity.display_name": "What people call it.",
+    "Identity.display_name": "What people call it; it proves nothing.",
     "dry_run": "Whether to write nothing.",
     "ImportResult.dry_run": "True if nothing was written.",
     "WriteResult.dry_run": "True if nothing was written.",

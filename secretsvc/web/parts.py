@@ -36,8 +36,8 @@ class Breaking:
 
 
 def initials(name: str) -> str:
-    """At most two letters that stand for a name or the local part of an address."""
-    words = re.findall(r"\w+", name.partition("@")[0].replace("_", " "))
+    """At most two letters that stand for a name, without a subject behind it, or an address's local part."""
+    words = re.findall(r"\w+", re.split(r"@| \(", name)[0].replace("_", " "))
     letters = [word[0] for word in words[:2]] or ["?"]
     return "".join(letters).upper()
 

@@ -13,6 +13,8 @@ from service import Client, Service
 from stopped_clock import StoppedClock
 from vault import Vault
 
+from secretsvc.exposure import domain
+
 _numbers = itertools.count()
 ROLES = {READER: "reader", WRITER: "writer"}
 
@@ -89,14 +91,16 @@ class Theatre:
         return vault.post("copy", {name: one for name, one in asked.items() if one is not None}, "*")
 
     def exposure(self, who: int, limit: int) -> list[tuple[Any, ...]]:
-        """As the model has it, from pages."""
-        found, cursor = [], ""
+        """As the model has it, from pages, all of which are full but the last."""
+        found: list[Any] = []
+        cursor = ""
         while cursor is not None:
             path = f"/identities/{self.ids[who]}/exposure?limit={limit}"
             answer = self.root.get(f"{path}{cursor and f'&cursor={cursor}'}").json
-            assert len(answer["items"]) <= limit
             found += answer["items"]
             cursor = answer["next_cursor"]
+            assert len(answer["items"]) == limit or cursor is None
+            assert answer["items"] or not found
         names = ("key", "version", "seen_at", "current")
         return [
             (int(one["environment"][1:]), *(one[name] for name in names))
@@ -125,5 +129,12 @@ def test_exposure_is_what_the_model_remembers(service, story):
             assert theatre.perform(who, at, verb, asked) is (passes is not False), (who, at, verb, asked)
         for who in PEOPLE:
             assert theatre.exposure(who, 1 + who * 5) == model.exposure(who), who
+        who = len(steps) % len(PEOPLE)
+        # Of small passes each page takes several.
+        for name, bound in (("ENVIRONMENTS", 1), ("KEYS", 2), ("VERSIONS", 2)):
+            patch.setattr(domain, name, bound)
+        whole = model.exposure(who)
+        for limit in range(1, len(whole) + 2):
+            assert theatre.exposure(who, limit) == whole, (who, limit)
         theatre.root.delete(f"/projects/{theatre.slug}")
         assert theatre.exposure(1, 100) == []

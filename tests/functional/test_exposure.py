@@ -428,9 +428,28 @@ def test_a_page_takes_as_many_statements_for_many_as_for_few(make_service, scope
     assert taken == [7, 7]
 
 
-def test_a_page_that_looked_at_enough_ends_before_its_limit_and_leads_on(service, vaults, monkeypatch):
+def pages_of(service, limit, subject=ADA):
+    """The items of each page; all but the last are full, and one without items has no cursor."""
+    found, cursor = [], ""
+    while cursor is not None:
+        answer = page(service, subject, query=f"?limit={limit}{cursor and f'&cursor={cursor}'}")
+        found.append(answer["items"])
+        cursor = answer["next_cursor"]
+        assert len(found[-1]) == limit or cursor is None
+    assert found[-1] or len(found) == 1
+    return found
+
+
+#: What a pass looks at, at most: environments, keys and versions.
+SMALL = ((1, 500, 1000), (20, 1, 1000), (20, 2, 1000), (20, 500, 1), (20, 500, 3), (1, 3, 4))
+
+
+@pytest.mark.parametrize("bounds", SMALL)
+def test_a_page_is_full_unless_it_is_the_last(service, vaults, monkeypatch, bounds):
     prod, dev = vaults
-    prod.batch(set={f"K{number}": "x" for number in range(6)})
+    # The ids of secrets are in no order of keys.
+    prod.set(K4="x")
+    prod.batch(set={f"K{number}": "x" for number in range(6) if number != 4})
     for number in range(5):
         prod.set(K2=str(number))
     dev.post("copy", {"from": {"project": "shop", "environment": "prod"}})
@@ -439,14 +458,39 @@ def test_a_page_that_looked_at_enough_ends_before_its_limit_and_leads_on(service
     mine(service, prod).get("secrets/K2?version=3")
     whole = page(service)["items"]
     assert len(whole) == 13
-    for bounds in ((1, 500, 1000), (20, 1, 1000), (20, 2, 1000), (20, 500, 1), (20, 500, 3), (1, 3, 4)):
-        for name, bound in zip(("ENVIRONMENTS", "KEYS", "VERSIONS"), bounds, strict=True):
-            monkeypatch.setattr(domain, name, bound)
-        found, cursor, pages = [], "", 0
-        while cursor is not None:
-            answer = page(service, query=f"?limit=4{cursor and f'&cursor={cursor}'}")
-            found += answer["items"]
-            cursor = answer["next_cursor"]
-            pages += 1
-            assert pages < 60, (bounds, cursor)
-        assert found == whole, bounds
+    for name, bound in zip(("ENVIRONMENTS", "KEYS", "VERSIONS"), bounds, strict=True):
+        monkeypatch.setattr(domain, name, bound)
+    for limit in (1, 4, 12, 13, 14):
+        assert [one for items in pages_of(service, limit) for one in items] == whole
+
+
+def test_a_page_goes_on_where_nothing_was_met(service, vaults, monkeypatch):
+    prod, _ = vaults
+    root = service.user()
+    prod.set(OTHER="1", KEY="x")
+    taken = {"from": {"project": "shop", "environment": "prod"}, "keys": ["OTHER"]}
+    for number in range(25):
+        slug = f"a{number:02}"
+        root.post("/projects/shop/environments", {"slug": slug, "name": slug}, 201)
+        Vault(root, f"/projects/shop/environments/{slug}").post("copy", taken)
+    mine(service, prod).get("secrets/KEY")
+    assert [len(items) for items in pages_of(service, 1)] == [1]
+    service.user("new@example.com").get("/whoami")
+    assert pages_of(service, 1, "new@example.com") == [[]]
+
+
+def test_the_statements_of_a_page_are_bounded_by_what_lies_before_its_end(make_service):
+    service = make_service(LAST_SEEN_RESOLUTION="3600000")
+    root = arrange(service, "shop", "prod")
+    Vault(root).set(A="1")
+    for number in range(45):
+        root.post("/projects/shop/environments", {"slug": f"a{number:02}", "name": "A"}, 201)
+        Vault(root, f"/projects/shop/environments/a{number:02}").post(
+            "copy", {"from": {"project": "shop", "environment": "prod"}, "keys": ["A"]}
+        )
+    ada = service.identity_id(ADA)
+    root.get("/whoami")
+    with recorded(service.engine) as statements:
+        root.get(f"/identities/{ada}/exposure")
+    # The snapshot, the identity, and of three times twenty environments at most five each.
+    assert len(statements) <= 2 + 3 * 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from pages import Browser, submit
+from pages import Browser, declared, submit
 from vault import PLAINTEXT_HEADERS
 
 from secretsvc.groups.resources import Group
@@ -15,20 +15,8 @@ from secretsvc.web.headers import (
     PAGE_CONTENT_SECURITY_POLICY,
     SECURITY_HEADERS,
 )
-from secretsvc.web.openapi import node_paths
-from secretsvc.web.tree import PAGES
 
 pytestmark = pytest.mark.engine_neutral
-
-
-def declared(registry):
-    """Each page and form: its path with parameters, its method."""
-    found_at = dict(node_paths(registry.tree))
-    for entry in registry.introspector.get_category("views"):
-        view = entry["introspectable"]
-        if view["route_name"] == PAGES and view.get("page"):
-            path, _ = found_at[view["context"]]
-            yield f"{path}/{view['name']}".rstrip("/") or "/", view["page"].method
 
 
 @pytest.fixture

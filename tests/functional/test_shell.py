@@ -100,7 +100,7 @@ def test_the_sidebar_calls_one_by_ones_name(admin, service):
     assert me(rita.open("/projects")) == "R rita example.com"
     path = f"/identities/{service.identity_id('rita@example.com')}"
     service.user(ADMIN).patch(path, {"display_name": "Rita Reader"})
-    assert me(rita.open("/projects")) == "RR Rita Reader example.com"
+    assert me(rita.open("/projects")) == "RR Rita Reader rita @example.com"
 
 
 def test_the_project_beside_a_page_takes_one_statement(vault, service):

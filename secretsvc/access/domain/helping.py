@@ -9,6 +9,7 @@ from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Expression, FoundRow, Query
 from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import short_name
 from secretsvc.kernel.refused import Admin, Refused
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -38,7 +39,7 @@ def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
     source = next((row.one for row in rows if row.kind == SOURCE), None)
     found = [row for row in rows if row.kind == HELPER]
     admins = dict.fromkeys(
-        Admin(row.two or row.one, row.one, row.three) for row in sorted(found, key=_nearest)
+        Admin(short_name(row.two, row.one), row.one, row.three) for row in sorted(found, key=_nearest)
     )
     return Refused(
         " / ".join(filter(None, (scope.one, scope.two))),

@@ -23,6 +23,7 @@ from secretsvc.access.rules.holders import (
     address,
     find_named,
     is_address,
+    make_holder,
 )
 from secretsvc.access.rules.named import NamedGrant, Reached, all_named, make_named, select_named
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
@@ -138,7 +139,7 @@ def known_holders(call: Call, *, groups: bool = True) -> list[FoundHolder]:
     named = slugs.order_by(group.c.slug).limit(SUGGESTIONS).subquery()
     statement = union_all(select(people), select(named)) if groups else select(people)
     rows = call.connection.execute(statement)
-    return [FoundHolder(row.kind, row.subject, row.id, row.label or row.subject) for row in rows]
+    return [make_holder(*row) for row in rows]
 
 
 def whom(call: Call, text: str, *, announce: bool = False, groups: bool = True) -> FoundHolder:

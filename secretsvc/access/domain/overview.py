@@ -16,6 +16,7 @@ from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Address, HeldGrant, Role, ScopeType, is_expired
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name, short_name
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -144,7 +145,7 @@ def _holding(found: dict[UUID, Holding], row: Mapping[str, Any], sizes: Mapping[
         made = Holding(GROUP, holder_id, row["group_name"], row["group"], members=sizes.get(holder_id, 0))
     else:
         holder_id, subject = row["holder_id"], row["subject"]
-        name = row["display_name"] or subject
+        name = short_name(row["display_name"], subject)
         is_new = row["last_seen_at"] is None
         made = Holding(row["kind"], holder_id, name, subject, disabled=row["disabled"], announced=is_new)
     return found.setdefault(holder_id, made)
@@ -164,4 +165,5 @@ def _way(row: RowMapping, at: Address) -> Way:
         environment=row["environment"],
         expires_at=row["expires_at"],
     )
-    return Way(held, None, row["maker_name"] or row["maker"] or SYSTEM, row["created_at"])
+    made_by = SYSTEM if row["maker"] is None else full_name(row["maker_name"], row["maker"])
+    return Way(held, None, made_by, row["created_at"])

@@ -85,8 +85,8 @@ def _grants(call: Call, identity_id: UUID) -> list[NamedGrant]:
 
 
 def _holding(call: Call, found: Identity, grants: Sequence[NamedGrant]) -> Holding:
-    name = found.display_name or found.subject
-    holding = Holding(found.kind, found.id, name, found.subject, found.disabled, found.last_seen_at is None)
+    is_new = found.last_seen_at is None
+    holding = Holding(found.kind, found.id, found.short_name, found.subject, found.disabled, is_new)
     for one in grants:
         way = _way(one)
         if not is_expired(one.grant.expires_at, call.now):

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, exists, literal, or_, select, union_all
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.structs import struct
 from secretsvc.kernel.subjects import email_subject
@@ -35,7 +36,7 @@ class Holder:
 
 @struct
 class FoundHolder(Holder):
-    """One that is there; `label` is what people call it."""
+    """One that is there; `label` is the full name of an identity, the name of a group."""
 
     id: UUID
     label: str
@@ -62,12 +63,18 @@ def find_named(call: Call, text: str, *, groups: bool = True) -> FoundHolder | N
     named = select(literal(GROUP).label("kind"), group.c.slug.label("name"), group.c.id, group.c.name)
     named = named.where(or_(group.c.slug == bare, group.c.name == bare))
     rows = call.connection.execute(union_all(people, named) if groups else people).all()
-    found = [FoundHolder(row.kind, row.name, row.id, row.label or row.name) for row in rows]
+    found = [make_holder(*row) for row in rows]
     meant = [one for one in found if one.kind == kind] or found
     exact = [one for one in meant if bare in (one.name, address(one.name))]
     if len(meant) > 1 and len(exact) != 1:
         raise ValidationFailed.at("holder", SEVERAL)
     return next(iter(exact or meant), None)
+
+
+def make_holder(kind: str, name: str, holder_id: UUID, called: str | None) -> FoundHolder:
+    """A holder from its subject and display name, or from a group's slug and name."""
+    label = called or name if kind == GROUP else full_name(called, name)
+    return FoundHolder(kind, name, holder_id, label)
 
 
 def named_kind(text: str) -> tuple[str | None, str]:

@@ -11,6 +11,7 @@ from secretsvc.access.rules.holders import GROUP, Holder
 from secretsvc.access.rules.ways import SYSTEM
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name, short_name
 from secretsvc.kernel.shell_project import Named
 from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group
@@ -20,10 +21,14 @@ from secretsvc.tables.projects import environment, project
 
 @struct
 class NamedGrant:
-    """A grant with what people call its holder, who made it, and its scope, "" for everywhere."""
+    """A grant with the names of its holder, of who made it, and of its scope, "" for everywhere.
+
+    `name` is for where the subject or slug stands next to it, `label` for sentences.
+    """
 
     grant: Grant
     holder: Holder
+    name: str
     label: str
     created_by: str
     scope_name: str
@@ -55,8 +60,10 @@ def select_named() -> Query:
         .add_columns(
             identity.c.kind,
             func.coalesce(identity.c.subject, group.c.slug).label("holder"),
-            func.coalesce(identity.c.display_name, identity.c.subject, group.c.name).label("label"),
-            func.coalesce(maker.c.display_name, maker.c.subject).label("maker"),
+            identity.c.display_name,
+            group.c.name.label("group_name"),
+            maker.c.subject.label("maker"),
+            maker.c.display_name.label("maker_name"),
             project.c.name.label("project_name"),
             environment.c.name.label("environment_name"),
         )
@@ -65,11 +72,15 @@ def select_named() -> Query:
 
 def make_named(**row: Any) -> NamedGrant:
     """A grant from the columns of `select_named`."""
-    named = {name: row.pop(name) for name in ("kind", "holder", "label", "maker")}
+    kind, subject, display_name = row.pop("kind"), row.pop("holder"), row.pop("display_name")
+    name = label = row.pop("group_name")
+    if kind is not None:
+        name, label = short_name(display_name, subject), full_name(display_name, subject)
+    maker, maker_name = row.pop("maker"), row.pop("maker_name")
+    created_by = SYSTEM if maker is None else full_name(maker_name, maker)
     names = tuple(filter(None, (row.pop("project_name"), row.pop("environment_name"))))
-    found = make_grant(**row)
-    holder = Holder(named["kind"] or GROUP, named["holder"])
-    return NamedGrant(found, holder, named["label"], named["maker"] or SYSTEM, " / ".join(names))
+    holder = Holder(kind or GROUP, subject)
+    return NamedGrant(make_grant(**row), holder, name, label, created_by, " / ".join(names))
 
 
 def all_named(call: Call, *conditions: ColumnElement[bool]) -> list[NamedGrant]:

@@ -11,6 +11,7 @@ from secretsvc.access.rules.explanation import explain_at
 from secretsvc.access.rules.holders import GROUP
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.structs import struct
 
 #: Who made what nobody granted.
@@ -64,6 +65,11 @@ class Holding:
     members: int = 0
     ways: list[Way] = field(default_factory=list)
     ended: list[Way] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """The name for sentences: an identity's with its subject."""
+        return self.name if self.kind == GROUP else full_name(self.name, self.subject)
 
     @property
     def order(self) -> tuple[int, int, str]:

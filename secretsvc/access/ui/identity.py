@@ -43,7 +43,7 @@ def identity_page(context: Identity, request: ServiceRequest) -> object:
     found = role_map.roles_of(call, context.id)
     subject = found.identity
     find: Finder | None = request.registry.find_activity
-    who = FoundHolder(subject.kind, subject.subject, subject.id, found.holding.name)
+    who = FoundHolder(subject.kind, subject.subject, subject.id, found.holding.label)
     return {
         "map": found,
         "table": map_table(found, call.now, query.get("why")),

@@ -14,6 +14,7 @@ from secretsvc.audit.rules.recording import SUCCESS
 from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
@@ -48,7 +49,7 @@ class ScopeName:
 
 @struct
 class HolderName:
-    """An identity or a group; `subject` is the former's subject and the latter's slug."""
+    """An identity by its full name or a group by its own; `subject` is a group's slug."""
 
     path: str
     text: str
@@ -112,9 +113,15 @@ def look_up(
         elif kind in (PROJECT, ENVIRONMENT):
             names.scopes[key] = ScopeName(*columns)
         else:
-            under = "identities" if kind == IDENTITY else "groups"
-            names.holders[key] = HolderName(f"/{under}/{key}", columns[1] or columns[0], columns[0])
+            names.holders[key] = _holder(kind, key, *columns[:2])
     return replace(names, sealed=sealed)
+
+
+def _holder(kind: int, key: UUID, one: str, two: str) -> HolderName:
+    """An identity from its subject and display name, a group from its slug and name."""
+    if kind == IDENTITY:
+        return HolderName(f"/identities/{key}", full_name(two, one), one)
+    return HolderName(f"/groups/{key}", two, one)
 
 
 def _departed(scope_ids: set[UUID], group_ids: set[UUID]) -> list[Query]:

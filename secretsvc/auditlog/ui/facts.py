@@ -76,8 +76,8 @@ def _who(record: AuditRecord, names: Names) -> list[Bit]:
     actor = record.actor
     found = names.holders.get(actor.identity_id) if actor.identity_id else None
     kind = labels.KINDS.get(actor.kind, actor.kind or "")
-    named = [Bit(found.text)] if found is not None and found.text != actor.subject else []
-    return [*named, Bit(actor.subject, found.path if found else None), Bit(kind)]
+    name = found.text if found is not None else actor.subject
+    return [Bit(name, found.path if found else None), Bit(kind)]
 
 
 def _also(

@@ -86,7 +86,7 @@ def keys_of(
             part = part.where(or_(*_met(identity_id, within.id), *_related()))
         parts.append(select(part.order_by(secret.c.key).limit(most).subquery()))
     found = [Key(*row) for row in call.connection.execute(union_all(*parts))]
-    return sorted(found)
+    return sorted(found, key=lambda one: (one.at, one.key))
 
 
 def there(statement: Query) -> ColumnElement[bool]:

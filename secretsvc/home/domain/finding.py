@@ -14,6 +14,7 @@ from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import short_name
 from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret, secret_version
@@ -69,12 +70,12 @@ class FoundKey:
 
 @struct
 class FoundHolder:
-    """An identity or a group; `name` is its display name, `seen_at` in epoch milliseconds."""
+    """An identity or a group by its name; `subject` is a group's slug, `seen_at` in epoch milliseconds."""
 
     id: UUID
     kind: str
     subject: str
-    name: str | None
+    name: str
     seen_at: int | None
 
 
@@ -135,7 +136,10 @@ def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
         .limit(limit)
     )
     found = union_all(select(people.subquery()), select(groups.subquery()))
-    return [FoundHolder(*one) for one in call.connection.execute(found)]
+    return [
+        FoundHolder(id_, kind, subject, name if kind == GROUP else short_name(name, subject), seen_at)
+        for id_, kind, subject, name, seen_at in call.connection.execute(found)
+    ]
 
 
 def _parts(call: Call, text: str) -> dict[int, Query]:

@@ -13,6 +13,7 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
@@ -68,7 +69,9 @@ def overview(call: Call, window: Window) -> Page[ProjectOverview]:
     for row in call.connection.execute(_statement(call, Window(limit + 1, window.cursor))):
         one = found.setdefault(row.id, ProjectOverview(*row[:4]))
         if row.environment_id is not None:
-            one.environments.append(EnvironmentOverview(*row[4:]))
+            *terms, display_name, subject = row[4:]
+            changed_by = full_name(display_name, subject) if subject is not None else None
+            one.environments.append(EnvironmentOverview(*terms, changed_by=changed_by))
     items = [*found.values()]
     return Page(items[:limit], str(items[limit - 1].id) if len(items) > limit else None)
 
@@ -98,7 +101,8 @@ def _statement(call: Call, window: Window) -> Query:
             environment.c.protected,
             keys.scalar_subquery().label("keys"),
             revision.c.created_at,
-            func.coalesce(identity.c.display_name, identity.c.subject).label("changed_by"),
+            identity.c.display_name,
+            identity.c.subject,
         )
         .select_from(one)
         .outerjoin(environment, inside)

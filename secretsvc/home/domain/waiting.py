@@ -10,6 +10,7 @@ from secretsvc.audit.rules.narrowing import auditable_denials
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -51,8 +52,9 @@ def expiring_grants(call: Call, *, within: int, limit: int) -> list[ExpiringGran
     assert_admin_somewhere(call)
     statement = (
         select(
-            func.coalesce(identity.c.display_name, identity.c.subject, group.c.name).label("holder"),
-            grant.c.group_id.is_not(None).label("is_group"),
+            group.c.name,
+            identity.c.display_name,
+            identity.c.subject,
             grant.c.role,
             project.c.name.label("project"),
             environment.c.name.label("environment"),
@@ -67,8 +69,11 @@ def expiring_grants(call: Call, *, within: int, limit: int) -> list[ExpiringGran
         .order_by(grant.c.expires_at, grant.c.id)
         .limit(limit)
     )
-    rows = call.connection.execute(statement, {"now": call.now}).mappings()
-    return [ExpiringGrant(**row) for row in rows]
+    rows = call.connection.execute(statement, {"now": call.now})
+    return [
+        ExpiringGrant(name if subject is None else full_name(display_name, subject), subject is None, *others)
+        for name, display_name, subject, *others in rows
+    ]
 
 
 def turned_away(call: Call, since: int) -> TurnedAway | None:

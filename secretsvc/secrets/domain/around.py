@@ -13,6 +13,7 @@ from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.kernel.structs import struct
@@ -128,7 +129,7 @@ def lately_read(call: Call, at: Address, history: KeyHistory) -> list[LatelyRead
     ids = union(*(select(one.subquery().c.id) for one in parts))
     rows = call.connection.execute(_reads(ids)).all()
     return [
-        LatelyRead(row.display_name or row.subject, row.action, row.reason, row.number, row.last_at)
+        LatelyRead(full_name(row.display_name, row.subject), row.action, row.reason, row.number, row.last_at)
         for row in rows
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Unpack
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import and_, bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.fast.prepared import Prepared
@@ -14,6 +14,7 @@ from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
@@ -32,8 +33,6 @@ from secretsvc.secrets.rules.rows import (
 )
 from secretsvc.secrets.rules.writing import WriteOptions, Written, write
 from secretsvc.tables.identities import identity
-
-SYSTEM_NAME = "system"
 
 
 @struct
@@ -171,12 +170,12 @@ def editor_state(call: Call, at: Address) -> EditorState:
     items, authors = [], {}
     statement = _EDITED[call.connection.dialect.name]
     with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
-        for *row, created_at, author in rows:
+        for *row, created_at, display_name, subject in rows:
             item = list_item(open_one, row)
             items.append(item)
             if created_at is not None:
-                known = (item.key, item.version, item.kid, created_at, author or SYSTEM_NAME)
-                authors[item.key] = Authored(*known)
+                author = full_name(display_name, subject)
+                authors[item.key] = Authored(item.key, item.version, item.kid, created_at, author)
     return EditorState(environment, items, authors)
 
 
@@ -187,11 +186,12 @@ def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored
     statement = _SINCE[call.connection.dialect.name]
     rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
     return environment.rev, [
-        Authored(row.key, row.version, row.kid, row.created_at, row.author or SYSTEM_NAME) for row in rows
+        Authored(row.key, row.version, row.kid, row.created_at, full_name(row.display_name, row.subject))
+        for row in rows
     ]
 
 
-_AUTHOR = func.coalesce(identity.c.display_name, identity.c.subject).label("author")
+_AUTHOR = identity.c.display_name, identity.c.subject
 
 
 def _since(dialect_name: str) -> Query:
@@ -199,7 +199,7 @@ def _since(dialect_name: str) -> Query:
     is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
     version, on = versions_beside(dialect_name, is_later)
     return (
-        select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, _AUTHOR)
+        select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, *_AUTHOR)
         .join_from(secret, version, on)
         .outerjoin(identity, identity.c.id == version.c.created_by)
         .where(secret.c.environment_id == bindparam("environment_id"))
@@ -213,7 +213,7 @@ def _edited(dialect_name: str) -> Query:
     columns = [secret.c.key, secret.c.version, version.c.envelope, version.c.kid, secret.c.description]
     columns += [secret.c.created_at, secret.c.updated_at]
     return (
-        select(*columns, version.c.created_at.label("written_at"), _AUTHOR)
+        select(*columns, version.c.created_at.label("written_at"), *_AUTHOR)
         .outerjoin_from(secret, version, is_current)
         .outerjoin(identity, identity.c.id == version.c.created_by)
         .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)

@@ -15,6 +15,7 @@ from secretsvc.db.statements import ByDialect, is_among
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, Project, environment_in_sight, project_in_sight
@@ -139,7 +140,9 @@ def _sight_of(call: Call, at: Address) -> Sight:
     last, end = len(_PROJECT), len(_PROJECT) + len(_ENVIRONMENT)
     there = [(Environment(*row[last:end]), *row[end:]) for row in rows if row[last] is not None]
     changes = [
-        LastChange(name or subject, one, when) for one, when, name, subject in there if subject is not None
+        LastChange(full_name(name, subject), one, when)
+        for one, when, name, subject in there
+        if subject is not None
     ]
     newest_change = max(changes, key=lambda change: change.at, default=None)
     return Sight(Project(*rows[0][:last]), [one for one, *_ in there], newest_change)

@@ -14,10 +14,10 @@ from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
-from secretsvc.secrets.domain.timeline import SYSTEM_NAME
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.rules.changes import changes_of_revisions
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
@@ -123,7 +123,7 @@ def recount(
             row.action,
             row.reason,
             row.created_at,
-            row.display_name or row.subject or SYSTEM_NAME,
+            full_name(row.display_name, row.subject),
             changes.get(row.rev, []),
         )
         for row in shown
@@ -215,7 +215,7 @@ def gone(call: Call, at: Address, after: str = "") -> AllGone:
             row.key,
             row.version - 1,
             row.deleted_at,
-            row.display_name or row.subject or SYSTEM_NAME,
+            full_name(row.display_name, row.subject),
             row.reason,
         )
         for row in rows[:DELETED]

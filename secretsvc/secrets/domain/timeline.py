@@ -13,6 +13,7 @@ from secretsvc.db.types import Expression, FoundRow
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
+from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
 from secretsvc.kernel.structs import struct
 from secretsvc.secrets.models import revision, secret, secret_version
@@ -22,7 +23,6 @@ from secretsvc.secrets.rules.lineage import ORIGIN
 from secretsvc.secrets.rules.rows import VERSION_NOT_FOUND, Sealed, find_secret, problem_with
 from secretsvc.tables.identities import identity
 
-SYSTEM_NAME = "system"
 #: So many versions stand on one page.
 SHOWN = 50
 
@@ -164,7 +164,7 @@ def _told(of: FoundSecret, row: FoundRow) -> Told:
         row.version,
         row.kid,
         row.created_at,
-        row.display_name or row.subject or SYSTEM_NAME,
+        full_name(row.display_name, row.subject),
         row.action,
         row.reason,
         back_to,
