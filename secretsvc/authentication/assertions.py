@@ -224,7 +224,7 @@ def classify_assertion(claims: dict[str, object], reserved: tuple[str, ...] = ()
     person, service = "email" in claims, "common_name" in claims
     try:
         if person and not service and isinstance(sub, str) and sub:
-            _check_email_verified(claims)
+            check_email_verified(claims)
             return Principal(Kind.USER, email_subject(claims["email"]))
         if service and not person and sub == "":
             name = exact_subject(claims["common_name"])
@@ -236,8 +236,8 @@ def classify_assertion(claims: dict[str, object], reserved: tuple[str, ...] = ()
     raise Refused(Reason.CLASSIFICATION)
 
 
-def _check_email_verified(claims: dict[str, object]) -> None:
-    """An address that its issuer did not verify is anybody's (contract 6.2)."""
+def check_email_verified(claims: dict[str, object]) -> None:
+    """Refuse an address that its issuer did not verify: anyone can claim it (contract 6.2, 17.5)."""
     verified = claims.get("email_verified", True)
-    if verified is not True and verified != "true":
+    if "email" in claims and verified is not True and verified != "true":
         raise Refused(Reason.EMAIL_VERIFIED)
