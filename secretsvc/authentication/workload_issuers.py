@@ -38,11 +38,12 @@ def classify_workload(workload: Workload, claims: dict[str, object]) -> Principa
     try:
         if not all(required.holds(claims) for required in workload.require):
             raise Refused(Reason.REQUIRED_CLAIM)
-        return Principal(Kind.SERVICE, exact_subject(workload.prefix + workload.subject.fill(claims)))
+        subject = exact_subject(workload.prefix + workload.subject.fill(claims))
     except ClaimGivenTwice:
         raise Refused(Reason.CLAIM_TWICE) from None
     except ValueError:
         raise Refused(Reason.TEMPLATE) from None
+    return Principal(Kind.SERVICE, subject, workload.issuer)
 
 
 def proxy_verifier(settings: Settings, keys: Keys) -> Verifier:

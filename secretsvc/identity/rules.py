@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from uuid import UUID
 
 from sqlalchemy import bindparam, select
@@ -42,4 +43,6 @@ def find_identity(call: Call, identity_id: UUID | None) -> Identity:
     return Identity(**row)
 
 
-_BY_ID = select(identity).where(identity.c.id == bindparam("identity_id"))
+#: The columns of the table that clients see.
+COLUMNS = [identity.c[one.name] for one in fields(Identity)]
+_BY_ID = select(*COLUMNS).where(identity.c.id == bindparam("identity_id"))

@@ -47,8 +47,19 @@ def explain(tmp_path, here, issuer, ci, monkeypatch):
 
 def test_a_person_and_a_machine_are_named_with_the_settings_that_let_them_in(explain, issuer, ci):
     person = "It would be the user ada@example.com, by the settings ACCESS_*.\n"
-    machine = "It would be the service ci:job-1, by the settings WORKLOAD_CI_*.\n"
+    machine = (
+        "It would be the service ci:job-1, by the settings WORKLOAD_CI_*.\n"
+        "It would still be refused for identity of another issuer, if it first came by another issuer:"
+        " the database knows.\n"
+    )
+    named = (
+        "It would be the service team:x, by the settings ACCESS_*.\n"
+        "It would still be refused for reserved common_name, if an identity came by a workload issuer"
+        " named team: the database knows.\n"
+    )
     assert explain(issuer.sign()) == (0, person)
+    assert explain(issuer.service("team:x")) == (0, named)
+    assert explain(issuer.service("ci:x"))[0] == 1
     assert explain(f"Bearer {ci.workload(owner='octo', **TEAM)}\n") == (0, machine)
 
 
@@ -56,7 +67,7 @@ def test_where_the_keys_are_not_in_a_file_the_signature_is_not_checked_and_nobod
     forged = ci.workload(owner="octo", **TEAM).rpartition(".")[0] + ".AAAA"
     code, said = explain(forged, WORKLOAD_CI_JWKS_URL=URL)
     assert code == 0
-    assert said.splitlines()[1:] == ["The signature was not checked: WORKLOAD_CI_JWKS_URL is no file."]
+    assert said.splitlines()[2:] == ["The signature was not checked: WORKLOAD_CI_JWKS_URL is no file."]
     code, said = explain(forged)
     assert (code, said.splitlines()[0]) == (1, "It would be refused: assertion, signature.")
 
