@@ -9,8 +9,8 @@ from secretsvc.db.base import METADATA, Id, Millis, of_dialects, partial_index
 #: One user or service token; unique by kind and subject, so that no token can pose as a person.
 #:
 #: `last_seen_at` is NULL for one that was announced and did not come yet (contract 5.12).
-#: `issuer` is the `iss` of the workload issuer by which it first came, `issuer_name` the name that the issuer had
-#: (contract 17.5).
+#: `issuer` is the `iss` of the workload issuer by which it first came, `issuer_name` the name that the issuer
+#: had then (contract 17.5).
 identity = Table(
     "identity",
     METADATA,
