@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,10 +42,10 @@ Classify = Callable[[dict[str, object]], Principal]
 
 
 class Keys(Protocol):
-    """Where the verifier looks a signing key up."""
+    """Where the verifier looks signing keys up."""
 
-    def find(self, kid: str, alg: str) -> jwt.PyJWK:
-        """The key. Raises `Unauthenticated` or `IdentityProviderUnavailable`."""
+    def find(self, kid: str, alg: str) -> Sequence[jwt.PyJWK]:
+        """The keys, at least one. Raises `Unauthenticated` or `IdentityProviderUnavailable`."""
 
 
 class Refused(Unauthenticated):
@@ -160,16 +161,29 @@ class Verifier:
     def _claims(self, token: str, signature: bool) -> dict[str, object]:
         header, payload = token_parts(token)
         kid, alg = self._check_header(segment_object(header))
+        *others, last = self._find(kid, alg) if signature else ("",)
+        for key in others:
+            # An issuer that has several keys of one kid signs with any of them (RFC 7517, 4.5).
+            with suppress(jwt.InvalidSignatureError):
+                self._decode(token, key)
+                break
+        else:
+            self._decode(token, last)
+        # PyJWT reads UTF-16 and lets the last of duplicate members win.
+        return segment_object(payload)
+
+    def _decode(self, token: str, key: jwt.PyJWK | str) -> None:
+        """Raises `PyJWTError` unless the key has signed the token, and `iss` and `aud` are right."""
         jwt.decode(
             token,
-            self._find(kid, alg) if signature else "",
+            key,
             algorithms=self._algorithms,
             audience=self._audiences,
             issuer=self._issuer,
             # Times are judged by the caller's one clock value, not by PyJWT's own.
             options={
                 "require": ["exp", "iss", "aud"],
-                "verify_signature": signature,
+                "verify_signature": key != "",
                 "verify_aud": True,
                 "verify_iss": True,
                 "verify_sub": True,
@@ -178,10 +192,8 @@ class Verifier:
                 "verify_iat": False,
             },
         )
-        # PyJWT reads UTF-16 and lets the last of duplicate members win.
-        return segment_object(payload)
 
-    def _find(self, kid: str, alg: str) -> jwt.PyJWK:
+    def _find(self, kid: str, alg: str) -> Sequence[jwt.PyJWK]:
         try:
             return self._keys.find(kid, alg)
         except Unauthenticated:
@@ -224,7 +236,7 @@ def classify_assertion(claims: dict[str, object], reserved: tuple[str, ...] = ()
     person, service = "email" in claims, "common_name" in claims
     try:
         if person and not service and isinstance(sub, str) and sub:
-            _check_email_verified(claims)
+            check_email_verified(claims)
             return Principal(Kind.USER, email_subject(claims["email"]))
         if service and not person and sub == "":
             name = exact_subject(claims["common_name"])
@@ -236,8 +248,8 @@ def classify_assertion(claims: dict[str, object], reserved: tuple[str, ...] = ()
     raise Refused(Reason.CLASSIFICATION)
 
 
-def _check_email_verified(claims: dict[str, object]) -> None:
-    """An address that its issuer did not verify is anybody's (contract 6.2)."""
+def check_email_verified(claims: dict[str, object]) -> None:
+    """Refuse an address that its issuer did not verify: anyone can claim it (contract 6.2, 17.5)."""
     verified = claims.get("email_verified", True)
-    if verified is not True and verified != "true":
+    if "email" in claims and verified is not True and verified != "true":
         raise Refused(Reason.EMAIL_VERIFIED)

@@ -57,6 +57,11 @@ class Authenticator:
         self._count(found)
         return found
 
+    def note(self, refusal: Refused, environ: Mapping[str, object], request_id: str) -> None:
+        """Logs that a request with a genuine token was refused after all (contract 6.5, 17.5)."""
+        token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
+        self._note(refusal, request_id, token)
+
     def _judge(self, token: str, now: int) -> Principal | ServiceToken:
         # Without the access proxy's settings nobody is let in (contract 1), whatever they bring.
         issuers = self._issuers

@@ -8,6 +8,7 @@ from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.service_tokens import digest_of, is_service_token, prefix_of
 from secretsvc.authentication.unverified import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
+from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.refusals import Reason, look_at
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.structs import struct
@@ -51,9 +52,22 @@ def explain(settings: Settings, text: str, now: float) -> Explanation:
     except Refused as refusal:
         return _refused(refusal, token)
     lines = [f"It would be the {principal.kind} {principal.subject}, by the settings {issuer.group}*."]
+    lines += _what_the_database_knows(principal)
     if not issuer.verifier.signature:
         lines.append(f"The signature was not checked: {issuer.group}JWKS_URL is no file.")
     return Explanation(True, tuple(lines))
+
+
+def _what_the_database_knows(principal: Principal) -> list[str]:
+    """Why the token could be refused all the same (contract 17.5)."""
+    name = principal.issuer_name
+    if name is None:
+        return []
+    if principal.issuer is None:
+        why = f"{Reason.RESERVED.value[1]}, if an identity came by a workload issuer named {name}"
+    else:
+        why = f"{Reason.OTHER_ISSUER.value[1]}, if it first came by another issuer"
+    return [f"It would still be refused for {why}: the database knows."]
 
 
 def _service_token(settings: Settings, token: str) -> Explanation:

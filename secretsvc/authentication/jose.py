@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,8 @@ RSA_BITS = range(2048, 8193)
 RSA_LEAST_EXPONENT = 65_537
 # The longest member of a usable key is an 8192-bit modulus: 1366 characters.
 MEMBER_LENGTH = 1_400
+#: Keys that are tried for one kid and algorithm: each costs a check of a signature.
+SHARED_KEYS = 4
 #: Levels of nesting, the object itself included.
 MAX_DEPTH = 32
 
@@ -58,36 +59,49 @@ def segment_object(segment: str) -> dict[str, object]:
     return strict_object(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
 
 
+Keys = tuple[jwt.PyJWK, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Usable keys by kid and algorithm. Two sets are equal when their public material is."""
+    """Usable keys by kid and algorithm. Two sets are equal when their public material is.
 
-    keys: Mapping[str, Mapping[str, jwt.PyJWK]] = field(compare=False)
-    material: Mapping[str, Mapping[str, object]]
+    `shared` are the kids under which different keys could verify one algorithm.
+    """
+
+    keys: Mapping[str, Mapping[str, Keys]] = field(compare=False)
+    material: Mapping[str, Mapping[str, tuple[Mapping[str, str], ...]]]
+    shared: tuple[str, ...] = field(default=(), compare=False)
 
 
 def usable_keys(document: bytes, algorithms: Collection[str]) -> KeySet:
     """The keys of a JWKS that may verify an assertion by one of `algorithms`, each parsed once.
 
-    Unusable ones are left out. Raises ValueError for what is no JWKS or has no usable key left: a key
-    source that lost its keys must look like an outage, not like an order to trust nobody.
+    Unusable ones are left out; of several for one kid and algorithm, the first `SHARED_KEYS` are kept
+    (RFC 7517, 4.5). Raises ValueError for what is no JWKS or has no usable key left: a key source that lost
+    its keys must look like an outage, not like an order to trust nobody.
     """
     entries = strict_object(document).get("keys")
     if not isinstance(entries, list):
         raise ValueError("no array of keys")
-    named = [(entry["kid"], entry) for entry in entries if isinstance(entry, dict) and _name(entry)]
-    times = Counter(kid for kid, _ in named)
-    keys: dict[str, dict[str, jwt.PyJWK]] = {}
-    material: dict[str, dict[str, object]] = {}
-    for kid, entry in named:
-        # Which of two keys a kid means is a guess, and an attacker could help with it.
-        usable = _usable(entry, algorithms) if times[kid] == 1 else {}
-        if usable:
-            keys[kid] = usable
-            material[kid] = {**_public(entry), "algorithms": tuple(usable)}
+    keys: dict[str, dict[str, Keys]] = {}
+    material: dict[str, dict[str, tuple[Mapping[str, str], ...]]] = {}
+    shared: dict[str, None] = {}
+    for kid, entry in [
+        (entry["kid"], entry) for entry in entries if isinstance(entry, dict) and _name(entry)
+    ]:
+        for alg, key in _usable(entry, algorithms).items():
+            held, known = keys.setdefault(kid, {}), material.setdefault(kid, {})
+            public, others = _public(entry), known.get(alg, ())
+            if public in others:
+                continue
+            if others:
+                shared[kid] = None
+            if len(others) < SHARED_KEYS:
+                held[alg], known[alg] = (*held.get(alg, ()), key), (*others, public)
     if not keys:
         raise ValueError("no usable key")
-    return KeySet(keys, material)
+    return KeySet(keys, material, tuple(shared))
 
 
 def _name(entry: dict[str, object]) -> bool:

@@ -9,9 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import jwt
-
-from secretsvc.authentication.jose import KeySet, usable_keys
+from secretsvc.authentication.jose import Keys, KeySet, usable_keys
 from secretsvc.authentication.key_file import KeyFile
 from secretsvc.authentication.key_source import NO_CREDENTIALS, Credentials, UnreadableFile, key_source
 from secretsvc.kernel.errors import (
@@ -20,6 +18,7 @@ from secretsvc.kernel.errors import (
     ServerMisconfigured,
     Unauthenticated,
 )
+from secretsvc.kernel.refusals import MEMBERS, facts
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +87,8 @@ class KeyCache:
         self._failure: type[SecretsvcError] | None = None
         self._last_started: float | None = None
         self._cooling_since: float | None = None
+        # Kids that the log has named.
+        self._shared: set[str] = set()
         self._file = None if kept_at is None or self._source.local else KeyFile(kept_at, url)
         self._take_kept()
 
@@ -121,8 +122,8 @@ class KeyCache:
         if last is None or (self._held is None and now - last >= FIRST_PAUSE):
             self._start_fetch(now, None)
 
-    def find(self, kid: str, alg: str) -> jwt.PyJWK:
-        """The key that verifies `alg` under `kid`.
+    def find(self, kid: str, alg: str) -> Keys:
+        """The keys of which one verifies `alg` under `kid`: one, unless the source has several.
 
         Raises `Unauthenticated` for a kid that the source does not have, or has for another algorithm;
         `IdentityProviderUnavailable` while the source cannot be asked (contract 1), and `ServerMisconfigured`
@@ -210,9 +211,21 @@ class KeyCache:
             )
             ours = isinstance(error, UnreadableFile)
             failure = ServerMisconfigured if ours else IdentityProviderUnavailable
+        self._report_shared(() if keys is None else keys.shared)
         self._finish(fetch, keys, failure)
         if keys is not None and self._file is not None:
             self._file.save(keys)
+
+    def _report_shared(self, kids: tuple[str, ...]) -> None:
+        """Logs the kids that name several keys, each once for as long as the process runs."""
+        new = [kid for kid in kids[:MEMBERS] if kid not in self._shared]
+        if new and len(self._shared) < MEMBERS:
+            self._shared.update(new)
+            log.warning(
+                "%s's keys: different keys have one kid, and each is tried: %s",
+                self._whose,
+                facts({"kid": new}),
+            )
 
     def _take_kept(self) -> None:
         kept = None if self._file is None else self._file.load(self._algorithms, HARD_LIFE)

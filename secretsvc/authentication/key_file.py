@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -60,7 +60,12 @@ class KeyFile:
 
     def save(self, keys: KeySet) -> None:
         """Keeps a set that was seen just now, whole or not at all; a failure is logged."""
-        entries = [_entry(kid, material) for kid, material in keys.material.items()]
+        entries = [
+            {"kid": kid, "alg": alg, **public}
+            for kid, by_alg in keys.material.items()
+            for alg, several in by_alg.items()
+            for public in several
+        ]
         document = {"url": self._url, "seen_at": int(time.time()), "jwks": {"keys": entries}}
         # Processes may share it.
         made = self._path.with_name(f"{self._path.name}.{os.getpid()}")
@@ -72,15 +77,6 @@ class KeyFile:
             made.replace(self._path)
         except OSError as error:
             log.warning("the file of ACCESS_JWKS_CACHE was not written: %s", type(error).__name__)
-
-
-def _entry(kid: str, material: Mapping[str, object]) -> dict[str, object]:
-    entry = {"kid": kid, **material}
-    algorithms = entry.pop("algorithms")
-    # Of several, the source named none.
-    if isinstance(algorithms, tuple) and len(algorithms) == 1:
-        entry["alg"] = algorithms[0]
-    return entry
 
 
 def _check_owner(status: os.stat_result) -> None:

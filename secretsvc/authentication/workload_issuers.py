@@ -14,12 +14,14 @@ from secretsvc.authentication.assertions import (
     Keys,
     Refused,
     Verifier,
+    check_email_verified,
     classify_assertion,
 )
 from secretsvc.authentication.issuers import Issuer, Verifying
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.key_source import Credentials
 from secretsvc.kernel.actors import Kind, Principal
+from secretsvc.kernel.claims import ClaimGivenTwice
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.refusals import Reason
 from secretsvc.kernel.settings import Settings
@@ -32,12 +34,16 @@ Judge = Callable[[Verifier, KeyCache], Verifying]
 
 def classify_workload(workload: Workload, claims: dict[str, object]) -> Principal:
     """Whom the claims of a workload's token name. Raises `Refused`."""
-    if not all(required.holds(claims) for required in workload.require):
-        raise Refused(Reason.REQUIRED_CLAIM)
+    check_email_verified(claims)
     try:
-        return Principal(Kind.SERVICE, exact_subject(workload.prefix + workload.subject.fill(claims)))
+        if not all(required.holds(claims) for required in workload.require):
+            raise Refused(Reason.REQUIRED_CLAIM)
+        subject = exact_subject(workload.prefix + workload.subject.fill(claims))
+    except ClaimGivenTwice:
+        raise Refused(Reason.CLAIM_TWICE) from None
     except ValueError:
         raise Refused(Reason.TEMPLATE) from None
+    return Principal(Kind.SERVICE, subject, workload.issuer)
 
 
 def proxy_verifier(settings: Settings, keys: Keys) -> Verifier:

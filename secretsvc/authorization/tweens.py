@@ -11,6 +11,7 @@ from pyramid.tweens import EXCVIEW
 
 from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.authorization.rules.admission import Admission
+from secretsvc.authorization.rules.origins import OtherIssuer
 from secretsvc.db.engine import Mode
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
@@ -36,7 +37,11 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
         admission = Admission(session, settings, request.client_address)
         # Held by its own call, each request would wait for the garbage collector, with the values in it.
         known = cast(ServiceRequest, proxy(request))
-        actor, snapshot = admission.admit(proven, now, request.request_id, found)
+        try:
+            actor, snapshot = admission.admit(proven, now, request.request_id, found)
+        except OtherIssuer as refusal:
+            authenticator.note(refusal, request.environ, request.request_id)
+            raise
         request.call = Call(
             actor,
             snapshot,

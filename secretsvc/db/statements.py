@@ -101,14 +101,18 @@ def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, obj
 
 
 def update_one(
-    connection: Connection, statement: Update, table: Table, missing: SecretsvcError
+    connection: Connection,
+    statement: Update,
+    returned: Table | Sequence[ColumnElement[Any]],
+    missing: SecretsvcError,
 ) -> RowMapping:
-    """Changes one row and returns it as it is now. Raises `missing` if there is none.
+    """Changes one row and returns it, or columns of it, as it is now. Raises `missing` if there is none.
 
     The row is read at once: on SQLite a statement that was not read to its end, because an error came in
     between, would stand in the way of the next COMMIT on its connection.
     """
-    row = connection.execute(statement.returning(table)).mappings().first()
+    columns = returned.c if isinstance(returned, Table) else returned
+    row = connection.execute(statement.returning(*columns)).mappings().first()
     if row is None:
         raise missing
     return row

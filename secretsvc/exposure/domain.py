@@ -18,7 +18,7 @@ from secretsvc.exposure.rules.meetings import (
     relatives_of,
     versions_in,
 )
-from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity
+from secretsvc.identity.rules import COLUMNS, IDENTITY_NOT_FOUND, Identity
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Ordinal, SecretKey, Slug, Time, text
 from secretsvc.kernel.errors import NotFound
@@ -170,4 +170,4 @@ def _seen_at(older: OlderStates, versions: Collection[Version]) -> int | None:
 
 
 _SINCE = select(audit_pruned.c.complete_since).scalar_subquery()
-_BY_ID = select(identity, _SINCE.label("complete_since")).where(identity.c.id == bindparam("identity_id"))
+_BY_ID = select(*COLUMNS, _SINCE.label("complete_since")).where(identity.c.id == bindparam("identity_id"))

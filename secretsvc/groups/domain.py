@@ -31,7 +31,7 @@ from secretsvc.db.statements import (
     insert_or_ignore,
     update_one,
 )
-from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.identity.rules import COLUMNS, Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Description, Name, Slug, Time
@@ -134,7 +134,7 @@ def list_members(call: Call, group_id: UUID) -> list[Identity]:
     assert_admin_somewhere(call)
     _find_group(call, group_id)
     rows = call.connection.execute(
-        select(identity)
+        select(*COLUMNS)
         .join_from(identity, group_member)
         .where(group_member.c.group_id == group_id)
         .order_by(identity.c.id)

@@ -13,7 +13,13 @@ from secretsvc.authorization.rules.asserting import assert_admin_somewhere, asse
 from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import as_found, has_text, insert_or_ignore, update_one
-from secretsvc.identity.rules import IDENTITY_NOT_FOUND, Identity, check_display_name, find_identity
+from secretsvc.identity.rules import (
+    COLUMNS,
+    IDENTITY_NOT_FOUND,
+    Identity,
+    check_display_name,
+    find_identity,
+)
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
@@ -52,7 +58,7 @@ def list_identities(call: Call, window: Window, *, containing: str = "", show: s
     `SEGMENTS`, or "" for all.
     """
     assert_admin_somewhere(call)
-    statement = select(identity)
+    statement = select(*COLUMNS)
     if containing:
         statement = statement.where(has_text(containing, identity.c.subject, identity.c.display_name))
     if show:
@@ -104,7 +110,7 @@ def update_identity(
         if seen is not None:
             statement = statement.where(as_found(identity, found, changes))
         missing = gone(IDENTITY_NOT_FOUND, seen)
-        updated = Identity(**update_one(call.connection, statement, identity, missing))
+        updated = Identity(**update_one(call.connection, statement, COLUMNS, missing))
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated

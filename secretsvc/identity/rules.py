@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from uuid import UUID
 
 from sqlalchemy import bindparam, func, select
@@ -64,4 +65,6 @@ _SUBJECTS = select(identity.c.subject).where(
     ~identity.c.subject.contains("@"),
     identity.c.subject != bindparam("own"),
 )
-_BY_ID = select(identity).where(identity.c.id == bindparam("identity_id"))
+#: The columns of the table that clients see.
+COLUMNS = [identity.c[one.name] for one in fields(Identity)]
+_BY_ID = select(*COLUMNS).where(identity.c.id == bindparam("identity_id"))

@@ -22,10 +22,21 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A kind and a subject in its normal form."""
+    """A kind and a subject in its normal form.
+
+    `issuer` is the `iss` of a workload issuer's token, None for the access proxy's.
+    """
 
     kind: Kind
     subject: str
+    #: Which identity it is, kind and subject say; the identity knows its issuer (contract 17.5).
+    issuer: str | None = field(default=None, compare=False)
+
+    @property
+    def issuer_name(self) -> str | None:
+        """What a service's subject has before its first colon; of a workload it is its issuer's name."""
+        name, colon, _ = self.subject.partition(":")
+        return name if colon and self.kind is Kind.SERVICE else None
 
 
 @dataclass(frozen=True, slots=True)

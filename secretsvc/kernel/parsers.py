@@ -23,7 +23,14 @@ ASYMMETRIC_ALGORITHMS = frozenset(
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 )
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_NO_LISTED_ADDRESS = frozenset("'\"*")
 TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+
+
+def is_quoted(raw: str) -> bool:
+    """Whether a text begins and ends with the same quotation mark."""
+    text = raw.strip()
+    return text[:1] in ("'", '"') and text[0] == text[-1]
 
 
 def integer(minimum: int, maximum: int) -> Callable[[str], int]:
@@ -79,9 +86,9 @@ def database_url(raw: str) -> str:
 
 
 def comma_separated(raw: str) -> tuple[str, ...]:
-    """Comma-separated, at least one, each once, in order."""
+    """Comma-separated, at least one, each once, in order, none in quotes."""
     parts = tuple(dict.fromkeys(part.strip() for part in raw.split(",") if part.strip()))
-    if not parts:
+    if not parts or any(map(is_quoted, parts)):
         raise ValueError
     return parts
 
@@ -111,7 +118,12 @@ def algorithms(raw: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def emails(raw: str) -> frozenset[str]:
-    """Comma-separated e-mail addresses, normalised as subjects; may be empty."""
+    """Comma-separated e-mail addresses, normalised as subjects; may be empty.
+
+    Quotation marks and `*` are refused: such an entry names nobody, and no pattern is meant by it.
+    """
+    if _NO_LISTED_ADDRESS.intersection(raw):
+        raise ValueError
     return frozenset(email_subject(part.strip()) for part in raw.split(",") if part.strip())
 
 

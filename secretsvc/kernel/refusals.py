@@ -1,7 +1,7 @@
-"""Refusals that an operator should hear of: counted by reason, and told in few lines (contract 6.5).
+"""Refusals: counted by reason, and logged in few lines (contract 6.5).
 
 However many there are, what is kept of them has a fixed size, and each reason has at most one line in a
-window.
+window for each configured issuer.
 """
 
 from __future__ import annotations
@@ -49,8 +49,10 @@ class Reason(Enum):
     SUBJECT = _ASSERTION, "subject"
     RESERVED = _ASSERTION, "reserved common_name"
     TWO_ISSUERS = _ASSERTION, "issuer and audience of two"
+    CLAIM_TWICE = _ASSERTION, "claim by name and by path"
     REQUIRED_CLAIM = _ASSERTION, "required claim"
     TEMPLATE = _ASSERTION, "subject template"
+    OTHER_ISSUER = _ASSERTION, "identity of another issuer"
     TOKENS_OFF = _TOKEN, "switched off"
     CHECKSUM = _TOKEN, "checksum"
     NOT_IN_FORCE = _TOKEN, "unknown, expired or removed"
@@ -77,13 +79,15 @@ LOOK_AT: Mapping[Reason, str] = {
     Reason.TIME: "{}ISSUER",
     Reason.EXPIRED: "ACCESS_LEEWAY",
     Reason.NOT_YET: "ACCESS_LEEWAY",
-    Reason.EMAIL_VERIFIED: "ACCESS_ISSUER",
+    Reason.EMAIL_VERIFIED: "{}ISSUER",
     Reason.CLASSIFICATION: _ISSUERS,
     Reason.SUBJECT: "ACCESS_ISSUER",
     Reason.RESERVED: "WORKLOAD_ISSUERS",
     Reason.TWO_ISSUERS: _ISSUERS,
+    Reason.CLAIM_TWICE: "{}SUBJECT, {}REQUIRE",
     Reason.REQUIRED_CLAIM: "{}REQUIRE",
     Reason.TEMPLATE: "{}SUBJECT",
+    Reason.OTHER_ISSUER: "{}ISSUER",
     Reason.TOKENS_OFF: "SERVICE_TOKENS",
     Reason.CHECKSUM: "SERVICE_TOKENS",
     Reason.NOT_IN_FORCE: "SERVICE_TOKENS",
@@ -105,8 +109,8 @@ class Refusals:
         # Guards the two fields below, for an instant each time.
         self._lock = threading.Lock()
         self._totals = dict.fromkeys(Reason, 0)
-        # When each reason had its last line, and its total with that.
-        self._told: dict[Reason, tuple[float, int]] = {}
+        # When each reason had its last line for a group, and the refusals without a line since then.
+        self._logged: dict[tuple[Reason, str], tuple[float, int]] = {}
 
     def totals(self) -> Mapping[Reason, int]:
         """How often each reason there is was met since the start."""
@@ -116,21 +120,21 @@ class Refusals:
     def note(
         self, reason: Reason, request_id: str, unverified: Callable[[], str] = str, group: str = ""
     ) -> None:
-        """Counts a refusal, and logs the first of its reason in each window.
+        """Counts a refusal, and logs the first of its reason and group in each window.
 
         `unverified` makes the text of what the request says of itself, see `facts`; only a line asks for it.
-        `group` is that of `look_at`.
+        `group` is that of `look_at`: it comes from the settings and never from a request, so that there are
+        few of them.
         """
-        now = self._clock()
+        now, key = self._clock(), (reason, group)
         with self._lock:
             self._totals[reason] += 1
-            total = self._totals[reason]
-            last, told = self._told.get(reason, (None, 0))
+            last, left_out = self._logged.get(key, (None, 0))
             if last is not None and now - last < self._window:
+                self._logged[key] = (last, left_out + 1)
                 return
-            self._told[reason] = (now, total)
+            self._logged[key] = (now, 0)
         what, why = reason.value
-        left_out = total - told - 1
         settings = look_at(reason, group)
         log.info(
             "%s refused: %s;%s request %s; unlogged since the last such line: %d; unverified: %s",

@@ -25,6 +25,7 @@ from secretsvc.kernel.parsers import (
     file_path,
     header_name,
     integer,
+    is_quoted,
     key_url,
     listen_address,
     log_name,
@@ -84,6 +85,10 @@ class Setting(Generic[T]):
                 instance.complain(f"setting {variable} is missing")
                 raise ServerMisconfigured()
             return self.default
+        if is_quoted(raw):
+            # A carrier kept them (docker --env-file, a literal in YAML): they are never part of a value.
+            instance.complain(f"setting {variable} is malformed: its value is in quotes")
+            raise ServerMisconfigured()
         try:
             return self.parse(raw)
         except ValueError:

@@ -24,13 +24,18 @@ class Workload(Sources):
     def __init__(self, settings: Settings, name: str) -> None:
         super().__init__(settings.ini, settings.environ)
         self.name = name
-        self.variable_prefix = f"WORKLOAD_{name.upper().replace('-', '_')}_"
+        self.variable_prefix = variable_prefix(name)
         self.ini_prefix = f"secretsvc.workload.{name}."
 
     @property
     def prefix(self) -> str:
         """What the subjects of its tokens begin with, and no service token's name may."""
         return f"{self.name}:"
+
+
+def variable_prefix(name: str) -> str:
+    """What the variables of a workload issuer of that name begin with."""
+    return f"WORKLOAD_{name.upper().replace('-', '_')}_"
 
 
 def workloads(settings: Settings) -> list[Workload]:

@@ -132,6 +132,16 @@ def test_a_variable_one_edit_from_a_known_one_is_told(check):
 
 
 @pytest.mark.engine_neutral
+@pytest.mark.parametrize(
+    "listed", ["'boss@example.com'", "*@example.com", 'boss@example.com,"x@example.com"']
+)
+def test_a_list_of_administrators_that_names_nobody_is_told(check, listed):
+    found = check(BOOTSTRAP_ADMINS=listed)[1]
+    ((level, told),) = found["settings"]
+    assert (level, told.startswith("setting BOOTSTRAP_ADMINS is malformed")) == ("fail", True)
+    assert "example.com" not in told
+
+
 def test_settings_that_are_missing_or_malformed_are_named_without_their_values(check):
     code, found = check(ACCESS_LEEWAY=SESAME, WORKLOAD_ISSUERS="ci")
     told = [line.partition(":")[0] for _, line in found["settings"]]

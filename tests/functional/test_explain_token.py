@@ -14,6 +14,7 @@ from secretsvc.commands import main
 pytestmark = pytest.mark.postgresql("none")
 
 URL = "https://keys.invalid/certs"
+TEAM = {"team": {"id": 7}}
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def explain(tmp_path, here, issuer, ci, monkeypatch):
     def run(token: str, **settings: str):
         environ = {
             **issuer.environment(WORKLOAD_ISSUERS="ci", SERVICE_TOKENS="on"),
-            **ci.workload_environment("ci", REQUIRE="owner=octo"),
+            **ci.workload_environment("ci", REQUIRE="owner=octo|acme*,team/id=7"),
             "DATABASE_URL": "postgresql://database.invalid/x",
             **settings,
         }
@@ -46,16 +47,27 @@ def explain(tmp_path, here, issuer, ci, monkeypatch):
 
 def test_a_person_and_a_machine_are_named_with_the_settings_that_let_them_in(explain, issuer, ci):
     person = "It would be the user ada@example.com, by the settings ACCESS_*.\n"
-    machine = "It would be the service ci:job-1, by the settings WORKLOAD_CI_*.\n"
+    machine = (
+        "It would be the service ci:job-1, by the settings WORKLOAD_CI_*.\n"
+        "It would still be refused for identity of another issuer, if it first came by another issuer:"
+        " the database knows.\n"
+    )
+    named = (
+        "It would be the service team:x, by the settings ACCESS_*.\n"
+        "It would still be refused for reserved common_name, if an identity came by a workload issuer"
+        " named team: the database knows.\n"
+    )
     assert explain(issuer.sign()) == (0, person)
-    assert explain(f"Bearer {ci.workload(owner='octo')}\n") == (0, machine)
+    assert explain(issuer.service("team:x")) == (0, named)
+    assert explain(issuer.service("ci:x"))[0] == 1
+    assert explain(f"Bearer {ci.workload(owner='octo', **TEAM)}\n") == (0, machine)
 
 
 def test_where_the_keys_are_not_in_a_file_the_signature_is_not_checked_and_nobody_is_asked(explain, ci):
-    forged = ci.workload(owner="octo").rpartition(".")[0] + ".AAAA"
+    forged = ci.workload(owner="octo", **TEAM).rpartition(".")[0] + ".AAAA"
     code, said = explain(forged, WORKLOAD_CI_JWKS_URL=URL)
     assert code == 0
-    assert said.splitlines()[1:] == ["The signature was not checked: WORKLOAD_CI_JWKS_URL is no file."]
+    assert said.splitlines()[2:] == ["The signature was not checked: WORKLOAD_CI_JWKS_URL is no file."]
     code, said = explain(forged)
     assert (code, said.splitlines()[0]) == (1, "It would be refused: assertion, signature.")
 
@@ -66,6 +78,12 @@ def test_where_the_keys_are_not_in_a_file_the_signature_is_not_checked_and_nobod
     [
         ({"owner": "other"}, "required claim", "WORKLOAD_CI_REQUIRE"),
         ({"sub": ""}, "subject template", "WORKLOAD_CI_SUBJECT"),
+        ({"email": "a@example.com", "email_verified": False}, "email_verified", "WORKLOAD_CI_ISSUER"),
+        (
+            {"team": {"id": "7"}, "team/id": 7},
+            "claim by name and by path",
+            "WORKLOAD_CI_SUBJECT, WORKLOAD_CI_REQUIRE",
+        ),
         ({"aud": "other"}, "audience", "WORKLOAD_CI_AUDIENCE"),
         ({"iss": "https://other.example.com"}, "issuer", "ACCESS_ISSUER, WORKLOAD_ISSUERS"),
         ({"exp": 1_000_000_000}, "expired", "ACCESS_LEEWAY"),
@@ -80,7 +98,7 @@ def test_where_the_keys_are_not_in_a_file_the_signature_is_not_checked_and_nobod
 )
 def test_the_check_that_fails_is_named_and_the_setting_to_look_at(explain, ci, claims, why, where, offline):
     settings = {"WORKLOAD_CI_JWKS_URL": URL} if offline else {}
-    code, said = explain(ci.workload(**{"owner": "octo", **claims}), **settings)
+    code, said = explain(ci.workload(**{"owner": "octo", **TEAM, **claims}), **settings)
     assert (code, said.splitlines()[:2]) == (
         1,
         [f"It would be refused: assertion, {why}.", f"Look at {where}."],
@@ -106,12 +124,12 @@ def test_a_service_tokens_form_is_judged_and_its_prefix_told(explain):
 
 
 def test_what_is_misconfigured_is_said(explain, ci, issuer):
-    code, said = explain(ci.workload(owner="octo"), WORKLOAD_CI_REQUIRE="")
+    code, said = explain(ci.workload(owner="octo", **TEAM), WORKLOAD_CI_REQUIRE="")
     assert (code, "Its issuer is misconfigured: look at WORKLOAD_CI_*" in said) == (1, True)
     code, said = explain(issuer.sign(), ACCESS_ISSUER="")
     assert (code, "SERVER_MISCONFIGURED" in said, "Traceback" in said) == (1, True, False)
 
 
 def test_keys_that_should_be_in_a_file_and_are_not_are_said(explain, ci):
-    code, said = explain(ci.workload(owner="octo"), WORKLOAD_CI_JWKS_URL="file:///nowhere/jwks.json")
+    code, said = explain(ci.workload(owner="octo", **TEAM), WORKLOAD_CI_JWKS_URL="file:///nowhere/jwks.json")
     assert (code, "IDENTITY_PROVIDER_UNAVAILABLE" in said) == (1, True)

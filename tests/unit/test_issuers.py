@@ -153,6 +153,31 @@ def test_required_claims_must_all_hold(reader: Callable[..., TokenReader], ci: T
         assert made.refusal(ci.workload(**claims)) is Reason.REQUIRED_CLAIM
 
 
+@pytest.mark.parametrize("verified", [False, "false", "TRUE", "True", "", 1, None, [True], "yes"])
+@pytest.mark.parametrize("subject", ["{email}", "{sub}"])
+def test_an_address_that_is_not_verified_is_refused_also_of_a_workload(
+    reader: Callable[..., TokenReader], ci: TestIssuer, verified: Any, subject: str
+) -> None:
+    made = reader(SUBJECT=subject)
+    assert made.refusal(ci.workload(email="a@example.com", email_verified=verified)) is Reason.EMAIL_VERIFIED
+
+
+@pytest.mark.parametrize("verified", [True, "true", ABSENT])
+def test_a_workload_with_a_verified_address_may_be_named_by_it(
+    reader: Callable[..., TokenReader], ci: TestIssuer, verified: Any
+) -> None:
+    token = ci.workload(email="a@example.com", email_verified=verified)
+    assert reader(SUBJECT="{email}").bearer(token).subject == "ci:a@example.com"
+    assert reader().bearer(ci.workload(email_verified=False)) == ROBOT
+
+
+def test_a_claim_by_name_and_by_path_is_refused(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
+    for made in (reader(SUBJECT="{a/b}"), reader(REQUIRE="a/b=x")):
+        for claims in ({"a/b": "x"}, {"a": {"b": "x"}}):
+            made.bearer(ci.workload(**claims))
+        assert made.refusal(ci.workload(**{"a/b": "x"}, a={"b": "x"})) is Reason.CLAIM_TWICE
+
+
 def test_a_template_decides_the_subject(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
     made = reader(SUBJECT="{repo}:{k8s/namespace}")
     token = ci.workload(repo="octo/app", k8s={"namespace": "shop"})
@@ -323,6 +348,10 @@ def test_refusals_name_the_settings_of_the_issuer_that_refused(
         (ci.workload(), "required claim; look at WORKLOAD_CI_REQUIRE;"),
         (ci.workload(None, owner="octo"), "classification; look at ACCESS_ISSUER, WORKLOAD_ISSUERS;"),
         (ci.workload("", owner="octo"), "subject template; look at WORKLOAD_CI_SUBJECT;"),
+        (
+            ci.workload(email="a@example.com", email_verified=False),
+            "email_verified; look at WORKLOAD_CI_ISSUER;",
+        ),
         (ci.workload(aud="other"), "audience; look at WORKLOAD_CI_AUDIENCE;"),
         (ci.workload(iss="other"), "issuer; look at ACCESS_ISSUER, WORKLOAD_ISSUERS;"),
         (ci.workload(header={"kid": "other"}), "unknown kid; look at WORKLOAD_CI_JWKS_URL;"),

@@ -56,6 +56,20 @@ def test_one_reason_does_not_silence_another(refusals: Refusals, caplog: pytest.
     assert len(caplog.messages) == len(Reason)
 
 
+def test_an_issuer_does_not_silence_another(
+    refusals: Refusals, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    groups = [f"WORKLOAD_CI_{number}_" for number in range(15)]
+    for _ in range(3):
+        for group in groups:
+            refusals.note(Reason.SIGNATURE, "r", group=group)
+    assert [f"look at {group}JWKS_URL;" in line for group, line in zip(groups, caplog.messages, strict=True)]
+    clock.advance(WINDOW)
+    refusals.note(Reason.SIGNATURE, "r", group=groups[0])
+    assert "unlogged since the last such line: 2;" in caplog.messages[-1]
+    assert refusals.totals()[Reason.SIGNATURE] == 46
+
+
 def test_what_is_not_told_is_not_even_read(refusals: Refusals) -> None:
     asked = []
     for _ in range(3):

@@ -11,6 +11,7 @@ import pytest
 
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Setting, Settings
+from secretsvc.kernel.workloads import Workload
 
 KEY = bytes(range(223, 255))
 
@@ -169,6 +170,15 @@ MALFORMED = [
         ("PUBLIC_ORIGIN", raw)
         for raw in ("https://example.com:", "https://example.com:65536", "https://[::1")
     ],
+    *[
+        ("BOOTSTRAP_ADMINS", raw)
+        for raw in (
+            *("'boss@example.com", 'boss@example.com"', "bo'ss@example.com", '"a"@example.com'),
+            *("a@example.com,'b@example.com'", "a@example.com b@example.com", "a b@example.com"),
+            *("*@example.com", "a@*.example.com", "a@example.com,*", "*"),
+        )
+    ],
+    *[("ACCESS_AUDIENCE", raw) for raw in ("a,'b'", '"a",b', "a, 'b' ,c")],
     *[("SECRET_MAX_BYTES", raw) for raw in ("", "0", "64k", "-1")],
     *[("ENV_MAX_SECRETS", raw) for raw in ("", "0", "10001", "many")],
     *[("BODY_MAX_BYTES", raw) for raw in ("", "0", "1MB")],
@@ -193,6 +203,35 @@ def test_a_malformed_value_is_no_silent_default(caplog, variable, raw):
         getattr(settings(**{variable: raw}), variable.lower())
     assert caplog.messages == [f"setting {variable} is malformed"]
     assert (caught.value.message, caught.value.__cause__) == (ServerMisconfigured.default_message, None)
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+@pytest.mark.parametrize("name", sorted(Settings.known()))
+def test_quotes_around_any_setting_are_malformed(caplog, name, quote):
+    # Each is well-formed without them for some setting, and within them for some other.
+    for value in ("", "on", "1", "a@example.com", "https://example.com", "sqlite:///x", "X-Name"):
+        caplog.clear()
+        variable = name.upper()
+        with pytest.raises(ServerMisconfigured):
+            getattr(settings(**{variable: f" {quote}{value}{quote} "}), name)
+        assert caplog.messages == [f"setting {variable} is malformed: its value is in quotes"]
+    ini = {Settings.known()[name].ini or f"secretsvc.{name}": f"{quote}1{quote}"}
+    with pytest.raises(ServerMisconfigured):
+        getattr(Settings(ini, {}), name)
+
+
+@pytest.mark.parametrize("name", sorted(Workload.known()))
+def test_quotes_around_a_setting_of_a_workload_issuer_are_malformed(caplog, name):
+    variable = f"WORKLOAD_CI_{name.upper()}"
+    with pytest.raises(ServerMisconfigured):
+        getattr(Workload(settings(**{variable: "'a=b'"}), "ci"), name)
+    assert caplog.messages == [f"setting {variable} is malformed: its value is in quotes"]
+
+
+def test_quotes_within_a_setting_are_its_own():
+    url = "postgresql://u:'p\"@h/d"
+    assert settings(DATABASE_URL=url).database_url == url.replace("postgresql", "postgresql+psycopg")
+    assert settings(ACCESS_ISSUER="a'b'").access_issuer == "a'b'"
 
 
 def test_a_complaint_is_logged_once_a_minute_however_often_a_setting_is_needed(caplog):

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from tokens import ABSENT, base64url, ec_key, jwk, rsa_key
 
-from secretsvc.authentication.jose import KeySet, usable_keys
+from secretsvc.authentication.jose import SHARED_KEYS, KeySet, usable_keys
 
 ALGORITHMS = ("RS256", "ES256")
 GOOD = jwk(rsa_key("good"), kid="good", alg="RS256", use="sig")
@@ -108,10 +108,47 @@ def test_an_edwards_key_is_taken_in_where_its_algorithm_is_on_the_list() -> None
     assert taken(entry) == {}
 
 
-def test_all_keys_that_share_a_kid_are_left_out() -> None:
-    assert taken(rsa_entry(), ec_entry()) == {}
-    assert taken(rsa_entry(), rsa_entry()) == {}
-    assert taken(rsa_entry(), rsa_entry(use="enc")) == {}
+def test_a_key_that_is_listed_twice_is_one() -> None:
+    for entries in (
+        [rsa_entry(), rsa_entry()],
+        [rsa_entry(), rsa_entry(use="sig", alg="RS256", custom=1)],
+        [rsa_entry(), rsa_entry(use="enc")],
+        [rsa_entry(key_ops=["encrypt"]), rsa_entry()],
+    ):
+        held = load(*entries)
+        assert len(held.keys["k"]["RS256"]) == 1
+        assert held.shared == ()
+        assert held == load(rsa_entry())
+
+
+def test_of_keys_that_share_a_kid_each_verifies_its_own_algorithm() -> None:
+    held = load(rsa_entry(), ec_entry())
+    assert {alg: len(keys) for alg, keys in held.keys["k"].items()} == {"RS256": 1, "ES256": 1}
+    assert held.shared == ()
+    wide = ("RS256", "RS512", "ES256")
+    one, other = rsa_entry(alg="RS256"), jwk(rsa_key("a third"), kid="k", alg="RS512")
+    assert load(one, other, algorithms=wide).shared == ()
+    assert taken(one, other, algorithms=wide) == {"k": ("RS256", "RS512")}
+
+
+@pytest.mark.parametrize("unfit", [{"use": "enc"}, {"key_ops": ["sign"]}, {"alg": "RS512"}, {"n": "!"}])
+def test_a_key_that_cannot_verify_does_not_conflict_with_one_that_can(unfit: dict[str, Any]) -> None:
+    for entries in (
+        [ec_entry(**unfit), rsa_entry()],
+        [jwk(rsa_key("a third"), kid="k", **unfit), rsa_entry()],
+    ):
+        held = load(*entries)
+        assert len(held.keys["k"]["RS256"]) == 1
+        assert "n" in held.material["k"]["RS256"][0]
+        assert held.shared == ()
+
+
+def test_different_keys_of_one_kid_are_held_up_to_a_limit_and_named() -> None:
+    entries = [jwk(rsa_key(number), kid="k", use="sig") for number in range(SHARED_KEYS + 2)]
+    held = load(*entries, ec_entry(kid="e"), rsa_entry(kid=""))
+    assert [one["n"] for one in held.material["k"]["RS256"]] == [one["n"] for one in entries[:SHARED_KEYS]]
+    assert len(held.keys["k"]["RS256"]) == SHARED_KEYS
+    assert held.shared == ("k",)
 
 
 def test_of_a_private_key_published_by_mistake_only_the_public_half_is_held() -> None:
@@ -122,8 +159,8 @@ def test_of_a_private_key_published_by_mistake_only_the_public_half_is_held() ->
     assert "d" in private
     assert "d" in private_ec
     held = load({**private, "kid": "r"}, {**private_ec, "kid": "e"})
-    assert isinstance(held.keys["r"]["RS256"].key, RSAPublicKey)
-    assert isinstance(held.keys["e"]["ES256"].key, EllipticCurvePublicKey)
+    assert isinstance(held.keys["r"]["RS256"][0].key, RSAPublicKey)
+    assert isinstance(held.keys["e"]["ES256"][0].key, EllipticCurvePublicKey)
     assert private["d"] not in repr(held.material)
     assert private_ec["d"] not in repr(held.material)
 

@@ -22,7 +22,7 @@ from secretsvc.authorization.rules.admission import with_bootstrap_grant
 from secretsvc.authorization.rules.asserting import assert_can, recheck_by_id
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Query
-from secretsvc.identity.rules import Identity
+from secretsvc.identity.rules import COLUMNS, Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
 from secretsvc.kernel.call import Call
@@ -53,7 +53,7 @@ def readers(call: Call, at: Address, within: tuple[UUID, UUID] | None = None) ->
     assert_can(call, Role.ADMIN, at)
     statement = _held_where(call, _covers(call, at, within))
     rows = call.connection.execute(statement, {"now": call.now}).mappings().all()
-    columns = [column.name for column in identity.c]
+    columns = [column.name for column in COLUMNS]
     people = {row["id"]: Identity(**{name: row[name] for name in columns}) for row in rows}
     groups = {row["group_id"]: GroupRef(row["group_id"], row["group"]) for row in rows if row["group_id"]}
     held: dict[UUID, tuple[HeldGrant, ...]] = {}
@@ -116,7 +116,7 @@ def _held_where(call: Call, condition: ColumnElement[bool]) -> CompoundQuery:
 
 def _columns(group_slug: ColumnElement[str], group_name: ColumnElement[str]) -> Query:
     return select(
-        *identity.c,
+        *COLUMNS,
         grant.c.id.label("grant_id"),
         grant.c.group_id,
         group_slug.label("group"),
@@ -151,4 +151,4 @@ def _bootstrap_admins(call: Call) -> list[Query]:
     is_named = and_(
         identity.c.kind == Kind.USER.value, identity.c.subject.in_(subjects), ~identity.c.disabled
     )
-    return [select(*identity.c, *nothing).where(is_named)]
+    return [select(*COLUMNS, *nothing).where(is_named)]

@@ -15,6 +15,12 @@ from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.rules import recording as audit
 from secretsvc.authentication.service_tokens import ServiceToken
+from secretsvc.authorization.rules.origins import (
+    check_origin,
+    columns_of_origin,
+    keep_origin,
+    lacks_origin,
+)
 from secretsvc.authorization.rules.snapshot import (
     KnownIdentity,
     Standing,
@@ -80,8 +86,8 @@ class Admission:
         """Steps 2 and 3 of each request; `now` in epoch milliseconds.
 
         `judge_bearer` is asked whom a service token is of, before anything is written. A principal that is
-        known and was seen recently costs one statement. Raises `NoAdminsConfigured`, or `ServerMisconfigured`
-        over a schema that is for other releases.
+        known and was seen recently costs one statement. Raises `NoAdminsConfigured`, `OtherIssuer`, or
+        `ServerMisconfigured` over a schema that is for other releases.
         """
         standing = self._standing(proven, now)
         token = proven if isinstance(proven, ServiceToken) else None
@@ -89,7 +95,7 @@ class Admission:
         is_bootstrap = is_bootstrap_admin(self.settings, principal)
         if not standing.admin_exists and not self.settings.bootstrap_admins:
             raise NoAdminsConfigured()
-        if self._is_due(standing, is_bootstrap, now):
+        if self._is_due(standing, is_bootstrap, now) or lacks_origin(principal, standing.identity):
             # Given back first: were each request to hold two, those at once could all wait for a second.
             self.session.restart()
             try:
@@ -116,6 +122,8 @@ class Admission:
         if not serves(found.schema):
             self.settings.complain("the schema of the database is not one that this release may serve")
             raise ServerMisconfigured()
+        if isinstance(proven, Principal):
+            check_origin(self.session.connection(Mode.AUTOCOMMIT), proven, found.identity)
         return found
 
     def _loaded(self, proven: Principal | ServiceToken, now: int) -> Standing:
@@ -151,6 +159,8 @@ class Admission:
         # Also whom somebody announced since it was looked for.
         if known is not None or identity_id is None:
             self._touch(connection, principal, now)
+            if known is None or known.issuer is None:
+                keep_origin(connection, principal)
         if is_bootstrap and identity_id is not None:
             self._bootstrap(connection, identity_id, principal, now, request_id)
 
@@ -164,11 +174,14 @@ class Admission:
             "disabled": False,
             "created_at": now,
             "last_seen_at": now,
+            **columns_of_origin(principal),
         }
         if not insert_or_ignore(connection, identity, row):
             return None
         actor = Actor(identity_id, principal.kind.value, principal.subject)
         detail = {"identity_id": str(identity_id)}
+        if principal.issuer is not None:
+            detail["issuer"] = principal.issuer
         self._record(connection, actor, now, request_id, "identity.create", detail)
         return identity_id
 

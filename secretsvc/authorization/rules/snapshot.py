@@ -101,6 +101,7 @@ _CALLER = (
     identity.c.subject,
     identity.c.disabled,
     identity.c.display_name,
+    identity.c.issuer,
 )
 #: What the union has beside `part`; a part has NULL in the columns that are not its own.
 _COLUMNS: dict[str, Expression] = {
@@ -110,6 +111,7 @@ _COLUMNS: dict[str, Expression] = {
     "subject": identity.c.subject,
     "disabled": identity.c.disabled,
     "display_name": identity.c.display_name,
+    "issuer": identity.c.issuer,
     "admin_exists": literal(True),
     "revision": schema_release.c.revision,
     "oldest_release": schema_release.c.oldest_release,
@@ -169,13 +171,15 @@ _SNAPSHOT_BY_TOKEN = Prepared(_snapshot_statement(_by_token()))
 class KnownIdentity:
     """What a request asks of its caller's identity row.
 
-    `last_seen_at` is in epoch milliseconds, None until the first visit.
+    `last_seen_at` is in epoch milliseconds, None until the first visit. `issuer` is that of the workload
+    issuer by which it first came, None where it came by none or that is not known.
     """
 
     id: UUID
     disabled: bool
     last_seen_at: int | None
     display_name: str | None
+    issuer: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,7 @@ def load_standing(connection: Connection, proven: Principal | ServiceToken, now:
             schema = None if row.revision is None else Recorded(row.revision, row.oldest_release)
         else:
             principal = Principal(Kind(row.kind), row.subject)
-            known = KnownIdentity(row.id, row.disabled, row.last_seen_at, row.display_name)
+            known = KnownIdentity(row.id, row.disabled, row.last_seen_at, row.display_name, row.issuer)
     return Standing(principal, known, tuple(grants), admin_exists, schema)
 
 
