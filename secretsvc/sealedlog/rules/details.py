@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Actor(TypedDict):
@@ -90,8 +90,12 @@ class Descriptions(TypedDict):
 
 
 class WriteDetail(TypedDict):
-    """Of a write of secrets."""
+    """What a replay needs of the record of a write of secrets."""
 
     rev: int
     changes: list[Change]
     descriptions: Descriptions | None
+    #: Digests by key, None where the record says nothing of them.
+    origins: dict[str, str] | None
+    #: The fields of the revision; None in a state of an earlier release.
+    revision: list[Any] | None

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
+#: The origin of a version whose record is older than the digests of origins.
+UNTOLD = "?"
 
 
 class Identity(NamedTuple):
@@ -47,6 +49,25 @@ class Secret(NamedTuple):
     deleted: bool
     kid: str | None = None
     digest: str | None = None
+
+
+class Revision(NamedTuple):
+    """What a write left of itself; the reason is there by its digest, times in epoch milliseconds."""
+
+    action: str | None
+    reason: str | None
+    created_at: int
+    created_by: str | None
+    record_id: str | None
+    copied_from: str | None
+
+
+class Version(NamedTuple):
+    """One version of a key; the origin is there by its digest, or `UNTOLD`."""
+
+    rev: int
+    deleted: bool
+    origin: str | None = None
 
 
 def lists(found: Mapping[str, tuple[object, ...]]) -> dict[str, object]:

@@ -1,0 +1,28 @@
+"""Rows of the tables that are compared, read as they are; and what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Boolean, Connection, Uuid
+
+from secretsvc.db.types import Expression, FoundRow, Query
+from secretsvc.sealedlog.rules.ids import as_flag, as_text
+
+#: Rows that are read at once.
+PAGE = 1000
+NOT_TOLD = "{}: the log does not tell of it"
+MISSING = "{}: it is missing, and the log does not tell why"
+OTHER = "{}: the log has another {}"
+
+
+def as_read(column: Expression) -> Expression:
+    """Return a column as it is to be selected: ids as texts, flags as they are."""
+    if isinstance(column.type, Uuid):
+        return as_text(column)
+    return as_flag(column) if isinstance(column.type, Boolean) else column
+
+
+def all_rows(connection: Connection, statement: Query) -> Iterator[FoundRow]:
+    """Its rows, a page at a time."""
+    yield from connection.execute(statement, execution_options={"yield_per": PAGE})
