@@ -8,11 +8,18 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Table, select
 
+from secretsvc.audit.models import denial_tally
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
 from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.sealedlog.rules.replaying import State
+from secretsvc.sealedlog.rules.stored_access import (
+    read_tallies,
+    stored_tokens,
+    unexplained_tallies,
+    unexplained_tokens,
+)
 from secretsvc.sealedlog.rules.stored_histories import read_histories, unexplained_histories
 from secretsvc.sealedlog.rules.stored_rows import MISSING, NOT_TOLD, OTHER, all_rows, as_read
 from secretsvc.secrets.models import revision, secret, secret_version
@@ -21,8 +28,12 @@ from secretsvc.secrets.rules.sealing import digest_key_of
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
+from secretsvc.tables.service_tokens import service_token
 
-COMPARED = (identity, group, group_member, project, environment, grant, secret, secret_version, revision)
+COMPARED = (
+    identity, service_token, group, group_member, project, environment, grant, denial_tally,
+    secret, secret_version, revision,
+)  # fmt: skip
 
 
 class Named(NamedTuple):
@@ -60,6 +71,7 @@ def read_state(connection: Connection, ring: KeyRing) -> State:
         digest = _digest(key, row)
         found = Secret(row.version, row.deleted, None if digest is None else kid, digest)
         state.secrets.setdefault(row.environment_id, {})[row.key] = found
+    state.tokens, state.tallies = dict(stored_tokens(connection)), read_tallies(connection)
     state.histories = read_histories(connection)
     return state
 
@@ -84,6 +96,8 @@ def unexplained(connection: Connection, ring: KeyRing | None, state: State) -> I
     yield from _differing("grant", state.grants, _rows(connection, Grant, grant))
     yield from _secrets_differing(connection, _Digests(connection, ring), state)
     yield from unexplained_histories(connection, state.histories)
+    yield from unexplained_tokens(connection, state)
+    yield from unexplained_tallies(connection, state)
 
 
 def _differing(thing: str, told: dict[str, Followed], rows: Iterator[tuple[str, Followed]]) -> Iterator[str]:

@@ -8,14 +8,16 @@ from typing import Any, TypedDict
 class Actor(TypedDict):
     """Who did it."""
 
+    identity_id: str | None
     kind: str
     subject: str
 
 
 class ActorRecord(TypedDict):
-    """A record of which the actor counts."""
+    """A record of which the actor counts, and when it was."""
 
     actor: Actor
+    created_at: int
 
 
 class ProjectRecord(TypedDict):
@@ -72,6 +74,17 @@ class GrantDetail(TypedDict, total=False):
     expires_at: int | None
     before: dict[str, str | int | None]
     after: dict[str, str | int | None]
+
+
+class TokenDetail(TypedDict, total=False):
+    """Of a service token; a record of an earlier release has no digest."""
+
+    token_id: str
+    identity_id: str
+    name: str
+    prefix: str
+    expires_at: int
+    digest: str
 
 
 class Change(TypedDict):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
-#: The origin of a version whose record is older than the digests of origins.
+#: A digest that the record of an earlier release does not have.
 UNTOLD = "?"
 
 
@@ -68,6 +68,26 @@ class Version(NamedTuple):
     rev: int
     deleted: bool
     origin: str | None = None
+
+
+class Token(NamedTuple):
+    """A service token; the stored digest is there by a digest of its own, or `UNTOLD`."""
+
+    identity_id: str
+    name: str
+    prefix: str
+    created_at: int
+    created_by: str | None
+    expires_at: int
+    digest: str
+
+
+class Tally(NamedTuple):
+    """How often an identity was denied at a scope; times in epoch milliseconds."""
+
+    denials: int
+    first_denied_at: int
+    last_denied_at: int
 
 
 def lists(found: Mapping[str, tuple[object, ...]]) -> dict[str, object]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from secretsvc.audit.models import EVERYWHERE
+from secretsvc.audit.rules.recording import DENIED
 from secretsvc.sealedlog.rules.details import (
     ActorRecord,
     EnvironmentRecord,
@@ -20,8 +22,9 @@ from secretsvc.sealedlog.rules.details import (
     ProjectRecord,
     ScopeDetail,
     ScopeRecord,
+    TokenDetail,
 )
-from secretsvc.sealedlog.rules.held import Environment, Grant, Identity
+from secretsvc.sealedlog.rules.held import UNTOLD, Environment, Grant, Identity, Tally, Token
 from secretsvc.sealedlog.rules.histories import History, write_of
 from secretsvc.sealedlog.rules.states import Contents
 from secretsvc.sealedlog.rules.stepping import revise, stepped, terms_of
@@ -49,6 +52,8 @@ class State(Contents):
         if record.get("id") in self.applied:
             self.applied.discard(record["id"])
             return
+        if record.get("outcome") == DENIED:
+            self._count_denial(record)
         if record.get("outcome") != "success":
             return
         detail = record.get("detail")
@@ -186,6 +191,33 @@ class State(Contents):
     def _delete_grant(self, _record: object, detail: GrantDetail) -> None:
         self._remove(self.grants, detail["grant_id"])
 
+    def _create_token(self, record: ActorRecord, detail: TokenDetail) -> None:
+        made_by, digest = record["actor"]["identity_id"], detail.get("digest", UNTOLD)
+        if self._came(detail["token_id"]):
+            self.tokens[detail["token_id"]] = Token(
+                detail["identity_id"],
+                detail["name"],
+                detail["prefix"],
+                record["created_at"],
+                made_by,
+                detail["expires_at"],
+                digest,
+            )
+
+    def _delete_token(self, _record: object, detail: TokenDetail) -> None:
+        self._remove(self.tokens, detail["token_id"])
+
+    def _count_denial(self, record: Mapping[str, Any]) -> None:
+        """Each record of a denial is counted where the most precise scope that it names is."""
+        identity_id, time = record["actor"]["identity_id"], record["created_at"]
+        scope = record["environment_id"] or record["project_id"] or str(EVERYWHERE)
+        if identity_id is None:
+            return
+        held = self.tallies.setdefault(identity_id, {})
+        before = held.get(scope, Tally(0, time, time))
+        first, last = min(before.first_denied_at, time), max(before.last_denied_at, time)
+        held[scope] = Tally(before.denials + 1, first, last)
+
     def _drop_grants(self, condition: Callable[[Grant], bool]) -> None:
         for one in [one for one, found in self.grants.items() if condition(found)]:
             del self.grants[one]
@@ -236,4 +268,6 @@ _ACTS: dict[str, Callable[[State, Any, Any], None]] = {
     "group.grant.create": State._create_grant,
     "group.grant.update": State._update_grant,
     "group.grant.delete": State._delete_grant,
+    "token.create": State._create_token,
+    "token.delete": State._delete_token,
 }

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import orjson
 
 from secretsvc.kernel.canonical import canonical
 from secretsvc.sealedlog.rules.details import WriteDetail
-from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret, lists, tuples
+from secretsvc.sealedlog.rules.held import (
+    Environment,
+    Grant,
+    Identity,
+    Secret,
+    Tally,
+    Token,
+    lists,
+    tuples,
+)
 from secretsvc.sealedlog.rules.histories import History
 
 #: Of the JSON; another field makes another number.
 VERSION = 2
-#: The JSON of earlier releases, without `histories`.
+#: The JSON of earlier releases: without histories, tokens and tallies.
 WITHOUT_HISTORIES = 1
 VERSIONS = (VERSION, WITHOUT_HISTORIES)
 
@@ -31,6 +39,11 @@ class Contents:
         self.grants: dict[str, Grant] = {}
         #: By environment, then by key; deleted ones too.
         self.secrets: dict[str, dict[str, Secret]] = {}
+        self.tokens: dict[str, Token] = {}
+        #: By identity, then by scope.
+        self.tallies: dict[str, dict[str, Tally]] = {}
+        #: Whether tokens and tallies from before are unknown: a state of an earlier release has led here.
+        self.is_partial = False
         #: By environment; those without a write have none.
         self.histories: dict[str, History] = {}
         #: Writes that came before their environment, or the revision before theirs: by both.
@@ -54,6 +67,9 @@ class Contents:
                 "environments": lists(self.environments),
                 "grants": lists(self.grants),
                 "secrets": {one: lists(held) for one, held in self.secrets.items() if held},
+                "tokens": lists(self.tokens),
+                "tallies": {one: lists(held) for one, held in self.tallies.items()},
+                "is_partial": self.is_partial,
                 "histories": {one: held.to_lists() for one, held in self.histories.items()},
                 "waiting": {one: [held[rev] for rev in sorted(held)] for one, held in self.waiting.items()},
                 "removed": sorted(self.removed, key=str),
@@ -79,7 +95,12 @@ class Contents:
             state.waiting = {
                 one: {detail["rev"]: detail for detail in held} for one, held in found["waiting"].items()
             }
-            state.histories = _histories(found, state)
+            if found["v"] == WITHOUT_HISTORIES:
+                state.histories, state.is_partial = _unknown_histories(state), True
+            else:
+                state.histories = {one: History.from_lists(held) for one, held in found["histories"].items()}
+                state.tokens, state.is_partial = tuples(Token, found["tokens"]), found["is_partial"]
+                state.tallies = {one: tuples(Tally, held) for one, held in found["tallies"].items()}
             state.removed, state.changed = set(found["removed"]), dict(found.get("changed", {}))
             state.applied = set(found["applied"])
         except (AttributeError, KeyError, TypeError):
@@ -87,10 +108,8 @@ class Contents:
         return state
 
 
-def _histories(found: Mapping[str, Any], state: Contents) -> dict[str, History]:
-    """Those of a state. One of an earlier release knows nothing of what has led to it, nor of what waits."""
-    if found["v"] != WITHOUT_HISTORIES:
-        return {one: History.from_lists(held) for one, held in found["histories"].items()}
+def _unknown_histories(state: Contents) -> dict[str, History]:
+    """Return those of a state of an earlier release: it knows nothing of what has led to it, or waits."""
     since = {one: held.rev for one, held in state.environments.items() if held.rev}
     since.update({one: max(waiting) for one, waiting in state.waiting.items() if waiting})
     return {one: History(rev) for one, rev in since.items()}

@@ -10,7 +10,14 @@ from sqlalchemy import Connection, func, select
 from secretsvc.db.types import FoundRow
 from secretsvc.sealedlog.rules.held import UNTOLD, Revision, Version
 from secretsvc.sealedlog.rules.histories import History, reason_digest, shared
-from secretsvc.sealedlog.rules.stored_rows import MISSING, NOT_TOLD, OTHER, all_rows, as_read
+from secretsvc.sealedlog.rules.stored_rows import (
+    MISSING,
+    NOT_TOLD,
+    OTHER,
+    all_rows,
+    as_read,
+    differing,
+)
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.lineage import ORIGIN, origin_digest
 
@@ -66,7 +73,7 @@ def _version_problems(row: StoredVersion, histories: Mapping[str, History]) -> I
             yield NOT_TOLD.format(thing)
         return
     wanted = told if told.origin != UNTOLD else told._replace(origin=row.version.origin)
-    other = _differing(row.version, wanted)
+    other = differing(row.version, wanted)
     made = history.revisions.get(told.rev)
     if made is not None:
         # What a write makes has its time and its author.
@@ -85,7 +92,7 @@ def _revision_problems(connection: Connection, histories: Mapping[str, History])
             if not history.is_unknown(rev):
                 yield NOT_TOLD.format(thing)
             continue
-        other = _differing(row, told)
+        other = differing(row, told)
         lacks = row.action is None and row.reason is None and _is_before(row.created_at, first_kept)
         if other and not (lacks and {*other} <= _NOT_KEPT):
             yield OTHER.format(thing, ", ".join(other))
@@ -94,12 +101,6 @@ def _revision_problems(connection: Connection, histories: Mapping[str, History])
 def _is_before(time: object, first: object) -> bool:
     """Whether a time is from before another; on SQLite both may be anything. None is never."""
     return first is None or (isinstance(time, int) and isinstance(first, int) and time < first)
-
-
-def _differing(row: tuple[object, ...], told: tuple[object, ...]) -> list[str]:
-    """Return the names of the fields in which two tuples of one class differ."""
-    names: tuple[str, ...] = getattr(row, "_fields", ())
-    return [name for name, found, wanted in zip(names, row, told, strict=True) if found != wanted]
 
 
 def _versions(connection: Connection) -> Iterator[StoredVersion]:

@@ -16,6 +16,12 @@ MISSING = "{}: it is missing, and the log does not tell why"
 OTHER = "{}: the log has another {}"
 
 
+def differing(row: tuple[object, ...], told: tuple[object, ...]) -> list[str]:
+    """Return the names of the fields in which two tuples of one class differ."""
+    names: tuple[str, ...] = getattr(row, "_fields", ())
+    return [name for name, found, wanted in zip(names, row, told, strict=True) if found != wanted]
+
+
 def as_read(column: Expression) -> Expression:
     """Return a column as it is to be selected: ids as texts, flags as they are."""
     if isinstance(column.type, Uuid):
