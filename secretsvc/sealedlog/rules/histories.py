@@ -52,13 +52,12 @@ class History:
         return isinstance(rev, int) and rev <= self.since
 
     def to_lists(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return it as JSON has it, in the order of revisions: on SQLite numbers may be anything."""
         return {
             "since": self.since,
-            "revisions": [[rev, *self.revisions[rev]] for rev in sorted(self.revisions)],
+            "revisions": [[rev, *made] for rev, made in self.revisions.items()],
             "versions": {
-                key: [[number, *held[number]] for number in sorted(held)]
-                for key, held in self.versions.items()
+                key: [[number, *one] for number, one in held.items()] for key, held in self.versions.items()
             },
         }
 
