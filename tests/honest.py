@@ -18,6 +18,7 @@ from secretsvc.db.engine import snapshot
 from secretsvc.kernel.notes import Verifier
 from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_signer
+from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.verifying import verify_database
 
 
@@ -33,14 +34,17 @@ class Writer:
         person = {"kind": "user", "subject": f"{name}@example.com"}
         self._person = admin.post("/identities", person, 201).json["id"]
         self._group = admin.post("/groups", {"slug": name, "name": name}, 201).json["id"]
+        self._admin.post(f"/projects/{name}/environments", {"slug": "dev", "name": "Dev"}, 201)
+        self._dev = Vault(admin, f"/projects/{name}/environments/dev")
         self._is_member = self._is_disabled = self._is_protected = False
         self._grant: str | None = None
 
     def __iter__(self) -> Iterator[None]:
         """Each step is a change; it never ends."""
         kinds: list[Callable[[], Any]] = [
-            self._set, self._set, self._describe, self._remove, self._restore, self._give, self._join,
-            self._disable, self._protect,
+            self._set, self._set, self._describe, self._remove, self._restore, self._rename, self._roll_back,
+            self._load, self._copy, self._copy_back, self._remake, self._give, self._join, self._disable,
+            self._protect,
         ]  # fmt: skip
         while True:
             self._random.choice(kinds)()
@@ -61,6 +65,37 @@ class Writer:
 
     def _restore(self) -> None:
         self._vault.post("restore", {"to_rev": self._vault.rev // 2, "reason": "restore"})
+
+    def _rename(self) -> None:
+        source, target = self._random.sample([*self._present(), "K100", "K101"], 2)
+        self._vault.post("rename", {"from": source, "to": target, "reason": "rename"}, "*")
+
+    def _roll_back(self) -> None:
+        key = self._key()
+        self._vault.post("rollback", {"key": key, "to_version": 1, "reason": "roll back"}, "*")
+
+    def _load(self) -> None:
+        mode = self._random.choice(["merge", "replace"])
+        self._vault.load(f"{self._key()}=z\nL=z", mode=mode, reason="load")
+
+    def _copy(self) -> None:
+        source = {"project": self._project, "environment": "prod"}
+        self._dev.post("copy", {"from": source, "mode": self._random.choice(["merge", "replace"])})
+
+    def _copy_back(self) -> None:
+        source = {"project": self._project, "environment": "dev"}
+        self._vault.post("copy", {"from": source, "reason": "copy back"})
+        older = {"project": self._project, "environment": "prod"}
+        rev = self._vault.rev // 2
+        self._vault.post("copy", {"from": older, "from_rev": rev, "reason": "copy an older one"})
+
+    def _remake(self) -> None:
+        self._admin.delete(f"/projects/{self._project}/environments/dev")
+        self._admin.post(f"/projects/{self._project}/environments", {"slug": "dev", "name": "Dev"}, 201)
+        self._dev.set(K1="made anew")
+
+    def _present(self) -> list[str]:
+        return sorted(self._vault.listed())
 
     def _give(self) -> None:
         if self._grant is None:
@@ -134,9 +169,9 @@ def fill(service: Service, changes: int, reads: int) -> None:
         pass
 
 
-def verified(service: Service) -> list[str]:
-    """What a verification says, in one state of the database."""
+def verified(service: Service, files: Files | None = None) -> list[str]:
+    """What a verification says, in one state of the database, perhaps with an export."""
     [signer] = service.rows(audit_signer)
     with snapshot(service.engine) as connection:
         signers = Signers(Verifier("secretsvc", signer["public_key"]))
-        return [*verify_database(connection, signers, [], None, service.app.registry.load_ring())]
+        return [*verify_database(connection, signers, [], files, service.app.registry.load_ring())]

@@ -12,6 +12,7 @@ from webtest import TestResponse
 
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.describing import digest_of
+from secretsvc.secrets.rules.lineage import origin_digest
 from secretsvc.secrets.rules.sealing import DIGESTS
 from secretsvc.tables.projects import environment, project
 
@@ -106,6 +107,20 @@ def digests(service: Service, slug: str = "prod", **descriptions: str | None) ->
     digests = {name: digest_of(key, within, name, text) for name, text in descriptions.items()}
     kid = ring.active_kid if any(digests.values()) else None
     return {"descriptions": {"kid": kid, "digests": digests}}
+
+
+def origins(service: Service, slug: str = "prod", **versions: int) -> dict[str, Any]:
+    """What a record says of the origins that are stored with these versions of an environment."""
+    within = environment_ids(service, slug)["environment_id"]
+    ids = {row["key"]: row["id"] for row in service.rows(secret, secret.c.environment_id == within)}
+    rows = {(row["secret_id"], row["version"]): row for row in service.rows(secret_version)}
+    found = {key: rows[ids[key], number] for key, number in versions.items()}
+    return {
+        "origins": {
+            key: origin_digest(row["origin_environment_id"], row["origin_secret_id"], row["origin_version"])
+            for key, row in found.items()
+        }
+    }
 
 
 def version_row(service: Service, key: str, version: int = 1) -> Any:

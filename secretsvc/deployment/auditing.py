@@ -82,7 +82,7 @@ def verify(directory: Path | None, ini: Path | None, key: str | None, older: tup
     """Prove that nothing is changed or missing; name each index and row that is wrong, and exit 1.
 
     Of a database, the log is also replayed and compared with the tables: grants, memberships, identities,
-    environments, and each key's version, tombstone and description.
+    service tokens, environments, each key and its description, every version and revision, and denials.
 
     DIR is verified offline, by its files alone. Keep the key, and a checkpoint now and then, where whoever
     writes to the database cannot: --key and --checkpoint are what the proof rests on.

@@ -11,7 +11,13 @@ from sqlalchemy import delete, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.audit.rules.recording import record
-from secretsvc.authentication.service_tokens import digest_of, new_token, prefix_of, token_of_attempt
+from secretsvc.authentication.service_tokens import (
+    digest_of,
+    new_token,
+    prefix_of,
+    recorded_digest,
+    token_of_attempt,
+)
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.db.types import FoundRow
@@ -109,7 +115,8 @@ def create_token(
     if earlier:
         _check_not_removed(call, holder, {prefix_of(one) for one in (token, earlier)})
     created = CreatedToken(**{**row, "created_by": author(row["created_by"])}, token=token)
-    record(call, "token.create", detail=_detail(holder.id, created))
+    stored_by = {"digest": recorded_digest(stored["digest"])}
+    record(call, "token.create", detail=_detail(holder.id, created) | stored_by)
     return created
 
 

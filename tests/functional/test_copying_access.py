@@ -10,7 +10,7 @@ from rotation import rotated
 from service import arrange
 from sqlalchemy import event
 from statements import recorded
-from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, records, state, tamper
+from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, origins, records, state, tamper
 
 from secretsvc.kernel.crypto import SHORTEST
 from secretsvc.secrets.rules.short import SHORT
@@ -86,7 +86,9 @@ def test_a_write_is_recorded_here_and_as_an_export_there(vault, dev, service):
     prod, source = environment_ids(service), environment_ids(service, "dev")
     assert (here["action"], here["outcome"], here["reason"]) == ("secret.copy", "success", "promotion")
     assert {name: here[name] for name in prod} == prod
-    assert detail(here) == answer | {"from": {**{n: str(v) for n, v in source.items()}, "rev": 2}}
+    written = {one["key"]: one["version"] for one in answer["changes"] if one["kind"] != "removed"}
+    taken = {"from": {**{n: str(v) for n, v in source.items()}, "rev": 2}}
+    assert detail(here) == answer | taken | origins(service, **written)
     assert (there["action"], there["outcome"], there["reason"]) == ("secret.export", "success", "copy")
     assert {name: there[name] for name in source} == source
     assert detail(there) == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envelopes import noted
-from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, records, state, tamper
+from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, origins, records, state, tamper
 
 
 def restore(vault, to_rev, status=200, **body):
@@ -135,7 +135,8 @@ def test_it_is_audited_once_with_to_rev(past, service):
     (row,) = service.audit()[known:]
     assert (row["action"], row["outcome"], row["reason"]) == ("secret.restore", "success", "a bad day")
     assert {name: row[name] for name in environment_ids(service)} == environment_ids(service)
-    assert detail(row) == answer | {"to_rev": 1}
+    written = {one["key"]: one["version"] for one in answer["changes"] if one["kind"] != "removed"}
+    assert detail(row) == answer | {"to_rev": 1} | origins(service, **written)
 
 
 def test_a_key_comes_back_with_the_description_that_it_had(past):

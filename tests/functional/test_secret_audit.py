@@ -14,6 +14,7 @@ from vault import (
     detail,
     digests,
     environment_ids,
+    origins,
     records,
     state,
     version_row,
@@ -74,7 +75,9 @@ def test_a_write_leaves_exactly_one_record(vault, service, case):
     known = len(service.audit())
     answer = vault.post(case.verb, case.body, headers={"X-Request-Id": "req_1.a-Z"})
     (row,) = service.audit()[known:]
-    described = digests(service, **case.body["descriptions"]) if case.verb == "batch" else {}
+    told = digests(service, **case.body["descriptions"]) if case.verb == "batch" else {}
+    if case.verb in {"rename", "rollback"}:
+        told = origins(service, **{one["key"]: one["version"] for one in case.changes[-1:]})
     assert dict(row) | {"detail": detail(row)} == {
         "id": row["id"],
         "created_at": version_row(service, case.changes[0]["key"], 2)["created_at"],
@@ -87,13 +90,13 @@ def test_a_write_leaves_exactly_one_record(vault, service, case):
         "request_id": "req_1.a-Z",
         "client_address": None,
         "reason": case.body.get("reason"),
-        "detail": {"rev": 2, "changes": case.changes, **described},
+        "detail": {"rev": 2, "changes": case.changes, **told},
         "key": None,
         "given": None,
     }
     assert row["id"].version == 7
-    told = {"expandable": []} if case.verb == "import" else {}
-    assert answer.json == {"rev": 2, "changes": case.changes} | told
+    also = {"expandable": []} if case.verb == "import" else {}
+    assert answer.json == {"rev": 2, "changes": case.changes} | also
     assert answer.headers["X-Request-Id"] == "req_1.a-Z"
     assert "hunter2" not in str(dict(row))
 
@@ -162,7 +165,7 @@ def test_reads_of_values_and_writes_are_recorded_in_the_order_they_happened(vaul
     ]
     assert [detail(row) for row in rows] == [
         {"key": "A", "version": 1},
-        {"rev": 2, "changes": [change("A", "removed", 2), change("C", "added", 1)]},
+        {"rev": 2, "changes": [change("A", "removed", 2), change("C", "added", 1)]} | origins(service, C=1),
         {"key": "C", "version": 1},
         {"rev": 2, "count": 2},
     ]

@@ -123,8 +123,10 @@ def test_making_and_removing_are_recorded_by_name_and_prefix(service, admin, rob
         "prefix": token["prefix"],
         "expires_at": token["expires_at"],
     }
+    digest = hashlib.sha256(hashlib.sha256(token["token"].encode()).digest()).hexdigest()[:32]
+    assert json.loads(created[0]["detail"]) == expected | {"digest": digest}
+    assert json.loads(deleted[0]["detail"]) == expected
     for row in (*created, *deleted):
-        assert json.loads(row["detail"]) == expected
         assert (row["project_id"], row["environment_id"], row["outcome"]) == (None, None, "success")
 
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from secretsvc.audit.models import EVERYWHERE
 from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint
-from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
+from secretsvc.sealedlog.rules.held import (
+    UNTOLD,
+    Environment,
+    Grant,
+    Identity,
+    Revision,
+    Secret,
+    Tally,
+    Token,
+    Version,
+)
+from secretsvc.sealedlog.rules.histories import History, reason_digest
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.snapshots import open_state, sign_state
 
+DATA = Path(__file__).parents[1] / "data"
 KEY = bytes(range(32))
 VERIFIER = Verifier("secretsvc", public_key_of(KEY))
 
@@ -20,15 +34,17 @@ VERIFIER = Verifier("secretsvc", public_key_of(KEY))
 def record(action, detail, project_id=None, environment_id=None, **more):
     actor = {"identity_id": "ada", "kind": "user", "subject": "ada@example.com"}
     scope = {"project_id": project_id, "environment_id": environment_id}
+    more = {"id": "0000", "created_at": 1, "reason": None, **more}
     return {"action": action, "outcome": "success", "actor": actor, "detail": detail, **scope, **more}
 
 
-def write(rev, *changes, digests=None):
+def write(rev, *changes, digests=None, action="secret.batch", **more):
     made = [{"key": key, "kind": kind, "version": version} for key, kind, version in changes]
     detail = {"rev": rev, "changes": made}
     if digests is not None:
         detail["descriptions"] = {"kid": "0123", "digests": digests}
-    return record("secret.batch", detail, "shop", "prod")
+    fields = {"id": f"record {rev}", "created_at": rev, "reason": f"reason {rev}"}
+    return record(action, detail | more, "shop", "prod", **fields)
 
 
 def granted(grant_id, **terms):
@@ -78,6 +94,72 @@ def test_each_record_changes_what_it_tells_of():
         "g1": Grant("ada", None, "environment", "shop", "prod", "writer", None),
     }
     assert state.secrets == {"prod": {"A": Secret(2, False, "0123", "ab"), "B": Secret(2, True)}}
+    assert state.histories["prod"].versions == {
+        "A": {1: Version(1, False), 2: Version(2, False)},
+        "B": {1: Version(1, False), 2: Version(2, True)},
+    }
+    assert state.histories["prod"].revisions == {rev: revision(rev) for rev in (1, 2, 3)}
+
+
+def revision(rev, action="secret.batch", copied_from=None):
+    return Revision(action, reason_digest(f"reason {rev}"), rev, "ada", f"record {rev}", copied_from)
+
+
+@pytest.mark.parametrize("action", ["secret.rename", "secret.rollback", "secret.restore", "secret.copy"])
+def test_a_value_of_another_version_has_its_origin_or_an_unknown_one_from_an_earlier_release(action):
+    source = {"from": {"environment_id": "prod"}}
+    written = ("A", "changed", 3), ("C", "added", 1), ("B", "removed", 3)
+    told = write(4, *written, action=action, origins={"A": "aa", "C": "cc"}, **source)
+    history = replayed([*HISTORY, told]).histories["prod"]
+    held = {key: history.versions[key] for key in "ABC"}
+    assert (held["A"][3], held["C"][1], held["B"][3]) == (
+        Version(4, False, "aa"), Version(4, False, "cc"), Version(4, True),
+    )  # fmt: skip
+    earlier = replayed([*HISTORY, write(4, *written, action=action, **source)]).histories["prod"].versions
+    assert (earlier["A"][3].origin, earlier["B"][3].origin) == (UNTOLD, None)
+
+
+def test_a_copy_out_of_another_environment_names_it():
+    for source, wanted in (("dev", "dev"), ("prod", None)):
+        detail = {"from": {"environment_id": source}, "origins": {"A": "aa"}}
+        copied = write(4, ("A", "changed", 3), action="secret.copy", **detail)
+        history = replayed([*HISTORY, copied]).histories["prod"]
+        assert history.revisions[4] == revision(4, "secret.copy", wanted)
+
+
+TOKEN = {"token_id": "t1", "identity_id": "bot", "name": "ci", "prefix": "ssv_0000", "expires_at": 9}
+
+
+def test_tokens_and_denials_are_followed_in_any_order():
+    created, deleted = record("token.create", TOKEN | {"digest": "dd"}), record("token.delete", TOKEN)
+    assert replayed([created]).tokens == {"t1": Token("bot", "ci", "ssv_0000", 1, "ada", 9, "dd")}
+    assert replayed([record("token.create", TOKEN)]).tokens["t1"].digest == UNTOLD
+    for order in ([created, deleted], [deleted, created]):
+        assert replayed(order).to_json() == State().to_json()
+    at = [("shop", None, 7), ("shop", "prod", 5), ("shop", "prod", 3), (None, None, 4)]
+    denied = [record("project.view", None, *where, outcome="denied", created_at=time) for *where, time in at]
+    for order in (denied, denied[::-1]):
+        assert replayed(order).tallies == {
+            "ada": {"shop": Tally(1, 7, 7), "prod": Tally(2, 3, 5), str(EVERYWHERE): Tally(1, 4, 4)}
+        }
+
+
+def test_a_state_of_an_earlier_release_is_read_and_knows_nothing_of_what_has_led_to_it():
+    content, note = ((DATA / f"state-1.{name}").read_bytes() for name in ("json", "note"))
+    size, state, _ = open_state(note.decode(), VERIFIER, content)
+    assert (size, state.is_partial, state.tokens, state.tallies) == (15, True, {}, {})
+    assert state.histories == {"prod": History(since=6)}
+    state.apply(write(4, ("B", "added", 3)))
+    state.apply(write(5, ("A", "changed", 8)))
+    state.apply(write(7, ("A", "changed", 10)))
+    assert state.environments["prod"].rev == 7
+    history = state.histories["prod"]
+    assert [*history.revisions] == [4, 5, 7]
+    assert history.versions == {
+        "B": {3: Version(4, False)},
+        "A": {8: Version(5, False), 10: Version(7, False)},
+    }
+    assert State.from_json(state.to_json()).to_json() == state.to_json()
 
 
 def test_who_is_removed_and_comes_back_has_the_description_of_before_unless_another_is_told():
@@ -191,10 +273,11 @@ def test_a_record_that_the_state_has_already_is_met_once_more_and_changes_nothin
     assert ("more" in state.groups, state.applied) == (False, set())
 
 
-def test_refusals_reads_and_what_plugins_record_change_nothing():
+def test_reads_and_what_plugins_record_change_nothing_and_a_refusal_only_its_tally():
     state = replayed(HISTORY)
     before = state.to_json()
     state.apply({**GONE["project"], "outcome": "denied"})
+    assert state.tallies.pop("ada") == {"shop": Tally(1, 1, 1)}
     state.apply(record("secret.reveal", {"key": "A", "version": 1}, "shop", "prod"))
     state.apply(record("acme.made", None))
     assert state.to_json() == before
@@ -216,7 +299,9 @@ def test_a_state_goes_to_json_and_back_as_it_is():
     assert again.to_json() == state.to_json()
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"v":2}', b'{"v":1}', b'{"v":1,"identities":3}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b'{"v":3}', b'{"v":2}', b'{"v":1}', b'{"v":1,"identities":3}']
+)
 def test_what_is_no_state_is_refused(content):
     with pytest.raises(ValueError, match=r"not a state|another version|unexpected|empty"):
         State.from_json(content)

@@ -6,27 +6,34 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Boolean, Connection, Table, Uuid, select
+from sqlalchemy import Connection, Table, select
 
-from secretsvc.db.types import Expression, FoundRow, Query
+from secretsvc.audit.models import denial_tally
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
-from secretsvc.sealedlog.rules.ids import as_flag, as_text
+from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.sealedlog.rules.replaying import State
-from secretsvc.secrets.models import secret
+from secretsvc.sealedlog.rules.stored_access import (
+    read_tallies,
+    stored_tokens,
+    unexplained_tallies,
+    unexplained_tokens,
+)
+from secretsvc.sealedlog.rules.stored_histories import read_histories, unexplained_histories
+from secretsvc.sealedlog.rules.stored_rows import MISSING, NOT_TOLD, OTHER, all_rows, as_read
+from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.describing import digest_of
 from secretsvc.secrets.rules.sealing import digest_key_of
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
+from secretsvc.tables.service_tokens import service_token
 
-COMPARED = (identity, group, group_member, project, environment, grant, secret)
-#: Rows that are read at once.
-PAGE = 1000
-NOT_TOLD = "{}: the log does not tell of it"
-MISSING = "{}: it is missing, and the log does not tell why"
-OTHER = "{}: the log has another {}"
+COMPARED = (
+    identity, service_token, group, group_member, project, environment, grant, denial_tally,
+    secret, secret_version, revision,
+)  # fmt: skip
 
 
 class Named(NamedTuple):
@@ -64,6 +71,8 @@ def read_state(connection: Connection, ring: KeyRing) -> State:
         digest = _digest(key, row)
         found = Secret(row.version, row.deleted, None if digest is None else kid, digest)
         state.secrets.setdefault(row.environment_id, {})[row.key] = found
+    state.tokens, state.tallies = dict(stored_tokens(connection)), read_tallies(connection)
+    state.histories = read_histories(connection)
     return state
 
 
@@ -86,6 +95,9 @@ def unexplained(connection: Connection, ring: KeyRing | None, state: State) -> I
     yield from _differing("environment", state.environments, _rows(connection, Environment, environment))
     yield from _differing("grant", state.grants, _rows(connection, Grant, grant))
     yield from _secrets_differing(connection, _Digests(connection, ring), state)
+    yield from unexplained_histories(connection, state.histories)
+    yield from unexplained_tokens(connection, state)
+    yield from unexplained_tallies(connection, state)
 
 
 def _differing(thing: str, told: dict[str, Followed], rows: Iterator[tuple[str, Followed]]) -> Iterator[str]:
@@ -156,29 +168,18 @@ def _secrets_differing(connection: Connection, digests: _Digests, state: State) 
 
 def _rows(connection: Connection, kind: type[Followed], table: Table) -> Iterator[tuple[str, Followed]]:
     """The id of each row, and what counts of it."""
-    columns = [_read(table.c[name]) for name in kind._fields]
-    for one, *values in _all(connection, select(as_text(table.c.id), *columns).order_by(table.c.id)):
+    columns = [as_read(table.c[name]) for name in kind._fields]
+    for one, *values in all_rows(connection, select(as_text(table.c.id), *columns).order_by(table.c.id)):
         yield one, kind._make(values)
 
 
 def _members(connection: Connection) -> Iterator[tuple[str, str]]:
     columns = as_text(group_member.c.group_id), as_text(group_member.c.identity_id)
-    for row in _all(connection, select(*columns)):
+    for row in all_rows(connection, select(*columns)):
         yield row[0], row[1]
 
 
 def _secrets(connection: Connection) -> Iterator[StoredSecret]:
-    columns = [_read(secret.c[name]) for name in StoredSecret._fields]
-    for row in _all(connection, select(*columns).order_by(secret.c.id)):
+    columns = [as_read(secret.c[name]) for name in StoredSecret._fields]
+    for row in all_rows(connection, select(*columns).order_by(secret.c.id)):
         yield StoredSecret(*row)
-
-
-def _read(column: Expression) -> Expression:
-    if isinstance(column.type, Uuid):
-        return as_text(column)
-    return as_flag(column) if isinstance(column.type, Boolean) else column
-
-
-def _all(connection: Connection, statement: Query) -> Iterator[FoundRow]:
-    """Its rows, a page at a time."""
-    yield from connection.execute(statement, execution_options={"yield_per": PAGE})

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Actor(TypedDict):
     """Who did it."""
 
+    identity_id: str | None
     kind: str
     subject: str
 
 
 class ActorRecord(TypedDict):
-    """A record of which the actor counts."""
+    """A record of which the actor counts, and when it was."""
 
     actor: Actor
+    created_at: int
 
 
 class ProjectRecord(TypedDict):
@@ -74,6 +76,17 @@ class GrantDetail(TypedDict, total=False):
     after: dict[str, str | int | None]
 
 
+class TokenDetail(TypedDict, total=False):
+    """Of a service token; a record of an earlier release has no digest."""
+
+    token_id: str
+    identity_id: str
+    name: str
+    prefix: str
+    expires_at: int
+    digest: str
+
+
 class Change(TypedDict):
     """What a write did to a key."""
 
@@ -90,8 +103,12 @@ class Descriptions(TypedDict):
 
 
 class WriteDetail(TypedDict):
-    """Of a write of secrets."""
+    """What a replay needs of the record of a write of secrets."""
 
     rev: int
     changes: list[Change]
     descriptions: Descriptions | None
+    #: Digests by key, None where the record says nothing of them.
+    origins: dict[str, str] | None
+    #: The fields of the revision; None in a state of an earlier release.
+    revision: list[Any] | None

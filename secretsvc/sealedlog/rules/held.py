@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
+#: A digest that the record of an earlier release does not have.
+UNTOLD = "?"
 
 
 class Identity(NamedTuple):
@@ -47,6 +49,45 @@ class Secret(NamedTuple):
     deleted: bool
     kid: str | None = None
     digest: str | None = None
+
+
+class Revision(NamedTuple):
+    """What a write left of itself; the reason is there by its digest, times in epoch milliseconds."""
+
+    action: str | None
+    reason: str | None
+    created_at: int
+    created_by: str | None
+    record_id: str | None
+    copied_from: str | None
+
+
+class Version(NamedTuple):
+    """One version of a key; the origin is there by its digest, or `UNTOLD`."""
+
+    rev: int
+    deleted: bool
+    origin: str | None = None
+
+
+class Token(NamedTuple):
+    """A service token; the stored digest is there by a digest of its own, or `UNTOLD`."""
+
+    identity_id: str
+    name: str
+    prefix: str
+    created_at: int
+    created_by: str | None
+    expires_at: int
+    digest: str
+
+
+class Tally(NamedTuple):
+    """How often an identity was denied at a scope; times in epoch milliseconds."""
+
+    denials: int
+    first_denied_at: int
+    last_denied_at: int
 
 
 def lists(found: Mapping[str, tuple[object, ...]]) -> dict[str, object]:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import orjson
-
-from secretsvc.kernel.canonical import canonical
+from secretsvc.audit.models import EVERYWHERE
+from secretsvc.audit.rules.recording import DENIED
 from secretsvc.sealedlog.rules.details import (
     ActorRecord,
     EnvironmentRecord,
@@ -23,17 +22,17 @@ from secretsvc.sealedlog.rules.details import (
     ProjectRecord,
     ScopeDetail,
     ScopeRecord,
-    WriteDetail,
+    TokenDetail,
 )
-from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret, lists, tuples
+from secretsvc.sealedlog.rules.held import UNTOLD, Environment, Grant, Identity, Tally, Token
+from secretsvc.sealedlog.rules.histories import History, write_of
+from secretsvc.sealedlog.rules.states import Contents
 from secretsvc.sealedlog.rules.stepping import revise, stepped, terms_of
 
 T = TypeVar("T")
 #: What a record may change that comes before the one that makes it.
 Changing = TypeVar("Changing", Identity, Environment, Grant)
 
-#: Of a state as JSON; another field makes another number.
-VERSION = 1
 #: What waits in `State.changed`, beside fields: changes of a grant's terms; how often more than once, or less
 #: than never, somebody has joined a group so far.
 STEPS, JOINED = "steps", "joined"
@@ -41,26 +40,8 @@ STEPS, JOINED = "steps", "joined"
 WRITES = "secret."
 
 
-class State:
-    """What the tables hold if nobody changed them beside the service. All ids are texts."""
-
-    def __init__(self) -> None:
-        self.identities: dict[str, Identity] = {}
-        self.groups: dict[str, str] = {}
-        self.members: dict[str, set[str]] = {}
-        self.projects: dict[str, str] = {}
-        self.environments: dict[str, Environment] = {}
-        self.grants: dict[str, Grant] = {}
-        #: By environment, then by key; deleted ones too.
-        self.secrets: dict[str, dict[str, Secret]] = {}
-        #: Writes that came before their environment, or the revision before theirs: by both.
-        self.waiting: dict[str, dict[int, WriteDetail]] = {}
-        #: What was removed before it came, by its id: groups, members, projects, environments and grants.
-        self.removed: set[str] = set()
-        #: What was changed before it came, by its id: its fields as they are then.
-        self.changed: dict[str, dict[str, Any]] = {}
-        #: Records that are in here already, and will yet be met: they were not sealed when it was made.
-        self.applied: set[str] = set()
+class State(Contents):
+    """What the records that were applied lead to."""
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """Has a record come true: the fields of its leaf, with its whole detail.
@@ -71,59 +52,19 @@ class State:
         if record.get("id") in self.applied:
             self.applied.discard(record["id"])
             return
+        if record.get("outcome") == DENIED:
+            self._count_denial(record)
         if record.get("outcome") != "success":
             return
         detail = record.get("detail")
         try:
             # A plugin's record may hold anything.
             if record["action"].startswith(WRITES) and isinstance(detail, dict) and "changes" in detail:
-                self._write(record["environment_id"], detail)
+                self._write(record, detail)
             elif (act := _ACTS.get(record["action"])) is not None:
                 act(self, record, record["detail"])
         except (AttributeError, KeyError, TypeError):
             raise ValueError(f"a record of {record.get('action')} lacks what a replay needs") from None
-
-    def to_json(self) -> bytes:
-        """Canonical JSON, equal for equal states."""
-        return canonical(
-            {
-                "v": VERSION,
-                "identities": lists(self.identities),
-                "groups": self.groups,
-                "members": {one: sorted(held, key=str) for one, held in self.members.items() if held},
-                "projects": self.projects,
-                "environments": lists(self.environments),
-                "grants": lists(self.grants),
-                "secrets": {one: lists(held) for one, held in self.secrets.items() if held},
-                "waiting": {one: [held[rev] for rev in sorted(held)] for one, held in self.waiting.items()},
-                "removed": sorted(self.removed, key=str),
-                "changed": self.changed,
-                "applied": sorted(self.applied),
-            }
-        )
-
-    @classmethod
-    def from_json(cls, content: bytes) -> State:
-        """Raises ValueError for what is no state, or one of another version."""
-        try:
-            found = orjson.loads(content)
-            if found["v"] != VERSION:
-                raise ValueError("a state of another version")
-            state = cls()
-            state.identities = tuples(Identity, found["identities"])
-            state.groups, state.projects = dict(found["groups"]), dict(found["projects"])
-            state.members = {one: set(held) for one, held in found["members"].items()}
-            state.environments = tuples(Environment, found["environments"])
-            state.grants = tuples(Grant, found["grants"])
-            state.secrets = {one: tuples(Secret, held) for one, held in found["secrets"].items()}
-            state.waiting = {
-                one: {detail["rev"]: detail for detail in held} for one, held in found["waiting"].items()
-            }
-            state.removed, state.changed = set(found["removed"]), dict(found.get("changed", {}))
-            state.applied = set(found["applied"])
-        except (AttributeError, KeyError, TypeError):
-            raise ValueError("not a state") from None
-        return state
 
     def _came(self, thing_id: str) -> bool:
         """Whether what a record makes is to be there: it may have been removed already."""
@@ -196,8 +137,7 @@ class State:
         self._remove(self.projects, project_id)
         for one in [one for one, found in self.environments.items() if found.project_id == project_id]:
             del self.environments[one]
-            self.secrets.pop(one, None)
-            self.waiting.pop(one, None)
+            self._forget(one)
         self._drop_grants(lambda one: one.project_id == project_id)
 
     def _create_environment(self, record: EnvironmentRecord, detail: ScopeDetail) -> None:
@@ -213,8 +153,7 @@ class State:
     def _delete_environment(self, record: EnvironmentRecord, _detail: object) -> None:
         environment_id = record["environment_id"]
         self._remove(self.environments, environment_id)
-        self.secrets.pop(environment_id, None)
-        self.waiting.pop(environment_id, None)
+        self._forget(environment_id)
         self._drop_grants(lambda one: one.environment_id == environment_id)
 
     def _create_grant(self, record: ScopeRecord, detail: GrantDetail) -> None:
@@ -252,16 +191,43 @@ class State:
     def _delete_grant(self, _record: object, detail: GrantDetail) -> None:
         self._remove(self.grants, detail["grant_id"])
 
+    def _create_token(self, record: ActorRecord, detail: TokenDetail) -> None:
+        made_by, digest = record["actor"]["identity_id"], detail.get("digest", UNTOLD)
+        if self._came(detail["token_id"]):
+            self.tokens[detail["token_id"]] = Token(
+                detail["identity_id"],
+                detail["name"],
+                detail["prefix"],
+                record["created_at"],
+                made_by,
+                detail["expires_at"],
+                digest,
+            )
+
+    def _delete_token(self, _record: object, detail: TokenDetail) -> None:
+        self._remove(self.tokens, detail["token_id"])
+
+    def _count_denial(self, record: Mapping[str, Any]) -> None:
+        """Each record of a denial is counted where the most precise scope that it names is."""
+        identity_id, time = record["actor"]["identity_id"], record["created_at"]
+        scope = record["environment_id"] or record["project_id"] or str(EVERYWHERE)
+        if identity_id is None:
+            return
+        held = self.tallies.setdefault(identity_id, {})
+        before = held.get(scope, Tally(0, time, time))
+        first, last = min(before.first_denied_at, time), max(before.last_denied_at, time)
+        held[scope] = Tally(before.denials + 1, first, last)
+
     def _drop_grants(self, condition: Callable[[Grant], bool]) -> None:
         for one in [one for one, found in self.grants.items() if condition(found)]:
             del self.grants[one]
 
-    def _write(self, environment_id: str, detail: Mapping[str, Any]) -> None:
-        found, rev = self.environments.get(environment_id), detail["rev"]
+    def _write(self, record: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+        environment_id, rev = record["environment_id"], detail["rev"]
+        found = self.environments.get(environment_id)
         if environment_id in self.removed or rev <= (0 if found is None else found.rev):
             return
-        kept: Any = {name: detail.get(name) for name in ("rev", "changes", "descriptions")}
-        self.waiting.setdefault(environment_id, {})[rev] = kept
+        self.waiting.setdefault(environment_id, {})[rev] = write_of(record, detail)
         if found is not None:
             self._go_on(environment_id)
 
@@ -271,9 +237,16 @@ class State:
         while (following := waiting.pop(found.rev + 1, None)) is not None:
             found = found._replace(rev=found.rev + 1)
             revise(self.secrets.setdefault(environment_id, {}), following)
+            self.histories.setdefault(environment_id, History()).add(following)
         self.environments[environment_id] = found
         if waiting:
             self.waiting[environment_id] = waiting
+
+    def _forget(self, environment_id: str) -> None:
+        """Drop what an environment takes along."""
+        self.secrets.pop(environment_id, None)
+        self.histories.pop(environment_id, None)
+        self.waiting.pop(environment_id, None)
 
 
 _ACTS: dict[str, Callable[[State, Any, Any], None]] = {
@@ -295,4 +268,6 @@ _ACTS: dict[str, Callable[[State, Any, Any], None]] = {
     "group.grant.create": State._create_grant,
     "group.grant.update": State._update_grant,
     "group.grant.delete": State._delete_grant,
+    "token.create": State._create_token,
+    "token.delete": State._delete_token,
 }

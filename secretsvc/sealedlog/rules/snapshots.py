@@ -19,8 +19,9 @@ from secretsvc.sealedlog.models import ONLY, audit_snapshot
 from secretsvc.sealedlog.rules.comparing import read_state
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.pruning import PRUNE
-from secretsvc.sealedlog.rules.replaying import VERSION, State
+from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
+from secretsvc.sealedlog.rules.states import VERSION, VERSIONS
 from secretsvc.sealedlog.rules.stored import head_of, waiting_ids
 
 ADOPTED = "audit.adopt"
@@ -51,7 +52,7 @@ def open_state(note: str, signatory: Signatory, content: bytes) -> Snapshot:
     """What is signed as of a log. Raises ValueError for everything else."""
     body = signatory.has_signed(note)
     size = (body or "\n").split("\n")[1]
-    if body is None or not size.isdecimal() or body != _said(signatory.name, int(size), content):
+    if body is None or not size.isdecimal() or body not in _all_said(signatory.name, int(size), content):
         raise ValueError("the state that a replay begins with is not signed by this key")
     return Snapshot(int(size), State.from_json(content), sha256(content).hexdigest())
 
@@ -100,6 +101,11 @@ def _has_begun(connection: Connection) -> bool:
     return found
 
 
-def _said(origin: str, size: int, content: bytes) -> str:
+def _said(origin: str, size: int, content: bytes, version: int = VERSION) -> str:
     # No origin holds a space: it never passes for a checkpoint.
-    return f"{origin} state/{VERSION}\n{size}\n{base64.b64encode(sha256(content).digest()).decode()}\n"
+    return f"{origin} state/{version}\n{size}\n{base64.b64encode(sha256(content).digest()).decode()}\n"
+
+
+def _all_said(origin: str, size: int, content: bytes) -> list[str]:
+    """Return what the notes of this release and of earlier ones say."""
+    return [_said(origin, size, content, version) for version in VERSIONS]

@@ -23,6 +23,7 @@ from secretsvc.secrets.rules.bounds import check_growth
 from secretsvc.secrets.rules.describing import told
 from secretsvc.secrets.rules.idempotency import first_success, keep_success
 from secretsvc.secrets.rules.known import Known, known_secrets
+from secretsvc.secrets.rules.lineage import recorded_origins
 from secretsvc.secrets.rules.planning import (
     Change,
     Plan,
@@ -140,7 +141,11 @@ def _carry_out(
 
     def tell() -> Sequence[Step]:
         record_id = new_id()
-        also = {**plan.detail, **told(call, environment.id, plan, known, changes, described)}
+        also = {
+            **plan.detail,
+            **told(call, environment.id, plan, known, changes, described),
+            **recorded_origins(plan.origins),
+        }
         with collected(call.connection) as steps:
             record_revision(
                 call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from
