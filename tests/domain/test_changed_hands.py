@@ -19,8 +19,8 @@ from sqlalchemy import Connection, select, update
 from vault import Vault
 
 from secretsvc.access.rules.holders import FoundHolder
-from secretsvc.db.engine import Mode, for_mode
 from secretsvc.db.base import Base
+from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.tables.projects import environment, project
