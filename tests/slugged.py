@@ -175,6 +175,9 @@ USES: dict[Callable[..., Any], list[Use]] = {
         at_environment(copying.copy_secrets, source=Address("depot", "prod"), **WHY),
         from_other(copying.copy_secrets, lambda at: {"source": at, **WHY}),
     ],
+    copying.absent_keys: [
+        lambda scene: {"HEIR_KEY"} - {*copying.absent_keys(scene.call, scene.environment, ["HEIR_KEY"])}
+    ],
     copying.restore_secrets: [at_environment(copying.restore_secrets, 1, **WHY)],
     recounting.recount: [at_environment(recounting.recount)],
     recounting.gone: [at_environment(recounting.gone)],
