@@ -97,7 +97,7 @@ GLOSSARY = {
     "project": "The project's slug.",
     "CompareQuery.project": "The project of the other environment.",
     "project_id": "The project's id.",
-    "protected": "Whether writes need a reason.",
+    "protected": "Whether writes need a reason that is not blank.",
     "SearchQuery.q": "The text to find.",
     "SecretListItem.readable": "Whether it can be decrypted.",
     "reason": "Why, for the audit log.",
