@@ -71,7 +71,7 @@ def report(failure: Failure, *, is_json: bool) -> None:
         }
         print(json.dumps(told), file=sys.stderr)
         return
-    parts = [failure.message, *(f"{path}: {message}" for path, message in failure.issues)]
+    parts = [failure.message, *(": ".join(filter(None, issue)) for issue in failure.issues)]
     if failure.hint:
         parts.append(failure.hint)
     if failure.request_id:

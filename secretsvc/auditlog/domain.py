@@ -119,9 +119,10 @@ def read_sealed(call: Call, asked: AuditFilter) -> AuditPage:
     A page looks at `WINDOW` positions at most, so it may end before its limit, or be empty, before the end of
     the log. The next cursor is behind the last record, or, where there are no more, behind those positions:
     what is found nowhere is looked for once. Raises `ValidationFailed` for what is no cursor, or is one into
-    what was pruned.
+    what was pruned, and `ServerMisconfigured` while a setting stops the sealing (contract 17.7).
     """
     assert_admin_somewhere(call)
+    call.settings.require_sealing()
     reach, log = _reach(call, asked), sealed_log(call.connection, call.ring)
     if log is None and asked.cursor in (None, START):
         return AuditPage([], str(START))

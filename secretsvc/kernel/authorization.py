@@ -172,6 +172,16 @@ def sees(snapshot: GrantSnapshot, at: Address) -> bool:
     return decide(snapshot, at) is not None
 
 
+def sees_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID | None = None) -> bool:
+    """As `sees`, for rows that were loaded; see `decide_row`."""
+    if environment_id is not None:
+        return decide_row(snapshot, project_id, environment_id) is not None
+    return any(
+        grant.scope_type is ScopeType.GLOBAL or grant.project_id == project_id
+        for grant in snapshot.effective_grants
+    )
+
+
 def administered(snapshot: GrantSnapshot) -> Iterator[HeldGrant]:
     """The grants that make the caller an admin of something."""
     return (grant for grant in snapshot.effective_grants if grant.role is Role.ADMIN)

@@ -5,9 +5,13 @@ Nothing here knows HTTP: `web.errors` gives a code its status, in one place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import chain, islice
 from math import ceil
 from typing import ClassVar, NamedTuple
+
+#: The number of issues that an answer names; one more says how many it leaves out (contract 17.3).
+MAX_ISSUES = 100
 
 
 class Issue(NamedTuple):
@@ -20,6 +24,8 @@ class Issue(NamedTuple):
 class SecretsvcError(Exception):
     """An answer other than success. `message` and `hint` reach the client as they are.
 
+    `named` are the first `MAX_ISSUES` of the issues; the others are only counted, as are those that the
+    caller has counted as `left_out`, which are `at_least` so many where it stopped counting.
     `about` is the path of what is at fault where there are no issues: pages lead to its field.
     """
 
@@ -32,14 +38,33 @@ class SecretsvcError(Exception):
         message: str | None = None,
         *,
         hint: str | None = None,
-        issues: tuple[Issue, ...] = (),
+        issues: Iterable[Issue] = (),
+        left_out: int = 0,
+        at_least: bool = False,
         about: str | None = None,
     ) -> None:
         self.message = message or self.default_message
         self.hint = hint or self.default_hint
-        self.issues = issues
+        every = iter(issues)
+        self.named = tuple(islice(every, MAX_ISSUES))
+        self.left_out, self.at_least = left_out + sum(1 for _ in every), at_least
         self.about = about
         super().__init__(self.message)
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What an answer says of each issue: those that are named, then the number of the others."""
+        if not self.left_out:
+            return self.named
+        least = "At least " if self.at_least else ""
+        verb = "is" if self.left_out == 1 else "are"
+        return *self.named, Issue("", f"{least}{self.left_out:,} more {verb} left out.")
+
+    def and_also(self, more: Iterable[Issue]) -> ValidationFailed:
+        """A refusal for these issues and for more."""
+        return ValidationFailed(
+            issues=chain(self.named, more), left_out=self.left_out, at_least=self.at_least
+        )
 
 
 class BadRequest(SecretsvcError):
@@ -135,10 +160,12 @@ class ValidationFailed(SecretsvcError):
         return cls(issues=(Issue(path, message),))
 
 
-def refuse(issues: Sequence[Issue]) -> None:
-    """Passes where there are none. Raises `ValidationFailed` with all of them."""
-    if issues:
-        raise ValidationFailed(issues=tuple(issues))
+def refuse(issues: Iterable[Issue]) -> None:
+    """Pass if there are none. Raises `ValidationFailed` with all of them."""
+    every = iter(issues)
+    first = next(every, None)
+    if first is not None:
+        raise ValidationFailed(issues=chain((first,), every))
 
 
 class RateLimited(SecretsvcError):

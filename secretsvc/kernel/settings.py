@@ -186,3 +186,7 @@ class Settings(Sources):
     operations_listen: Setting[str | None] = Setting(listen_address, None)
     drain_seconds = Setting(integer(0, 86_400), 30)
     trusted_proxies: Setting[tuple[Network, ...]] = Setting(networks, ())
+
+    def require_sealing(self) -> None:
+        """Pass if the settings that sealing needs are well-formed. Raises `ServerMisconfigured`."""
+        _ = self.audit_seal_seconds, self.audit_origin

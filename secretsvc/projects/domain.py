@@ -18,7 +18,7 @@ from secretsvc.authorization.rules.asserting import (
 )
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import as_found, delete_one, has_text, insert_one, update_one
-from secretsvc.kernel.authorization import GLOBAL, Address, Role, ScopeType
+from secretsvc.kernel.authorization import GLOBAL, Address, Role, sees_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
@@ -75,7 +75,7 @@ def update_project(
     """
     assert_can(call, Role.WRITER, at)
     found = find_project(call, at)
-    recheck_by_id(call, found.id)
+    recheck_by_id(call, at, found.id)
     changes = changes_left(found, changes, seen)
     if not changes:
         return found
@@ -94,7 +94,7 @@ def delete_project(call: Call, at: Address) -> None:
     """
     assert_can(call, Role.ADMIN, at)
     found = find_project(call, at)
-    recheck_by_id(call, found.id)
+    recheck_by_id(call, at, found.id)
     # Until the end nobody protects one of them.
     if any(call.connection.execute(_LOCK_INSIDE, {"project_id": found.id}).scalars().all()):
         raise Conflict(PROTECTED_INSIDE)
@@ -128,7 +128,7 @@ def create_environment(
     """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
     assert_can(call, Role.WRITER, at)
     parent = find_project(call, at)
-    recheck_by_id(call, parent.id)
+    recheck_by_id(call, at, parent.id)
     created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
     insert_one(call.connection, environment, asdict(created), AddressTaken(), PROJECT_NOT_FOUND)
     _record(call, "environment.create", created, {"slug": slug})
@@ -190,8 +190,7 @@ def _environments(call: Call, condition: ColumnElement[bool]) -> list[Environmen
 
 def _confirm_sight(call: Call, found: Project) -> None:
     """As `recheck_by_id`, for those who see a project by a grant on one of its environments."""
-    held = call.snapshot.effective_grants
-    if not any(grant.scope_type is ScopeType.GLOBAL or grant.project_id == found.id for grant in held):
+    if not sees_row(call.snapshot, found.id):
         raise NotFound(PROJECT_NOT_FOUND)
 
 

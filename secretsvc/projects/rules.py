@@ -89,7 +89,7 @@ def environment_row(call: Call, at: Address, statement: Prepared, **parameters: 
     rows = statement.rows(call.connection, slugs | parameters)
     if not rows:
         raise not_found(call, at)
-    recheck_by_id(call, rows[0].project_id, rows[0].id)
+    recheck_by_id(call, at, rows[0].project_id, rows[0].id)
     return rows[0]
 
 

@@ -14,8 +14,13 @@ NOTHING_SEALED = "Nothing is sealed yet."
 
 
 def checkpoint(call: Call) -> str:
-    """The newest one, a signed note. Raises `NotFound` before anything is sealed."""
+    """The newest one, a signed note.
+
+    Raises `NotFound` before anything is sealed, and `ServerMisconfigured` while a setting stops the sealing
+    (contract 17.7).
+    """
     assert_can(call, Role.ADMIN, GLOBAL)
+    call.settings.require_sealing()
     found = newest_checkpoint(call.connection)
     if found is None:
         raise NotFound(NOTHING_SEALED)
@@ -23,8 +28,9 @@ def checkpoint(call: Call) -> str:
 
 
 def verifier_key(call: Call) -> str:
-    """The verifier key of checkpoints in C2SP's form. Raises `NotFound` before there is one."""
+    """The verifier key of checkpoints in C2SP's form. Raises as `checkpoint` does."""
     assert_admin_somewhere(call)
+    call.settings.require_sealing()
     signer = find_signer(call.connection)
     if signer is None:
         raise NotFound(NOTHING_SEALED)

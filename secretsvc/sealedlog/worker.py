@@ -64,8 +64,7 @@ class Sealer:
             return MISCONFIGURED_SECONDS
 
     def _step(self) -> int:
-        # Where it is malformed nothing is sealed, not even once: that raises.
-        _ = self._settings.audit_seal_seconds
+        self._settings.require_sealing()
         engine = self._database.engine
         with read_once(engine) as connection:
             if not is_due(connection):

@@ -27,6 +27,7 @@ NO_ACCESS_KEYS = "access_keys_never_seen"
 READ_ONLY = "database_read_only"
 NO_RATE_LIMIT = "rate_limit_storage_unavailable"
 STALE_ACCESS_KEYS = "access_keys_stale"
+NO_SEALING = "audit_settings_malformed"
 
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
@@ -106,6 +107,7 @@ class Readiness:
         states += [database, access_keys_state(access_keys_age(self._registry))]
         if not self._counting.seen:
             states.append(State((), (NO_RATE_LIMIT,)))
+        states.append(sealing_state(self._registry))
         return State(
             tuple(reason for state in states for reason in state.reasons),
             tuple(reason for state in states for reason in state.degraded),
@@ -203,3 +205,12 @@ def access_keys_state(age: float | None) -> State:
     if age is None:
         return State((NO_ACCESS_KEYS,))
     return State((), (STALE_ACCESS_KEYS,) if age > STALE_SECONDS else ())
+
+
+def sealing_state(registry: ServiceRegistry) -> State:
+    """Degraded while a malformed setting stops the sealing of the audit log (contract 17.7)."""
+    try:
+        registry.service_settings.require_sealing()
+    except ServerMisconfigured:
+        return State((), (NO_SEALING,))
+    return State()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http.client import responses
 
+from secretsvc.kernel.errors import MAX_ISSUES
 from secretsvc.kernel.settings import Settings
 from secretsvc.web.error_codes import ErrorCode
 from secretsvc.web.headers import REQUEST_ID_HEADER
@@ -94,7 +95,7 @@ def error_schema(known: Mapping[str, ErrorCode]) -> Named:
             "message": {"type": "string"},
             "request_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
             "hint": {"type": "string"},
-            "issues": {"type": "array", "items": ISSUE},
+            "issues": {"type": "array", "items": ISSUE, "maxItems": MAX_ISSUES + 1},
         },
         "required": ["code", "message", "request_id"],
     }

@@ -7,30 +7,43 @@ from collections.abc import Iterable, Mapping
 import colander
 from colander import SchemaNode
 
+from secretsvc.kernel.errors import MAX_ISSUES
 from secretsvc.web.types import JsonSchema, Type, described
 
-#: Of one array or object so many wrong members are told of: each takes far more to tell than to send.
-MAX_PROBLEMS = 1_000
+
+class Rejected(colander.Invalid):  # type: ignore[misc]  # it has no types of its own
+    """The problems with members of an array or object; `left_out` is the number of those without a child.
+
+    A child takes far more time and room than the member that it is about.
+    """
+
+    left_out = 0
 
 
 class ListOf(Type):
-    """An array of at least `minimum` items, which are all of one type."""
+    """An array of `minimum` to `maximum` items, which are all of one type."""
 
-    def __init__(self, item: Type, minimum: int = 0) -> None:
+    def __init__(self, item: Type, minimum: int = 0, maximum: int | None = None) -> None:
         super().__init__()
-        self.item, self.minimum = item, minimum
+        self.item, self.minimum, self.maximum = item, minimum, maximum
 
     def read(self, node: SchemaNode, value: object) -> list[object]:
         if not isinstance(value, list):
             raise colander.Invalid(node, "Must be an array.")
         if len(value) < self.minimum:
             raise colander.Invalid(node, f"Must have at least {self.minimum}.")
+        if self.maximum is not None and len(value) > self.maximum:
+            raise colander.Invalid(node, f"Must have at most {self.maximum}.")
         found = _each(node, ((str(index), item) for index, item in enumerate(value)), self.item)
         return list(found.values())
 
     def json_schema(self) -> JsonSchema:
         found: JsonSchema = {"type": "array", "items": described(self.item)}
-        return found | {"minItems": self.minimum} if self.minimum else found
+        if self.minimum:
+            found["minItems"] = self.minimum
+        if self.maximum is not None:
+            found["maxItems"] = self.maximum
+        return found
 
 
 class MapOf(Type):
@@ -56,26 +69,35 @@ class MapOf(Type):
 def _each(
     node: SchemaNode, members: Iterable[tuple[str, object]], item: Type, name_type: Type | None = None
 ) -> dict[str, object]:
-    """Every member read. Those that fail, or whose names do, are told together in order, up to a bound."""
+    """Read every member. Those that fail, or whose names do, are reported together, in order."""
     found: dict[str, object] = {}
     problems: dict[str, str | colander.Invalid] = {}
+    left_out = 0
     for name, member in members:
         try:
             if name_type is not None:
                 name_type.deserialize(node, name)
             found[name] = item.deserialize(node, member)
         except colander.Invalid as error:
-            problems[name] = error
-            if len(problems) == MAX_PROBLEMS:
-                break
+            if len(problems) < MAX_ISSUES:
+                problems[name] = error
+            else:
+                left_out += number_of_issues(error)
     if problems:
-        raise invalid(node, problems)
+        raise invalid(node, problems, left_out)
     return found
 
 
-def invalid(node: SchemaNode, problems: Mapping[str, str | colander.Invalid]) -> colander.Invalid:
-    """What is wrong with members of a node, by their names: a message, or what is wrong with their own."""
-    found = colander.Invalid(node)
+def number_of_issues(error: colander.Invalid) -> int:
+    """The number of issues that an error reports, those included that it only counts."""
+    own = sum(map(number_of_issues, error.children)) if error.children else 1
+    return own + getattr(error, "left_out", 0)
+
+
+def invalid(node: SchemaNode, problems: Mapping[str, str | colander.Invalid], left_out: int = 0) -> Rejected:
+    """The problems with members of a node, by their names: a message, or the problems with their own."""
+    found = Rejected(node)
+    found.left_out = left_out
     for name, problem in problems.items():
         named = colander.SchemaNode(colander.String(), name=name)
         if isinstance(problem, str):

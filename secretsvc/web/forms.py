@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -35,8 +35,6 @@ KNOWN_DAYS = 31
 MAX_FIELDS = 100_000
 #: Files come with a few fields beside them.
 MAX_PARTS = 100
-#: How many issues a page shows.
-MAX_SHOWN = 100
 
 
 class Problem(NamedTuple):
@@ -99,8 +97,8 @@ class Form:
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong, each with the label of its field; not more than a page shows."""
-        return [self._problem(issue) for issue in shown(self.issues)]
+        """What is wrong, each with the label of its field."""
+        return [self._problem(issue) for issue in self.issues]
 
     def _problem(self, issue: Issue) -> Problem:
         named = issue.path in self._labels or issue.path in self.values
@@ -133,13 +131,6 @@ class Form:
             if not text.strip() and isinstance(schema, Body) and schema[name].typ.nullable:
                 return None
         return text
-
-
-def shown(issues: Sequence[Issue]) -> Sequence[Issue]:
-    """The issues that a page shows; where it leaves some out, a last one says how many."""
-    if len(issues) <= MAX_SHOWN:
-        return issues
-    return [*issues[:MAX_SHOWN], Issue("", f"{len(issues) - MAX_SHOWN} more are not shown.")]
 
 
 def unix_lines(text: str) -> str:

@@ -1,20 +1,19 @@
-"""Strict colander schemas: no coercion, no unknown field, every issue reported, up to a bound.
+"""Strict colander schemas: no coercion, no unknown field, every issue reported.
 
 The types that they are made of can be imported from here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import colander
 from colander import SchemaNode
 
-from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.web.containers import MAX_PROBLEMS, ListOf, MapOf, invalid
+from secretsvc.kernel.errors import MAX_ISSUES, Issue, ValidationFailed
+from secretsvc.web.containers import ListOf, MapOf, Rejected, invalid, number_of_issues
 from secretsvc.web.types import (
     Anything,
     Boolean,
@@ -76,21 +75,24 @@ class Object(colander.Mapping):  # type: ignore[misc]  # it has no types of its 
         if not isinstance(cstruct, Mapping):
             raise colander.Invalid(node, "Must be an object.")
         names = {child.name for child in node.children}
-        problems = _unknown(cstruct, names)
+        unknown = [name for name in cstruct if name not in names]
         try:
             found = super().deserialize(node, {name: cstruct[name] for name in cstruct if name in names})
         except colander.Invalid as error:
-            for child in invalid(node, problems).children:
-                error.add(child)
-            raise
-        if problems:
-            raise invalid(node, problems)
+            raise _with_unknown(unknown, node, error.children) from None
+        if unknown:
+            raise _with_unknown(unknown, node)
         return found
 
 
-def _unknown(values: Mapping[str, object], known: Container[str]) -> dict[str, str]:
-    unknown = (name for name in values if name not in known)
-    return dict.fromkeys(islice(unknown, MAX_PROBLEMS), "Unknown field.")
+def _with_unknown(
+    unknown: Sequence[str], node: SchemaNode, known: Sequence[colander.Invalid] = ()
+) -> Rejected:
+    """The problems of known fields, then the unknown fields, up to a bound."""
+    named = dict.fromkeys(unknown[:MAX_ISSUES], "Unknown field.")
+    found = invalid(node, named, len(unknown) - len(named))
+    found.children = [*known, *found.children]
+    return found
 
 
 class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of its own
@@ -145,7 +147,8 @@ class Variants:
         due = f"Must be one of {', '.join(self.schemas)}." if self.field in values else REQUIRED
         # Which fields are due is open then, but not which are in none of the schemas.
         known = {self.field, *(node.name for schema in self.schemas.values() for node in schema.children)}
-        raise invalid(Body(), {self.field: due, **_unknown(values, known)})
+        unknown = [name for name in values if name not in known]
+        raise _with_unknown(unknown, Body(), invalid(Body(), {self.field: due}).children)
 
     def json_schema(self) -> JsonSchema:
         """One of its schemas, and which."""
@@ -192,16 +195,16 @@ def _example_of_field(node: SchemaNode) -> object:
 def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
     """The values in the schema's types.
 
-    Raises `ValidationFailed` with every issue (contract 2), of one array or object up to `MAX_PROBLEMS`: at
-    each level those of known fields in the order of the schema, then unknown fields in the order in which
-    they came.
+    Raises `ValidationFailed` with every issue (contract 2): at each level those of known fields in the order
+    of the schema, then unknown fields in the order in which they came.
     """
     try:
         if not values and isinstance(schema, Body):
             return {**schema.of_nothing}
         found: Values = schema.deserialize(values)
     except colander.Invalid as error:
-        raise ValidationFailed(issues=tuple(_issues(error, ""))) from None
+        issues = tuple(_issues(error, ""))
+        raise ValidationFailed(issues=issues, left_out=number_of_issues(error) - len(issues)) from None
     return found
 
 

@@ -15,7 +15,7 @@ from secretsvc.kernel.grammar import is_slug
 from secretsvc.kernel.shell_project import ShellProject
 from secretsvc.web import moments, parts
 from secretsvc.web.declaring import check_function, declare
-from secretsvc.web.forms import CSRF_FIELD, Form, form_token, shown
+from secretsvc.web.forms import CSRF_FIELD, Form, form_token
 from secretsvc.web.navigation import Crumb, ErrorLink, Link, Tab
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, call_of
@@ -60,7 +60,6 @@ class Shell:
 
     token_field = CSRF_FIELD
     mask = MASK
-    shown = staticmethod(shown)
     time = staticmethod(moments.exact)
     iso = staticmethod(moments.iso)
     initials = staticmethod(parts.initials)

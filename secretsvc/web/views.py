@@ -25,7 +25,7 @@ from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.declaring import declare
 from secretsvc.web.derivers import reads_option
-from secretsvc.web.query import parse_query
+from secretsvc.web.query import validated_query
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.schema import NOTHING, Body, Variants, validate
 from secretsvc.web.tree import API, MOUNTS, N, Node, Root, node_class
@@ -231,7 +231,7 @@ def input_view(view: View, info: IViewDeriverInfo) -> View:
         return view
 
     def wrapper(context: Node, request: ServiceRequest) -> object:
-        request.query_values = validate(operation.query, parse_query(request.environ))
+        request.query_values = validated_query(operation.query, request.environ)
         request.response.status_int = operation.status
         if operation.body is None:
             return view(context, request)
@@ -250,10 +250,10 @@ def input_view(view: View, info: IViewDeriverInfo) -> View:
 
 
 def _refused_for(error: SecretsvcError, more: tuple[Issue, ...]) -> SecretsvcError:
-    """The refusal of a body with more that is wrong with it, which was not told already."""
-    told = {issue.path for issue in error.issues}
-    more = tuple(issue for issue in more if issue.path not in told)
-    return ValidationFailed(issues=error.issues + more) if more else error
+    """The refusal of a body with the issues that it does not name already."""
+    named = {issue.path for issue in error.named}
+    more = tuple(issue for issue in more if issue.path not in named)
+    return error.and_also(more) if more else error
 
 
 def created_at(request: ServiceRequest, collection: Node, name: object, resource: R) -> R:

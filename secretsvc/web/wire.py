@@ -7,10 +7,10 @@ be an assertion. Here they have the error envelope, the headers, and constant te
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
-from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.parser import HTTPRequestParser, ParsingError, TransferEncodingNotImplemented
 from waitress.task import ErrorTask
 
 from secretsvc.kernel.errors import BadRequest, Internal, NotSupported, PayloadTooLarge
@@ -97,6 +97,15 @@ def _as_page(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, page.get(name, value)) for name, value in headers]
 
 
+def _are_clear(codings: Sequence[bytes]) -> bool:
+    """Whether none of the listed codings is empty, and `chunked` is there once at most (contract 17.11).
+
+    Waitress skips the empty ones, and another server may not.
+    """
+    found = [one.strip(b" \t").lower() for one in b",".join(codings).split(b",")]
+    return b"" not in found and found.count(b"chunked") < 2
+
+
 class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no types of its own
     """Waitress's parser, but a request that it chokes on is answered, not dropped with a traceback.
 
@@ -107,11 +116,18 @@ class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no typ
 
     def parse_header(self, header_plus: bytes) -> None:
         """Raises ParsingError, also for an address or length that the standard library cannot read."""
+        fields = [line.partition(b":") for line in header_plus.split(b"\r\n")[1:]]
+        names = [name.lower() for name, _, _ in fields]
+        codings = [value for name, _, value in fields if name.lower() == b"transfer-encoding"]
         try:
             super().parse_header(header_plus)
         except ValueError:
             raise ParsingError("unreadable number or address") from None
-        names = [line.partition(b":")[0].lower() for line in header_plus.split(b"\r\n")[1:]]
+        except TransferEncodingNotImplemented:
+            if _are_clear(codings):
+                raise
+        if codings and not _are_clear(codings):
+            raise ParsingError("ambiguous transfer coding")
         if b"transfer-encoding" in names and (b"content-length" in names or not self.chunked):
             raise ParsingError("ambiguous length")
         hosts = names.count(b"host")

@@ -202,6 +202,20 @@ def test_nobody_lengthens_a_grant_by_means_of_itself(service, admin, scope, shar
     assert held.terms == ("reader", before[1] - 1)
 
 
+def test_an_admin_whose_grant_ends_can_give_itself_what_does_not_end(service, admin):
+    """The threat model says so: a grant is judged by who gives it, not by for how long that one may."""
+    service.grant(ADA, "admin", "shop", expires_at=soon())
+    ada, me = service.user(ADA), service.identity_id(ADA)
+    given = {"scope_type": "environment", "project": "shop", "environment": "prod", "role": "admin"}
+    assert ada.post("/grants", given | {"identity_id": str(me)}, 201).json["expires_at"] is None
+    team = service.group("team", ADA)
+    whole = {"scope_type": "project", "project": "shop", "role": "admin"}
+    assert ada.post(f"/groups/{team}/grants", whole, 201).json["expires_at"] is None
+    assert [row["actor_subject"] for row in service.audit() if row["action"].endswith("grant.create")] == [
+        ADA
+    ] * 2
+
+
 @HOLDERS
 def test_a_second_grant_lets_its_holder_lengthen_the_first(service, admin, shared):
     held, ada = Held(service, shared, "admin", "shop/prod", expires_at=soon()), service.user(ADA)

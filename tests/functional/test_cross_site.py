@@ -197,3 +197,12 @@ def test_a_preflight_gets_no_permission(send):
     answered = send(("OPTIONS", f"{API}/projects", b"", 0), asked)
     assert answered.status == 403
     assert not [name for name in answered.headers if name.startswith("access-control")]
+
+
+def test_a_comparison_is_answered_to_other_sites_and_no_page_of_theirs_can_read_it(send):
+    """The threat model says so: it gives no value away, and costs what a comparison costs."""
+    compare = ("GET", f"{UNDER}/secrets:compare?rev=0", b"", 200)
+    answer = send(compare, {"Sec-Fetch-Site": "cross-site"})
+    assert answer.status == 200
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    assert not any(name.startswith("access-control-") for name in answer.headers)

@@ -215,7 +215,7 @@ def test_a_page_names_a_hundred_problems_and_how_many_more_there_are(browser):
     page = browser.post(f"{PROD}/edit-review", {"csrf": token, **bad}, status=422)
     told = page.html.find(role="alert").find_all("li")
     assert len(told) == 101
-    assert told[-1].text.strip() == "30 more are not shown."
+    assert told[-1].text.strip() == "30 more are left out."
 
 
 @pytest.mark.postgresql("first")

@@ -204,3 +204,10 @@ def test_who_serves_cannot_list_what_it_likes_by_the_function_of_the_trigger(ser
                 "CREATE TRIGGER lists AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION audit_record_waits()"
             )
         )
+
+
+def test_the_role_that_serves_can_store_large_objects(two_roles):
+    """The threat model says so: every role of PostgreSQL can, and takes no right on a table for it."""
+    with psycopg.connect(two_roles[1].replace("+psycopg", "")) as connection:
+        assert connection.execute("SELECT lo_from_bytea(0, 'x')").fetchone()
+        connection.rollback()

@@ -151,6 +151,14 @@ def test_a_rate_limit_that_nobody_can_count_is_no_reason_to_stop(watch):
         operator.until(200, degraded=["rate_limit_storage_unavailable"])
 
 
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize("malformed", [{"AUDIT_SEAL_SECONDS": "soon"}, {"AUDIT_ORIGIN": "our log"}])
+def test_a_setting_that_stops_the_sealing_is_told_and_no_reason_to_stop(watch, malformed):
+    with watch(**malformed) as operator:
+        operator.until(200, degraded=["audit_settings_malformed"])
+        assert operator.figures()["secretsvc_amiss", "audit_settings_malformed"] == 1
+
+
 def test_a_process_that_stops_is_not_ready_until_it_ends(make_service):
     service = make_service().restarted(OPERATIONS_LISTEN="127.0.0.1:0")
     with watched(service) as operator:

@@ -22,7 +22,7 @@ WRITES = {
     "rollback": {"key": "A", "to_version": 1},
 }
 every_write = pytest.mark.parametrize("verb", WRITES)
-BLANK = [None, "", " ", "\t\n\u00a0"]
+BLANK = [None, "", " ", "\t\n\u00a0", "\u200b\u2800\u3164"]
 
 
 @pytest.fixture

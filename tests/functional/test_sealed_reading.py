@@ -68,6 +68,20 @@ def test_another_name_of_the_log_is_that_of_its_checkpoints_and_its_key(make_ser
     assert checkpoint.origin == verifier.name == "log.example.com/secrets"
 
 
+@pytest.mark.parametrize("malformed", [{"AUDIT_SEAL_SECONDS": "soon"}, {"AUDIT_ORIGIN": "our log"}])
+def test_while_a_setting_stops_the_sealing_the_answers_that_need_it_say_so(admin, service, malformed):
+    stopped = service.restarted(**malformed)
+    for path in ("/audit/checkpoint", "/audit/key", OLDEST):
+        refused = stopped.user().get(path, 500).json
+        assert (refused["code"], refused["message"]) == (
+            "SERVER_MISCONFIGURED",
+            "The service is not configured correctly.",
+        )
+        # What the settings are is told to those who may see the log.
+        assert stopped.user("nobody@example.com").get(path, 403).json["code"] == "FORBIDDEN"
+    assert stopped.user().get("/audit").json["items"]
+
+
 def test_before_anything_is_sealed_there_is_neither_head_nor_key(admin):
     assert admin.get("/audit/checkpoint", 404).json["code"] == "NOT_FOUND"
     assert admin.get("/audit/key", 404).json["code"] == "NOT_FOUND"

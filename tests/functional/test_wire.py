@@ -110,6 +110,19 @@ MALFORMED = [
         request(b"Transfer-Encoding:" + coding, line=b"POST / HTTP/1.1", body=MARKER)
         for coding in (b"", b" ", b"\t", b" ,", b",,")
     ),
+    *(
+        request(*codings, line=b"POST / HTTP/1.1", body=b"0\r\n\r\n" + MARKER)
+        for codings in (
+            (b"Transfer-Encoding:", b"Transfer-Encoding: chunked"),
+            (b"Transfer-Encoding: chunked", b"transfer-encoding:"),
+            (b"Transfer-Encoding: \t", b"X: y", b"TRANSFER-ENCODING: chunked"),
+            (b"Transfer-Encoding: ,chunked",),
+            (b"Transfer-Encoding: chunked, ",),
+            (b"Transfer-Encoding:\r\n chunked",),
+            (b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"),
+            (b"Transfer-Encoding: chunked, Chunked",),
+        )
+    ),
     b"GET / HTTP/1.1\r\n\r\n",
     b"GET / HTTP/1.1\r\nX: y\r\n Host: h\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost_: h\r\n\r\n",
@@ -208,6 +221,13 @@ def test_any_host_of_the_grammar_is_served(send: Send, host: bytes) -> None:
 )
 def test_before_http_1_1_there_need_be_no_host(send: Send, raw: bytes) -> None:
     assert send(raw)[2] == b"fine"
+
+
+def test_a_header_that_is_folded_is_joined(send: Send) -> None:
+    """RFC 9112, 5.2 lets a server do that, or refuse it."""
+    refused = request(b"X-Request-Id:", b" mine.1", b"Transfer-Encoding: x", line=b"POST / HTTP/1.1")
+    assert send(refused)[1]["X-Request-Id"] == "mine.1"
+    assert send(request(b"X: a", b"\tb", b"Connection: close"))[2] == b"fine"
 
 
 def test_the_clients_own_request_id_is_kept_where_it_could_be_read(send: Send) -> None:

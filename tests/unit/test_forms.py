@@ -10,7 +10,7 @@ from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import Forbidden, Issue, ValidationFailed
 from secretsvc.projects.schemas import CreateProjectBody
-from secretsvc.web.forms import DAY_MS, Form, check_token, form_token, shown, unix_lines
+from secretsvc.web.forms import DAY_MS, Form, check_token, form_token, unix_lines
 
 RING, OTHER = KeyRing(bytes(32), None), KeyRing(bytes([1] * 32), None)
 ADA, ROBOT = Actor(uuid4(), "user", "ada@example.com"), Actor(uuid4(), "service", "ada@example.com")
@@ -75,13 +75,14 @@ def test_the_issues_of_a_form_are_looked_through_once_however_many_fields_ask():
 
 
 @pytest.mark.parametrize(
-    ("count", "last"), [(100, "m99"), (101, "1 more are not shown."), (9_900, "9800 more")]
+    ("count", "last"),
+    [(100, "F99: m99"), (101, "1 more is left out."), (9_900, "9,800 more are left out.")],
 )
 def test_a_page_shows_a_hundred_issues_and_how_many_more_there_are(count, last):
-    issues = shown([Issue(f"f{n}", f"m{n}") for n in range(count)])
-    assert len(issues) == min(count, 101)
-    assert issues[99] == Issue("f99", "m99")
-    assert issues[-1].message.startswith(last)
+    form = Form()
+    form.refuse(ValidationFailed(issues=(Issue(f"f{n}", f"m{n}") for n in range(count))))
+    texts = [problem.text for problem in form.problems]
+    assert (len(texts), texts[99], texts[-1]) == (min(count, 101), "F99: m99", last)
 
 
 def test_fields_are_found_by_their_prefix():

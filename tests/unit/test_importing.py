@@ -146,8 +146,15 @@ def test_a_refused_dotenv_text_is_never_quoted(content: str) -> None:
         (read_json, json.dumps({f"{n}": "" for n in range(1000)})),
     ],
 )
-def test_a_hundred_problems_are_enough(read: Callable[[str], dict[str, str]], content: str) -> None:
-    assert len(issues_of(read, content)) == 100
+def test_a_hundred_problems_are_named_and_the_others_counted(
+    read: Callable[[str], dict[str, str]], content: str
+) -> None:
+    found = issues_of(read, content)
+    assert (len(found), found[100]) == (101, ("", "900 more are left out."))
+
+
+def test_reading_stops_after_ten_thousand_unusable_lines() -> None:
+    assert issues_of(read_env, "=\n" * 12_000)[100] == ("", "At least 9,900 more are left out.")
 
 
 @pytest.mark.parametrize(

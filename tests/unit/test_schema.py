@@ -69,16 +69,29 @@ def test_every_issue_is_told_known_fields_first_in_the_schema_s_order(
 @pytest.mark.parametrize(
     ("values", "first", "last"),
     [
-        ({"numbers": [None] * 5_000}, "numbers.0", "numbers.999"),
-        ({"values": {f"{number}": None for number in range(5_000)}}, "values.0", "values.999"),
-        ({f"field-{number}": 1 for number in range(5_000)}, "field-0", "field-999"),
+        ({"numbers": [None] * 5_000}, "numbers.0", "numbers.99"),
+        ({"values": {f"{number}": None for number in range(5_000)}}, "values.0", "values.99"),
+        ({f"field-{number}": 1 for number in range(5_000)}, "field-0", "field-99"),
+        (
+            {"numbers": [None] * 2_600, "values": {"a": None}, "b": 1} | {f"{n}": 1 for n in range(2_398)},
+            "numbers.0",
+            "numbers.99",
+        ),
+        ({"numbers": [None] * 60, "values": {f"{n}": None for n in range(4_940)}}, "numbers.0", "values.39"),
     ],
-    ids=["an array", "an object", "unknown fields"],
+    ids=["an array", "an object", "unknown fields", "all three", "two in part"],
 )
-def test_of_one_array_or_object_a_thousand_problems_are_told(values, first, last):
+def test_a_hundred_issues_are_named_and_the_others_counted(values, first, last):
     """A body of one megabyte would be answered with forty, which takes ten seconds to make."""
-    told = issues(Outer(), {"slug": "a", "name": "n", **values})
-    assert (len(told), told[0][0], told[-1][0]) == (1_000, first, last)
+    found = issues(Outer(), {"slug": "a", "name": "n", **values})
+    assert (len(found), found[0][0], found[99][0]) == (101, first, last)
+    assert found[100] == ("", "4,900 more are left out.")
+
+
+def test_exactly_a_hundred_issues_are_all_named() -> None:
+    assert len(issues(Outer(), {"slug": "a", "name": "n", "numbers": [None] * 100})) == 100
+    found = issues(Outer(), {"slug": "a", "name": "n", "numbers": [None] * 101})
+    assert found[100:] == [("", "1 more is left out.")]
 
 
 def test_an_unknown_field_is_named_and_nothing_is_told_of_what_is_in_it() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Text, and_, bindparam, cast, func, literal, null, or_, select, union_all
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, func, literal, null, or_, select, union_all
 
 from secretsvc.authorization.rules.asserting import assert_sees
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Expression, FoundRow, Query
-from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, decide
+from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, decide, sees_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import short_name
 from secretsvc.kernel.refused import Admin, Refused
@@ -19,12 +21,15 @@ from secretsvc.tables.projects import environment, project
 NAMED = 3
 SCOPE, SOURCE, HELPER = range(3)
 _NOTHING: Expression = cast(null(), Text)
+_NO_ID: ColumnElement[UUID | None] = cast(null(), project.c.id.type)
 #: The widest scope last: who is nearest is asked first.
 _ORDER = {ScopeType.ENVIRONMENT: 0, ScopeType.PROJECT: 1, ScopeType.GLOBAL: 2}
 
 
 def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
     """What stands in the way at a scope that the caller sees; None where it is gone. One statement.
+
+    It is gone, too, where its slug changed hands since the snapshot.
 
     Admins are named who hold the role themselves or through a group, those of the scope itself first; whoever
     `BOOTSTRAP_ADMINS` names without a grant is not.
@@ -34,7 +39,7 @@ def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
     parameters = {"now": call.now, "project": at.project, "environment": at.environment}
     rows = call.connection.execute(_statement(at, decisive), parameters).all()
     scope = next((row for row in rows if row.kind == SCOPE), None)
-    if scope is None:
+    if scope is None or not sees_row(call.snapshot, scope.project_id, scope.environment_id):
         return None
     source = next((row.one for row in rows if row.kind == SOURCE), None)
     found = [row for row in rows if row.kind == HELPER]
@@ -67,9 +72,10 @@ def _statement(at: Address, decisive: HeldGrant | None) -> CompoundQuery:
     named = project.c.slug == bindparam("project", type_=Text)
     inside = environment.c.slug == bindparam("environment", type_=Text)
     if at.environment is None:
-        scope = _row(SCOPE, project.c.name).where(named)
+        scope = _row(SCOPE, project.c.name, project_id=project.c.id).where(named)
     else:
-        scope = _row(SCOPE, project.c.name, environment.c.name).join_from(environment, project)
+        ids = {"project_id": project.c.id, "environment_id": environment.c.id}
+        scope = _row(SCOPE, project.c.name, environment.c.name, **ids).join_from(environment, project)
         scope = scope.where(named, inside)
     within = [grant.c.scope_type == ScopeType.GLOBAL]
     within.append(and_(grant.c.scope_type == ScopeType.PROJECT, named))
@@ -91,5 +97,20 @@ def _statement(at: Address, decisive: HeldGrant | None) -> CompoundQuery:
     return union_all(*parts)
 
 
-def _row(kind: int, one: Expression, two: Expression = _NOTHING, three: Expression = _NOTHING) -> Query:
-    return select(literal(kind).label("kind"), one.label("one"), two.label("two"), three.label("three"))
+def _row(
+    kind: int,
+    one: Expression,
+    two: Expression = _NOTHING,
+    three: Expression = _NOTHING,
+    *,
+    project_id: ColumnElement[UUID | None] = _NO_ID,
+    environment_id: ColumnElement[UUID | None] = _NO_ID,
+) -> Query:
+    return select(
+        literal(kind).label("kind"),
+        one.label("one"),
+        two.label("two"),
+        three.label("three"),
+        project_id.label("project_id"),
+        environment_id.label("environment_id"),
+    )

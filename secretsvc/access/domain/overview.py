@@ -32,7 +32,7 @@ def access_to(call: Call, at: Address) -> list[Holding]:
     rows = call.connection.execute(_grants(at)).mappings().all()
     if not rows:
         raise not_found(call, at)
-    recheck_by_id(call, rows[0]["at_project"], rows[0]["at_environment"])
+    recheck_by_id(call, at, rows[0]["at_project"], rows[0]["at_environment"])
     given = [row for row in rows if row["id"] is not None]
     any_members = bool(call.settings.bootstrap_admins) or any(row["group_id"] for row in given)
     members = call.connection.execute(_members(call, given)).mappings().all() if any_members else []

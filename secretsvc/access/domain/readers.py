@@ -87,7 +87,7 @@ def _covers(call: Call, at: Address, within: tuple[UUID, UUID] | None) -> Column
         project_id, below = within[0], [grant.c.environment_id == within[1]]
     elif at.environment is None:
         project_id, below = find_project(call, at).id, []
-        recheck_by_id(call, project_id)
+        recheck_by_id(call, at, project_id)
     else:
         found = find_environment(call, at)
         project_id, below = found.project_id, [grant.c.environment_id == found.id]

@@ -10,8 +10,9 @@ from secretsvc.access.rules.holders import holds_anything
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.narrowing import auditable_denials
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.types import FoundRow
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Address, Role, administered
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import KindText, Ordinal, Subject, Time
 from secretsvc.kernel.structs import struct
@@ -78,9 +79,13 @@ def turned_away(call: Call) -> list[TurnedAway]:
 
 
 def turned_away_from(call: Call, at: Address) -> list[TurnedAway]:
-    """Those at a project and its environments, or at an environment; one statement."""
+    """The identities denied at a project and its environments, or at an environment; one statement.
+
+    A slug that changed hands since the snapshot has none that the caller can see.
+    """
     assert_can(call, Role.ADMIN, at)
     inside = [project.c.slug == at.project]
+    inside.append(reached_by(administered(call.snapshot), project.c.id, environment.c.id))
     if at.environment is not None:
         inside.append(environment.c.slug == at.environment)
     return _found(call, *inside)

@@ -192,7 +192,7 @@ def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
     row = call.connection.execute(statement).mappings().first()
     if row is None:
         raise not_found(call, scope)
-    recheck_by_id(call, *row.values())
+    recheck_by_id(call, scope, *row.values())
     return {"environment_id": None, **row}
 
 

@@ -10,6 +10,7 @@ from secretsvc.kernel.authorization import (
     Address,
     Role,
     administered,
+    decide,
     decide_row,
     holds,
     sees,
@@ -44,12 +45,15 @@ def assert_admin_somewhere(call: Call) -> None:
         _refuse(call, Role.ADMIN, Address())
 
 
-def recheck_by_id(call: Call, project_id: UUID, environment_id: UUID | None = None) -> None:
-    """Passes when the rows that the slugs named are covered too. Raises `NotFound`.
+def recheck_by_id(call: Call, at: Address, project_id: UUID, environment_id: UUID | None = None) -> None:
+    """Pass if the caller's role on the rows is the one it was judged by at their slugs. Raises `NotFound`.
 
-    Slugs can change hands between the snapshot and the load; see `decide_row`.
+    A slug can change hands between the snapshot and the load. The caller may have a lesser role on the new
+    owner, which is not enough: whatever was asserted, was asserted of the slug.
     """
-    if decide_row(call.snapshot, project_id, environment_id) is None:
+    held = decide_row(call.snapshot, project_id, environment_id)
+    judged = decide(call.snapshot, at)
+    if held is None or (judged is not None and not held.implies(judged)):
         raise NotFound(PROJECT_NOT_FOUND if environment_id is None else ENVIRONMENT_NOT_FOUND)
 
 

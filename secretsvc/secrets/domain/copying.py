@@ -164,8 +164,15 @@ class _Copy:
         record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target, whole=whole)
 
 
+def absent_keys(call: Call, at: Address, keys: Sequence[str], rev: int | None = None) -> list[str]:
+    """The keys that an environment does not have, now or at a revision. Raises `NotFound`."""
+    assert_can(call, Role.READER, at)
+    entries = contents_of(call, at, rev).entries
+    return [key for key in keys if key not in entries]
+
+
 def _selected(found: Contents, keys: Sequence[str]) -> Contents:
-    refuse([Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries])
+    refuse(Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries)
     return replace(found, entries={key: found.entries[key] for key in sorted({*keys})})
 
 

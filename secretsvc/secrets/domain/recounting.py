@@ -197,7 +197,7 @@ def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, l
     if not rows:
         raise not_found(call, at)
     found = Environment(*rows[0][: len(_COLUMNS)])
-    recheck_by_id(call, found.project_id, found.id)
+    recheck_by_id(call, at, found.project_id, found.id)
     # An environment that was never written to has one row without a revision.
     return found, [_Row(*row[len(_COLUMNS) :]) for row in rows if row[len(_COLUMNS)] is not None]
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from secretsvc.access.rules.counting import number_of_holders
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.authorization import Address, Role, decide
+from secretsvc.kernel.authorization import Address, Role, decide, decide_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.shell_project import Named, ShellEnvironment, ShellProject
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
@@ -53,7 +53,8 @@ def find_shell_project(call: Call, at: Address) -> ShellProject | None:
         own.keys,
         [ShellEnvironment(*row[2:6]) for row in rows if row.kind == ENVIRONMENT],
         [Named(row.slug, row.name) for row in rows if row.kind == OTHER],
-        own.holders,
+        # The slug may have changed hands since the snapshot.
+        own.holders if decide_row(call.snapshot, own.id) is Role.ADMIN else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from uuid import UUID
 
 from secretsvc.kernel.call import Call
@@ -30,9 +31,8 @@ def check_edits(
     """
     both = sorted(values.keys() & {*removals})
     stray = sorted(descriptions.keys() - values.keys())
-    issues = [Issue(f"set.{key}", "Is also in `delete`.") for key in both]
-    issues += [Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray]
-    refuse(issues)
+    of_both = (Issue(f"set.{key}", "Is also in `delete`.") for key in both)
+    refuse(chain(of_both, (Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray)))
 
 
 def check_growth(call: Call, environment_id: UUID, changes: Iterable[Change]) -> None:

@@ -94,7 +94,7 @@ def _read(
         raise not_found(call, at)
     project_id, environment_id = map(uuid_of, rows[0][:2])
     present = rows[0][2]
-    recheck_by_id(call, project_id, environment_id)
+    recheck_by_id(call, at, project_id, environment_id)
     if rev is not None and rev > present:
         raise NotFound(REVISION_NOT_FOUND)
     # An environment without secrets has one row without a key; a key that was not there has no version.

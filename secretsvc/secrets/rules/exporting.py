@@ -104,7 +104,7 @@ def _encoded(lines: Iterator[str]) -> bytes:
 
 
 def _refuse_where(values: Mapping[str, str], message: str, is_refused: Callable[[str, str], bool]) -> None:
-    refuse([Issue(f"secrets.{key}", message) for key in sorted(values) if is_refused(key, values[key])])
+    refuse(Issue(f"secrets.{key}", message) for key in sorted(values) if is_refused(key, values[key]))
 
 
 def _env_lines(values: Mapping[str, str]) -> Iterator[str]:

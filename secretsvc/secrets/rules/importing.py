@@ -6,7 +6,6 @@ import io
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from itertools import islice
 from json import JSONDecodeError
 from typing import Any
 
@@ -20,7 +19,8 @@ from secretsvc.kernel.json import parse_json
 #: A text to values by key, given how many values are enough to be too many. Raises ValidationFailed.
 Reader = Callable[[str, int], Mapping[str, str]]
 
-MAX_ISSUES = 100
+#: The number of unusable lines after which reading stops: python-dotenv takes seconds for a megabyte.
+MAX_UNUSABLE = 10_000
 
 # Lines without a binding, as python-dotenv skips them one by one, but at once: it takes seconds for half a
 # million of them. One with a lone surrogate is left for it to find.
@@ -40,7 +40,7 @@ def read_env(content: str, limit: int | None = None) -> dict[str, str]:
 
     It stops at the first value over the limit, which is among those returned, so that it is seen that
     there are too many. Raises ValidationFailed with an issue at `content` for each line that cannot be
-    used, up to 100: its number is that of the line on which the binding itself starts.
+    used, up to `MAX_UNUSABLE`: its number is that of the line on which the binding itself starts.
     """
     values: dict[str, str] = {}
     issues: list[Issue] = []
@@ -48,8 +48,8 @@ def read_env(content: str, limit: int | None = None) -> dict[str, str]:
         problem = _binding_problem(binding, values)
         if problem:
             issues.append(Issue("content", f"Line {line}: {problem}."))
-            if len(issues) == MAX_ISSUES:
-                break
+            if len(issues) == MAX_UNUSABLE:
+                raise ValidationFailed(issues=issues, at_least=True)
         elif binding.key is not None:
             values[binding.key] = binding.value
             if len(values) - 1 == limit:
@@ -61,9 +61,8 @@ def read_env(content: str, limit: int | None = None) -> dict[str, str]:
 def read_json(content: str, limit: int | None = None) -> dict[str, str]:
     """One JSON object of strings, with no member twice (contract 3.5).
 
-    It stops as `read_env` does. Raises ValidationFailed with an issue for each problem, up to 100: at
-    `content.KEY` for a key's value or repetition, at `content` for a text that is not JSON or a key that
-    cannot be named.
+    It stops as `read_env` does. Raises ValidationFailed with an issue for each problem: at `content.KEY` for
+    a key's value or repetition, at `content` for a text that is not JSON or a key that cannot be named.
     """
     members = _members(content)
     values: dict[str, str] = {}
@@ -72,8 +71,6 @@ def read_json(content: str, limit: int | None = None) -> dict[str, str]:
         issue = _member_issue(number, key, value, values)
         if issue:
             issues.append(issue)
-            if len(issues) == MAX_ISSUES:
-                break
         else:
             values[key] = value
             if len(values) - 1 == limit:
@@ -93,7 +90,7 @@ def checked(read: Reader) -> Reader:
     def read_checked(content: str, limit: int) -> Mapping[str, str]:
         values = read(content, limit)
         issues = (_member_issue(number, *pair, ()) for number, pair in enumerate(values.items(), 1))
-        refuse([*islice(filter(None, issues), MAX_ISSUES)])
+        refuse(filter(None, issues))
         return values
 
     return read_checked

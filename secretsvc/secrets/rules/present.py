@@ -84,7 +84,7 @@ def _read(
     _, rev, ids, *_ = rows.pop(number)
     middle = len(ids) // 2
     found = FoundEnvironment(uuid_of(ids[:middle]), uuid_of(ids[middle:]), rev)
-    recheck_by_id(call, found.project_id, found.id)
+    recheck_by_id(call, at, found.project_id, found.id)
     # A version that is missing has neither an envelope nor a kid.
     far = dict(_pointed(row) for row in rows if row[_ENVELOPE] is None and row[_KID] is not None)
     if far:

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import insert
 
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.kernel.blank import is_blank
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.projects.rules import Environment
@@ -53,7 +54,7 @@ def require_revision(environment: Environment, rev: int) -> None:
 
 def lacks_reason(environment: Environment, reason: str | None) -> bool:
     """Whether the environment is protected, and the reason for a write to it is missing or blank."""
-    return environment.protected and not (reason or "").strip()
+    return environment.protected and is_blank(reason or "")
 
 
 def require_reason(environment: Environment, reason: str | None) -> None:

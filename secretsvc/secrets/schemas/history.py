@@ -75,11 +75,15 @@ class DestinationForm(Body):
     to = required(Slug())
 
 
+#: The number of keys that a copy names at most (contract 17.3).
+MAX_COPIED = 500
+
+
 class CopyBody(Body):
     """`POST …/secrets:copy`."""
 
     source = CopySource(name="from", missing_msg=REQUIRED)
-    keys = optional(ListOf(SecretKey(), minimum=1))
+    keys = optional(ListOf(SecretKey(), minimum=1, maximum=MAX_COPIED))
     mode = optional(MODE, missing="merge")
     existing = optional(Choice("overwrite", "skip", "refuse"), missing="overwrite")
     from_rev = optional(Revision())

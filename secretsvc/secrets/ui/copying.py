@@ -181,10 +181,9 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
 
     try:
         return planned(asked.keys), []
-    except ValidationFailed as error:
-        absent = [asked.keys[int(issue.path.removeprefix("keys."))] for issue in error.issues]
-    rest = [key for key in asked.keys if key not in absent]
-    if rest:
+    except ValidationFailed:
+        absent = domain.absent_keys(request.call, asked.source, asked.keys, asked.from_rev)
+    if rest := sorted({*asked.keys} - {*absent}):
         return planned(rest), absent
     return Written(get_environment(request.call, context.address).rev, []), absent
 

@@ -1,0 +1,241 @@
+"""Every use case that takes a slug, with arguments by which it succeeds for an administrator."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import secretsvc
+from secretsvc.access.domain import grants, helping, named_grants, overview, readers, turned_away
+from secretsvc.access.rules.grants import Terms
+from secretsvc.access.rules.holders import FoundHolder
+from secretsvc.auditlog import domain as auditlog
+from secretsvc.auditlog.rules.selection import AuditFilter
+from secretsvc.groups import domain as groups
+from secretsvc.home.domain import finding
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.call import Call
+from secretsvc.projects import domain as projects
+from secretsvc.secrets.domain import (
+    around,
+    copying,
+    editing,
+    everywhere,
+    exports,
+    history,
+    matrix,
+    reading,
+    recounting,
+    shell_project,
+    timeline,
+    writing,
+)
+from secretsvc.secrets.rules.exporting import encode_json
+from secretsvc.secrets.rules.importing import read_env
+
+PACKAGE = Path(secretsvc.__file__).parent
+SLUGS = {"project", "environment"}
+
+
+class Scene(NamedTuple):
+    """A call with the addresses that its caller gives, and somebody who can be granted something.
+
+    `other` is an environment of another project, which the caller may write to.
+    """
+
+    call: Call
+    project: Address
+    environment: Address
+    other: Address
+    holder: FoundHolder
+    group_id: Any
+
+
+Use = Callable[[Scene], Any]
+
+
+def at_project(use: Callable[..., Any], *arguments: Any, **named: Any) -> Use:
+    return lambda scene: use(scene.call, scene.project, *arguments, **named)
+
+
+def at_environment(use: Callable[..., Any], *arguments: Any, **named: Any) -> Use:
+    return lambda scene: use(scene.call, scene.environment, *arguments, **named)
+
+
+def from_other(use: Callable[..., Any], arguments: Callable[[Address], dict[str, Any]]) -> Use:
+    """At the other environment, with the environment of the slug as an argument."""
+    return lambda scene: use(scene.call, scene.other, **arguments(scene.environment))
+
+
+def with_history(use: Callable[..., Any]) -> Use:
+    def run(scene: Scene) -> Any:
+        return use(scene.call, scene.environment, timeline.key_history(scene.call, scene.environment, "KEY"))
+
+    return run
+
+
+def filtered(use: Callable[..., Any], *names: str) -> Use:
+    return lambda scene: use(
+        scene.call, AuditFilter(**{name: getattr(scene.environment, name) for name in names})
+    )
+
+
+def granting(use: Callable[..., Any], role: Role, holder: Callable[[Scene], Any], scope: str) -> Use:
+    return lambda scene: use(scene.call, holder(scene), Terms(getattr(scene, scope), role))
+
+
+def found(scene: Scene, **narrowing: str | None) -> Any:
+    return finding.find_scopes(scene.call, "", 100, finding.Narrowing(**narrowing))
+
+
+def revs_of(run: Callable[..., Any]) -> Use:
+    """One that takes the revisions that a page showed."""
+
+    def use(scene: Scene) -> Any:
+        held = everywhere.holdings(scene.call, scene.project, "KEY")
+        revs = {one.environment.slug: one.environment.rev for one in held}
+        return run(scene.call, scene.project, revs or {"prod": 3})
+
+    return use
+
+
+WHY = {"reason": "why"}
+RENAMING = {"source": "KEY", "target": "RENAMED"}
+_SCOPES = ("project", "environment")
+_ASKED = (("project",), ("project", "environment"), ("environment",))
+_OF_BOTH = {
+    helping.explain_refusal: (Role.ADMIN,),
+    turned_away.turned_away_from: (),
+    overview.access_to: (),
+    readers.readers: (),
+    shell_project.find_shell_project: (),
+}
+_OF_THE_LOG = (
+    auditlog.read_audit,
+    auditlog.read_sealed,
+    auditlog.export_audit,
+    auditlog.browse_audit,
+    auditlog.recent_audit,
+)
+_GRANTING = (
+    (grants.grant_to_identity, Role.WRITER, lambda scene: scene.holder.id),
+    (groups.grant_to_group, Role.WRITER, lambda scene: scene.group_id),
+    (named_grants.grant_to, Role.WRITER, lambda scene: scene.holder),
+    (named_grants.same_grant, Role.READER, lambda scene: scene.holder),
+)
+
+USES: dict[Callable[..., Any], list[Use]] = {
+    **{use: [at_project(use, *rest), at_environment(use, *rest)] for use, rest in _OF_BOTH.items()},
+    **{use: [filtered(use, *names) for names in _ASKED] for use in _OF_THE_LOG},
+    **{use: [granting(use, *rest, scope) for scope in _SCOPES] for use, *rest in _GRANTING},
+    projects.get_project: [at_project(projects.get_project)],
+    projects.update_project: [at_project(projects.update_project, {"name": "Taken over"})],
+    projects.delete_project: [at_project(projects.delete_project)],
+    projects.list_environments: [at_project(projects.list_environments)],
+    projects.create_environment: [at_project(projects.create_environment, slug="made", name="Made")],
+    projects.get_environment: [at_environment(projects.get_environment)],
+    projects.update_environment: [at_environment(projects.update_environment, {"name": "Taken over"})],
+    projects.delete_environment: [at_environment(projects.delete_environment)],
+    finding.find_scopes: [
+        lambda scene: found(scene, project=scene.environment.project),
+        lambda scene: found(scene, environment=scene.environment.environment),
+    ],
+    exports.export_secrets: [
+        at_environment(exports.export_secrets, "why"),
+        at_environment(exports.export_secrets, "why", 1),
+    ],
+    exports.export_file: [at_environment(exports.export_file, encode_json, "why")],
+    writing.missing_reason: [at_environment(writing.missing_reason, None)],
+    writing.batch_secrets: [
+        at_environment(writing.batch_secrets, mode="merge", set={"KEY": "x"}, **WHY),
+        at_environment(writing.batch_secrets, mode="replace", set={"KEY": "x"}, dry_run=True, **WHY),
+    ],
+    writing.import_secrets: [
+        at_environment(writing.import_secrets, read=read_env, content="KEY=x", mode="merge", **WHY)
+    ],
+    writing.rename_secret: [at_environment(writing.rename_secret, **RENAMING, **WHY)],
+    writing.rollback_secret: [at_environment(writing.rollback_secret, "KEY", 1, **WHY)],
+    history.list_state: [at_environment(history.list_state, 1)],
+    history.reveal_version: [at_environment(history.reveal_version, "KEY", 1, **WHY)],
+    history.list_revisions: [at_environment(history.list_revisions, 10)],
+    history.deleted_keys: [at_environment(history.deleted_keys, 10)],
+    copying.compare_secrets: [
+        at_environment(copying.compare_secrets, with_rev=1),
+        from_other(
+            copying.compare_secrets, lambda at: {"project": at.project, "environment": at.environment}
+        ),
+    ],
+    copying.copy_secrets: [
+        at_environment(copying.copy_secrets, source=Address("depot", "prod"), **WHY),
+        from_other(copying.copy_secrets, lambda at: {"source": at, **WHY}),
+    ],
+    copying.absent_keys: [
+        lambda scene: {"HEIR_KEY"} - {*copying.absent_keys(scene.call, scene.environment, ["HEIR_KEY"])}
+    ],
+    copying.restore_secrets: [at_environment(copying.restore_secrets, 1, **WHY)],
+    recounting.recount: [at_environment(recounting.recount)],
+    recounting.gone: [at_environment(recounting.gone)],
+    editing.edit_secrets: [at_environment(editing.edit_secrets, editing.Edits({"KEY": "x"}, {}, ()), **WHY)],
+    editing.rewrite: [at_environment(editing.rewrite, "KEY=x", **WHY)],
+    editing.editor_state: [at_environment(editing.editor_state)],
+    editing.written_since: [at_environment(editing.written_since, 0)],
+    reading.revision_if_known: [at_environment(reading.revision_if_known, lambda rev: True)],
+    reading.list_secrets: [at_environment(reading.list_secrets)],
+    reading.reveal_secret: [at_environment(reading.reveal_secret, "KEY", **WHY)],
+    reading.reveal_secrets: [at_environment(reading.reveal_secrets, "why")],
+    reading.secret_versions: [at_environment(reading.secret_versions, "KEY")],
+    matrix.key_matrix: [at_project(matrix.key_matrix)],
+    matrix.compared_matrix: [
+        at_project(matrix.compared_matrix, here="dev", there="prod"),
+        at_project(matrix.compared_matrix, here="prod", there=None),
+    ],
+    everywhere.holdings: [at_project(everywhere.holdings, "KEY")],
+    everywhere.rename_everywhere: [
+        revs_of(partial(everywhere.rename_everywhere, **RENAMING, **WHY)),
+        at_project(everywhere.rename_everywhere, {"prod": 3}, **RENAMING, **WHY),
+    ],
+    everywhere.delete_everywhere: [
+        revs_of(lambda call, at, revs: everywhere.delete_everywhere(call, at, "KEY", revs, "why")),
+        at_project(everywhere.delete_everywhere, "KEY", {"prod": 3}, "why"),
+    ],
+    around.elsewhere: [with_history(around.elsewhere)],
+    around.missing_in: [at_environment(around.missing_in, ["NOWHERE"])],
+    around.lately_read: [with_history(around.lately_read)],
+    timeline.key_history: [at_environment(timeline.key_history, "KEY")],
+}
+
+
+def use_cases_by_slug() -> set[Callable[..., Any]]:
+    """The public functions of all `domain` modules that take the slug of something that exists."""
+    found = set()
+    for path in (*PACKAGE.glob("*/domain.py"), *PACKAGE.glob("*/domain/*.py")):
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        module = importlib.import_module(name.removesuffix(".__init__"))
+        for function in vars(module).values():
+            if inspect.isfunction(function) and function.__module__ == name and _takes_slug(function):
+                found.add(function)
+    return found
+
+
+def _takes_slug(function: Callable[..., Any]) -> bool:
+    if function.__name__.startswith("_"):
+        return False
+    hints = {name: hint for name, hint in typing.get_type_hints(function).items() if name != "return"}
+    return bool(SLUGS & hints.keys()) or any(map(_holds_slug, hints.values()))
+
+
+def _holds_slug(hint: Any) -> bool:
+    if hint is Call:
+        return False
+    if hint is Address or any(map(_holds_slug, typing.get_args(hint))):
+        return True
+    if not is_dataclass(hint):
+        return False
+    inner = typing.get_type_hints(hint)
+    return any(one.name in SLUGS or _holds_slug(inner[one.name]) for one in fields(hint))
