@@ -8,7 +8,7 @@ before all of them: `Keywords(description=…)` of a dataclass, `description=…
 from __future__ import annotations
 
 GLOSSARY = {
-    "DisplayName": "A name without `@`, control and format characters, and not the subject of another identity.",
+    "DisplayName": "A name without `@`, control or format characters, and no other identity's subject.",
     "Id": "A UUIDv7.",
     "IdentityKind": "A person (`user`) or a machine (`service`).",
     "Mode": "Whether keys that are not named stay or are removed.",

@@ -69,9 +69,9 @@ def overview(call: Call, window: Window) -> Page[ProjectOverview]:
     for row in call.connection.execute(_statement(call, Window(limit + 1, window.cursor))):
         one = found.setdefault(row.id, ProjectOverview(*row[:4]))
         if row.environment_id is not None:
-            *terms, display_name, subject = row[4:]
-            changed_by = full_name(display_name, subject) if subject is not None else None
-            one.environments.append(EnvironmentOverview(*terms, changed_by=changed_by))
+            *columns, display_name, subject = row[4:]
+            columns.append(full_name(display_name, subject) if subject is not None else None)
+            one.environments.append(EnvironmentOverview(*columns))
     items = [*found.values()]
     return Page(items[:limit], str(items[limit - 1].id) if len(items) > limit else None)
 
