@@ -30,7 +30,7 @@ from secretsvc.web.admitted import ON_SENT
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 BIG = b"x" * (16 * 1024 * 1024)
-#: Bytes that the kernel keeps of an answer. Left to itself it keeps megabytes, how many depends on the machine.
+#: Bytes of an answer that the kernel keeps. By default it keeps megabytes; how many depends on the machine.
 KERNEL_BUFFER = 64 * 1024
 SOON = PATIENCE
 DEADLINES = dict.fromkeys(("header_seconds", "grace_seconds", "unread_seconds", "linger_seconds"), PATIENCE)
