@@ -279,7 +279,7 @@ def test_a_right_that_the_role_lacks_is_the_cause_in_the_requests_line(make_serv
 
 
 def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return the cause in each line of a failed request, once there is one: it is written after the answer."""
+    """Return the cause in each failed request's line, once there is one: it is written after the answer."""
     assert eventually(lambda: _causes(caplog))
     return _causes(caplog)
 
