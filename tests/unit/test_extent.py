@@ -33,3 +33,11 @@ def test_chance_is_fixed_except_in_long_runs_which_tell_their_seed(is_long, caps
     first, second = (extent.chance().random() for _ in range(2))
     assert (first == second) is not is_long
     assert capsys.readouterr().out.count("seed ") == 2
+
+
+def test_a_file_that_takes_more_in_long_runs_is_marked_so_that_they_find_it(here):
+    files = [*(here / "tests").rglob("test_*.py"), *(here / "client" / "tests").rglob("test_*.py")]
+    users = {path.name for path in files if "from extent import" in path.read_text("utf-8")}
+    marked = {path.name for path in files if "pytest.mark.long" in path.read_text("utf-8")}
+    assert len(users) > 10
+    assert users <= marked
