@@ -175,6 +175,7 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
 def test_one_that_is_slow_is_there_if_it_answers_within_the_limit_and_nobody_is_told_late(
     relay, issuer, seconds, status, monkeypatch
 ):
+    assert readiness.DATABASE_LIMIT == 1.0
     monkeypatch.setattr(readiness, "DATABASE_LIMIT", LONG_LIMIT)
     service = Service(relay.url, issuer, OPERATIONS_LISTEN="127.0.0.1:0")
     told, took = [], []
