@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 DEVELOPMENT := env $(addprefix -u ,$(OURS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo client test test-all test-plain fuzz faults bench bench-compare screenshots check check-form check-types \
+.PHONY: help run demo client test test-all test-long test-plain fuzz faults bench bench-compare screenshots check check-form check-types \
 	check-laws check-duplicates format pins dist clean
 
 help: ## show what there is
@@ -59,6 +59,13 @@ test-all: $(VENV)/dev.done client/dist/secretsvc.pyz ## run the whole suite, wit
 
 # With two workers a core, these had nothing to do for a part of the time: much of it waits.
 MORE_WORKERS := $(shell $(PYTHON) -c "import os; print(2 * (os.cpu_count() or 1) + 1)")
+
+# All kills, rounds, faults and sizes of which `test-all` has a fixed sample (tests/extent.py), and new examples of
+# properties. Name files to run only theirs: make test-long LONG=tests/load/test_kill.py
+LONG ?=
+
+test-long: $(VENV)/dev.done client/dist/secretsvc.pyz ## run for hours what `test-all` has a sample of
+	$(BIN)/python -m pytest --long -m "long or hypothesis" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(LONG)
 
 test-plain: $(VENV)/dev.done ## run the tests of the database without its fast path (secretsvc/db/fast)
 	$(BIN)/python -m pytest --plain --numprocesses $(WORKERS) --dist worksteal tests/domain $(PLAIN)

@@ -15,9 +15,16 @@ from hypothesis import HealthCheck, settings
 gc.disable()
 
 # A machine that is busy is slow, and that is no finding.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    # The same examples in each run, so that a failure comes from a change; `make test-long` finds new ones.
+    derandomize=True,
+)
 # For `make test`: whoever changed something sees what is wrong at once; `make test-all` looks at the rest.
 settings.register_profile("few", settings.get_profile("busy"), max_examples=20)
+settings.register_profile("long", settings.get_profile("busy"), max_examples=2_000, derandomize=False)
 settings.load_profile("busy")
 
 # Chameleon reads this when it is imported. A page compiled once is there for every application of every run:
@@ -27,6 +34,7 @@ TEMPLATES.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("CHAMELEON_CACHE", str(TEMPLATES))
 
 from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, memory_folder, postgresql_server
+from extent import take_all
 from ini_loader import find_once
 from selecting import repeated, turns
 from service import Client, Furniture, Maker, Service, applications, arrange
@@ -40,10 +48,16 @@ sort_once()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--brief", action="store_true", help="without what is marked as left to `make test-all`")
+    parser.addoption(
+        "--long", action="store_true", help="with all cases of what `make test-all` has a sample of"
+    )
     parser.addoption("--plain", action="store_true", help="without the fast path of secretsvc/db/fast")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("long"):
+        take_all()
+        settings.load_profile("long")
     if config.getoption("plain"):
         from secretsvc.db.fast import switch
 

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -215,11 +216,15 @@ def _plain(url: str) -> str:
 
 
 def _start(server: Any) -> None:
-    """The package gives a start ten seconds, which a busy machine may not do with; the next try finds it."""
-    for _ in range(5):
-        with suppress(subprocess.TimeoutExpired):
+    """Start it in as many tries as a busy machine needs: the package gives each ten seconds.
+
+    A try that finds the server of the one before still starting fails at once.
+    """
+    for _ in range(30):
+        with suppress(subprocess.SubprocessError):
             server.start()
             return
+        time.sleep(1)
     server.start()
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from server import running
 from service import Service
 from waiting import PATIENCE
 
+from secretsvc.server import operations
 from secretsvc.server.serving import Server, server_of
 
 SOON = PATIENCE
@@ -72,6 +74,13 @@ class Operator:
 
 
 @contextmanager
-def watched(service: Service, **options: Any) -> Iterator[Operator]:
-    with running(server_of(service.app, listen="127.0.0.1:0", threads=2, **options)) as server:
-        yield Operator(server)
+def watched(service: Service, *, seconds: float = PATIENCE, **options: Any) -> Iterator[Operator]:
+    """Run the real server. Its operations listener gives each client so many seconds.
+
+    By default that is more than the product gives: a busy machine may take longer for an answer.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operations, "SECONDS", seconds)
+        patch.setattr(operations._Handler, "timeout", seconds)
+        with running(server_of(service.app, listen="127.0.0.1:0", threads=2, **options)) as server:
+            yield Operator(server)

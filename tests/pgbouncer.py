@@ -16,7 +16,7 @@ import psycopg
 from processes import free_port
 from sqlalchemy import make_url
 
-SECONDS = 20
+SECONDS = 120
 #: Connections to the server: fewer than there are clients, so that these change places.
 POOL = 3
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from jwks_server import KeyServer, answer
 from service import API, HEADER
 from tokens import TestIssuer
+from waiting import eventually
 from wsgi import call
 
 from secretsvc.tables.identities import identity
@@ -207,10 +206,7 @@ def test_keys_that_a_process_before_it_has_kept_let_people_in(make_service, issu
     with KeyServer(issuer.jwks()) as server:
         kept["ACCESS_JWKS_URL"] = server.url
         make_service(**kept).user().get("/whoami")
-        deadline = time.monotonic() + 30
-        while not (tmp_path / "keys.json").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        assert eventually((tmp_path / "keys.json").exists)
     make_service(**kept).user().get("/whoami")
 
 

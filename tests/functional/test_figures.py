@@ -181,7 +181,7 @@ def test_a_request_that_gets_no_connection_has_its_cause_in_the_log_while_all_ar
         assert "UNAVAILABLE" in asked(operator, issuer)
         assert figure(operator, "secretsvc_database_connections", "in use") == 2
         # Whoever watches has a connection of its own.
-        assert operator.ask("/ready").status == 200
+        operator.until(200)
     assert causes(caplog) == ["TimeoutError: no connection in time"]
 
 
@@ -279,7 +279,12 @@ def test_a_right_that_the_role_lacks_is_the_cause_in_the_requests_line(make_serv
 
 
 def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the lines of requests that failed say of it."""
+    """Return the cause in each failed request's line, once there is one: it is written after the answer."""
+    assert eventually(lambda: _causes(caplog))
+    return _causes(caplog)
+
+
+def _causes(caplog: pytest.LogCaptureFixture) -> list[str]:
     lines = (one for one in caplog.records if one.name == "secretsvc.access")
     told = (json.loads(JsonFormatter().format(one)) for one in lines)
     return [one["cause"] for one in told if "cause" in one]

@@ -17,7 +17,8 @@ from secretsvc.tables.projects import environment, project
 pytestmark = pytest.mark.postgresql("none")
 
 ADA = "ada@example.com"
-DAY = 86_400_000
+HOUR = 3_600_000
+DAY = 24 * HOUR
 EVIL = "<script>alert(1)</script>\"'${1+1}"
 
 
@@ -204,7 +205,7 @@ def test_values_that_no_loaded_key_can_open_and_gaps_of_protected_environments_n
 
 @pytest.mark.postgresql("first")
 def test_who_may_not_extend_it_is_told_that_an_own_grant_ends(service, admin):
-    service.grant(ADA, "writer", "shop/dev", expires_at=now_ms() + 6 * DAY + 1000)
+    service.grant(ADA, "writer", "shop/dev", expires_at=now_ms() + 6 * DAY + HOUR)
     assert attention(Browser(service, ADA).open("/")) == [
         "Your writer role on Shop / Dev ends in 6 days Ask one of its admins to extend it"
         " What I may do: Your writer role on Shop / Dev ends in 6 days"
@@ -230,7 +231,7 @@ def test_many_projects_stand_on_pages(service, admin):
 def test_identities_turned_away_and_ending_grants_need_those_who_may_see_them(service, admin):
     arrange(service, "depot", "prod")
     service.user("stranger@example.com").get("/projects/shop", 404)
-    service.grant("bob@example.com", "writer", "shop/dev", expires_at=now_ms() + DAY + 1000)
+    service.grant("bob@example.com", "writer", "shop/dev", expires_at=now_ms() + DAY + HOUR)
     service.grant("bob@example.com", "reader", "depot", expires_at=now_ms() + DAY)
     service.grant(ADA, "admin", "shop")
     page = Browser(service, ADA).open("/")

@@ -219,7 +219,7 @@ def test_those_who_say_nothing_to_it_keep_nobody_waiting(watch):
 
 
 @pytest.mark.engine_neutral
-def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(watch):
+def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(make_service):
     over = threading.Event()
 
     def drip(connection: socket.socket) -> None:
@@ -227,7 +227,8 @@ def test_those_who_never_end_their_question_keep_their_places_for_seconds_only(w
             while not over.wait(0.2):
                 connection.sendall(b"G")
 
-    with watch() as operator, ExitStack() as stack:
+    service = make_service(OPERATIONS_LISTEN="127.0.0.1:0")
+    with watched(service, seconds=SECONDS) as operator, ExitStack() as stack:
         stack.callback(over.set)
         for _ in range(CLIENTS):
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", operator.port)))
@@ -263,9 +264,7 @@ def test_figures_are_by_template_and_hold_no_name(make_service):
             head = f"GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{HEADER}: {bearer}\r\n\r\n"
             exchange(port, head.encode())
         exchange(port, b"HIDDEN / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-        deadline = time.monotonic() + SOON
-        while ("secretsvc_envelopes_under_old_keys",) not in operator.figures():
-            assert time.monotonic() < deadline
+        assert eventually(lambda: ("secretsvc_envelopes_under_old_keys",) in operator.figures())
         told, found = operator.ask("/metrics"), operator.figures()
     assert not re.search("hidden", told.body.decode(), re.IGNORECASE)
     environment = "/projects/{project}/environments/{env}"

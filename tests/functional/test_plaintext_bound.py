@@ -341,10 +341,16 @@ def test_what_a_request_holds_does_not_wait_for_the_garbage_collector(
 ):
     headers = {HEADER: service.issuer.sign(ADMIN), "Content-Type": "application/json"}
     assert call(service.app, method, API + path, headers, sent).status == status
-    gc.collect()
     gc.disable()
     try:
-        call(service.app, method, API + path, headers, sent)
-        assert gc.collect() == 0
+        # What a request leaves it leaves each time; other threads of this process may leave something once.
+        assert any(_garbage_of(service, method, path, headers, sent) == 0 for _ in range(5))
     finally:
         gc.enable()
+
+
+def _garbage_of(service, method, path, headers, sent):
+    """How many objects of a request only the garbage collector finds."""
+    gc.collect()
+    call(service.app, method, API + path, headers, sent)
+    return gc.collect()

@@ -11,15 +11,18 @@ from observing import watched
 from relay import relayed
 from service import Service, arrange
 from vault import Vault
+from waiting import eventually, least_seconds
 
 from secretsvc.db import silence
 from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.session import Session
+from secretsvc.server import readiness
 from secretsvc.server.readiness import DATABASE_LIMIT
 
+#: A second is too short a limit where another process may have the core for half of it.
+LONG_LIMIT = 3.0
 #: Long enough for whatever a slow machine has to do, short enough to be waited for.
 PATIENCE = 4.0
-SOON = 30.0
 
 
 @pytest.fixture
@@ -57,11 +60,13 @@ def seconds_of(client, status):
     return time.monotonic() - began
 
 
+def is_refused_at_once(client):
+    """Whether one of some requests is refused in much less time than the database is given."""
+    return least_seconds(lambda: seconds_of(client, 503), PATIENCE / 2, tries=3) < PATIENCE / 2
+
+
 def wait_until_served(client):
-    deadline = time.monotonic() + SOON
-    while client.request("GET", "/whoami").status_int != 200:
-        assert time.monotonic() < deadline, "it is not served again"
-        time.sleep(0.1)
+    assert eventually(lambda: client.request("GET", "/whoami").status_int == 200, pause=0.1)
 
 
 def test_a_request_gives_a_silent_database_up_and_those_after_it_do_not_wait(relayed_service, relay):
@@ -69,7 +74,7 @@ def test_a_request_gives_a_silent_database_up_and_those_after_it_do_not_wait(rel
     admin.get("/whoami")
     relay.hush()
     assert PATIENCE <= seconds_of(admin, 503) < 3 * PATIENCE
-    assert seconds_of(admin, 503) < PATIENCE / 2
+    assert is_refused_at_once(admin)
     relay.speak()
     wait_until_served(admin)
 
@@ -78,7 +83,7 @@ def test_so_does_one_that_gets_no_connection(relayed_service, relay):
     admin = relayed_service.user()
     relay.hush()
     assert seconds_of(admin, 503) < 3 * PATIENCE
-    assert seconds_of(admin, 503) < PATIENCE / 2
+    assert is_refused_at_once(admin)
     relay.speak()
     wait_until_served(admin)
 
@@ -112,7 +117,8 @@ def test_connections_that_lead_nowhere_cost_one_request_and_no_more(relayed_serv
     admin.get("/whoami", 503)
     wait_until_served(admin)
     for _ in range(2 * pool.size()):
-        assert seconds_of(admin, 200) < PATIENCE
+        # One that leads nowhere would be answered with 503.
+        admin.get("/whoami", 200)
 
 
 def test_a_refusal_is_an_answer(relayed_service, relay):
@@ -135,10 +141,7 @@ def test_it_is_told_once_when_it_begins_and_once_when_it_ends(relayed_service, r
             admin.get("/whoami", 503)
         relay.speak()
         wait_until_served(admin)
-        deadline = time.monotonic() + SOON
-        while len(caplog.records) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        assert eventually(lambda: len(caplog.records) >= 2)
     told = [one.getMessage() for one in caplog.records if one.name == silence.__name__]
     assert told == [
         "the database does not answer: requests that need it are refused meanwhile",
@@ -154,7 +157,7 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
         relay.hush()
         began = time.monotonic()
         # Until looks have hung, were given up and failed at once.
-        while time.monotonic() - began < 3 * DATABASE_LIMIT:
+        while len(told) < 2 or time.monotonic() - began < 3 * DATABASE_LIMIT:
             told.append(operator.ask("/ready"))
             time.sleep(0.05)
         relay.speak()
@@ -167,17 +170,20 @@ def test_whoever_asks_whether_it_is_ready_learns_of_it_from_the_first_question_o
     assert DATABASE_LIMIT <= seconds[0] < seconds[-1]
 
 
-@pytest.mark.parametrize(("seconds", "status"), [(0.7, 200), (1.5, 503)])
-def test_one_that_is_slow_is_there_if_it_answers_within_a_second_and_nobody_is_told_late(
-    relay, issuer, seconds, status
+@pytest.mark.broad
+@pytest.mark.parametrize(("seconds", "status"), [(0.5, 200), (4.5, 503)])
+def test_one_that_is_slow_is_there_if_it_answers_within_the_limit_and_nobody_is_told_late(
+    relay, issuer, seconds, status, monkeypatch
 ):
+    assert readiness.DATABASE_LIMIT == 1.0
+    monkeypatch.setattr(readiness, "DATABASE_LIMIT", LONG_LIMIT)
     service = Service(relay.url, issuer, OPERATIONS_LISTEN="127.0.0.1:0")
     told, took = [], []
     with watched(service) as operator:
         operator.until(200)
         relay.delay = seconds
         generator = random.Random(1)  # noqa: S311 - moments, not secrets
-        until = time.monotonic() + 5
+        until = time.monotonic() + 3 * LONG_LIMIT
         while (began := time.monotonic()) < until:
             told.append(operator.ask("/ready").status)
             took.append(time.monotonic() - began)
@@ -187,7 +193,8 @@ def test_one_that_is_slow_is_there_if_it_answers_within_a_second_and_nobody_is_t
         operator.until(200)
     service.close()
     assert set(told) == {status}
-    assert max(took) < 2 * DATABASE_LIMIT + 0.5
+    # A look that began before the question, one that answers it, and what a busy machine takes.
+    assert max(took) < 3 * LONG_LIMIT
 
 
 def test_whoever_has_all_time_of_the_world_waits(relay):

@@ -6,11 +6,14 @@ import os
 
 import fuzzing
 import pytest
+from extent import amount
 from server import served
 from service import ADMIN
 
+pytestmark = pytest.mark.long
+
 # `make fuzz` sets it: so many examples of each operation, the edges of each schema, walks along the links.
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", amount(0, 300)))
 
 
 @pytest.fixture

@@ -1,23 +1,23 @@
 """Two services over one database: two applications of this process, or two real processes.
 
-Two applications have an engine each, so they share no lock but the database's own. With the environment
-variable SECRETSVC_RACE_PROCESSES set, the services are processes started as an operator starts them.
+Two applications have an engine each, so they share no lock but the database's own. With `--long` the
+services are processes started as an operator starts them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from extent import amount
 from processes import Deployment
 from service import Client, Service
 
-IN_PROCESSES = bool(os.environ.get("SECRETSVC_RACE_PROCESSES"))
+IN_PROCESSES = amount(False, True)
 
 
 @dataclass(frozen=True)

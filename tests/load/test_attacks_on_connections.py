@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from attackers import Attackers
 from databases import SqliteDatabases
+from extent import amount
 from load.workload import ENVIRONMENT, arrange
 from processes import Deployment, ServiceProcess
 from resident import resident_kib
@@ -21,7 +21,7 @@ from tokens import TestIssuer
 from waiting import PATIENCE, slowness
 
 #: Half as long again as a connection's deadlines, so that those who were dropped come back.
-SECONDS = float(os.environ.get("SECRETSVC_ATTACK_SECONDS", "15"))
+SECONDS = amount(15.0, 300.0)
 #: Seconds; a pause of the machine makes some probes take longer, and no attack may make a tenth.
 IN_TIME = 2.0
 #: What a process may hold of its own, in KiB.
@@ -91,6 +91,7 @@ def probe(deployment: Deployment, attackers: Attackers) -> None:
     assert attackers.made >= attackers.count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("count", "options"),
     [
@@ -142,6 +143,7 @@ def test_idle_connections_of_a_proxy_survive_a_flood_of_connections_without_requ
         print(f"{used} uses of {KEPT} idle connections, {attackers.made} connections beside them")
 
 
+@pytest.mark.long
 def test_everybody_else_is_served_while_bodies_of_tiny_chunks_are_parsed(deployment):
     body = POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 200_000
     # What the kernels still hold of 240 MB when the clients have gone is parsed at the same rate.
@@ -152,6 +154,7 @@ def test_everybody_else_is_served_while_bodies_of_tiny_chunks_are_parsed(deploym
         probe(deployment, attackers)
 
 
+@pytest.mark.long
 def test_everybody_else_is_served_while_exports_are_not_read(deployment, issuer):
     client = deployment.client()
     for first in range(0, 480, 10):

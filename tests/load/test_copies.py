@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from typing import Any
 
+import pytest
 from copies import Done, Exported, Past, Recorded, Seen, violations
 from load.workload import SECONDS
 from processes import Answer, Deployment, HttpClient
@@ -144,6 +145,7 @@ def _rows(url: str) -> list[Any]:
         engine.dispose()
 
 
+@pytest.mark.long
 def test_copies_both_ways_never_deadlock_and_never_lose(deployment: Deployment) -> None:
     client = deployment.client()
     client.expect(201, "POST", "/projects", {"slug": "shop", "name": "Shop"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from extent import amount
 from pages import form_token
 from processes import Deployment
 from service import ADMIN, HEADER
@@ -22,7 +22,7 @@ from waiting import least_seconds, slowness
 
 PROD = "/projects/shop/environments/prod"
 ROWS, LOOPS = 9_900, 2
-SECONDS = float(os.environ.get("SECRETSVC_FORM_SECONDS", "10"))
+SECONDS = amount(10.0, 600.0)
 #: Seconds of the usual machine.
 BOUND = 1.0
 
@@ -83,6 +83,7 @@ def test_a_form_of_many_rows_is_refused_within_a_second(deployment: Deployment, 
             assert took < bound
 
 
+@pytest.mark.long
 def test_a_loop_of_such_forms_holds_no_other_caller_up(deployment: Deployment, form: str) -> None:
     ends, sent = time.monotonic() + SECONDS, []
 

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import time
 from collections import Counter
 from contextlib import closing
 
+import pytest
+from extent import amount, chance
 from history import UNKNOWN, violations
 from load.workload import Workload, arrange
 from processes import Deployment
 from waiting import slowness
 
-KILLS = 10
+KILLS = amount(10, 300)
 # The writers leave the machine some room, in which the killed process can come back.
 PAUSE = 0.05
 #: For the quickest of all: beside the writers the machine makes some of them late.
 RETURN_SECONDS = 15.0
 
 
+@pytest.mark.long
 def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(deployment: Deployment) -> None:
     arrange(deployment)
-    seed = random.randrange(2**32)  # noqa: S311 - moments, not secrets
-    print(f"\nseed {seed}")
-    generator = random.Random(seed)  # noqa: S311
+    generator = chance()
     returns = []
     with Workload(deployment, PAUSE) as load:
         for _ in range(KILLS):
@@ -42,7 +42,7 @@ def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(deployment:
     # Zero is no answer at all.
     assert {*statuses} <= {0, 200, 409, 412}, statuses
     history = load.history()
-    assert sum(one.outcome == UNKNOWN for one in history.writes) >= KILLS, "no kill met a write"
+    assert any(one.outcome == UNKNOWN for one in history.writes), "no kill met a write"
     assert violations(history) == []
     if deployment.url.startswith("sqlite"):
         with closing(sqlite3.connect(deployment.url.removeprefix("sqlite:///"))) as connection:

@@ -1,13 +1,9 @@
-"""The last-admin guard under concurrency: admins who remove each other, every way against every other.
-
-SECRETSVC_RACE_ROUNDS says how often each pair of ways is tried.
-"""
+"""The last-admin guard under concurrency: admins who remove each other, every way against every other."""
 
 from __future__ import annotations
 
 import gc
 import itertools
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from extent import amount
 from load.peers import Peers, Reply, peers_of
 from obstacles import at_once
 from service import Maker, Service
@@ -28,7 +25,9 @@ from secretsvc.db.engine import make_engine, write_transaction
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 
-ROUNDS = int(os.environ.get("SECRETSVC_RACE_ROUNDS", "4"))
+pytestmark = pytest.mark.long
+
+ROUNDS = amount(4, 200)
 ADA, BOB = "ada@example.com", "bob@example.com"
 # Nobody is the last admin where BOOTSTRAP_ADMINS names one; a touch would be a write of its own.
 SETTINGS = {"BOOTSTRAP_ADMINS": "", "LAST_SEEN_RESOLUTION": "3600000"}

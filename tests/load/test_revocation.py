@@ -1,23 +1,25 @@
 """A revocation holds from the next request, whichever service received it and whichever is asked next.
 
-SECRETSVC_REVOCATION_ROUNDS says how often a grant is revoked; the other ways run a fifth of it.
+The ways other than a grant run a fifth of the rounds.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import amount
 from load.peers import Peers, peers_of
 from service import ADMIN, Maker, arrange
 
 from secretsvc.kernel.clock import now_ms
 
-ROUNDS = int(os.environ.get("SECRETSVC_REVOCATION_ROUNDS", "100"))
+pytestmark = pytest.mark.long
+
+ROUNDS = amount(100, 5_000)
 ADA = "ada@example.com"
 BASES = ("/projects/shop/environments/prod", "/p/shop/e/prod")
 SCOPES: tuple[dict[str, str], ...] = (

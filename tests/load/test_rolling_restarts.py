@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from databases import SqliteDatabases
+from extent import amount
 from load.dawdler import HEADER
 from load.workload import ENVIRONMENT, Broken, arrange
 from processes import Deployment, HttpClient, ServiceProcess, free_port
@@ -26,7 +27,7 @@ from programs import need
 from tokens import TestIssuer
 from waiting import PATIENCE, eventually
 
-ROUNDS, CLIENTS = 10, 12
+ROUNDS, CLIENTS = amount(10, 100), 12
 # Less than the clients could, so that two cores are enough for the restarts too.
 PAUSE = 0.1
 STOP_SECONDS = 90.0
@@ -168,6 +169,7 @@ def slow_request(port: int, token: str, found: list[object]) -> threading.Thread
     return thread
 
 
+@pytest.mark.long
 def test_rolling_restarts_are_not_noticed(deployment, here, tmp_path):
     client, crowds, slow, threads = deployment.client(), [], [], []
     with ExitStack() as stack:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import sqlite3
 import threading
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 from envelopes import Context, opened
+from extent import amount, chance
 from history import violations
 from load.workload import Broken, Workload
 from processes import Deployment
@@ -29,7 +29,9 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment
 
-KILLS = int(os.environ.get("SECRETSVC_ROTATION_KILLS", "4"))
+pytestmark = pytest.mark.long
+
+KILLS = amount(4, 100)
 ENVELOPES = 2000
 FIRST, SECOND, THIRD = MASTER_KEY, NEW_KEY, NEXT_KEY
 RING = {"MASTER_KEY": THIRD, "MASTER_KEY_OLD": SECOND}
@@ -251,14 +253,13 @@ def _is(staged: Staged, row: Any, name: str, key: str) -> bool:
 def test_a_rotation_ends_complete_whatever_is_killed_meanwhile(staged, deployment, operator):
     deal_with_the_first_key(staged, operator)
     before = seen(deployment)
-    seed = random.randrange(2**32)  # noqa: S311 - moments, not secrets
     drill = Drill(deployment, staged)
     drill.judge_report()
     with Workload(deployment, PAUSE) as load:
-        drill.run(random.Random(seed))  # noqa: S311
+        drill.run(chance())
     drill.judge_report()
     lost, statuses = [loop.lost for loop in drill.loops], [dict(loop.statuses) for loop in drill.loops]
-    print(f"\nseed {seed}, {KILLS} kills, rekeying {statuses}, lost {lost}, load {Counter(load.statuses)}")
+    print(f"\n{KILLS} kills, rekeying {statuses}, lost {lost}, load {Counter(load.statuses)}")
     assert [set(one) for one in statuses] == [{200}, {200}]
     assert {*load.statuses} <= {0, 200, 409, 412}
     assert staged.others() == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 import pytest
+from extent import amount
 from processes import Deployment, ServiceProcess
 from service import ADMIN
 from sqlalchemy import func, select
@@ -23,8 +23,7 @@ from secretsvc.kernel.merkle import root_of
 from secretsvc.kernel.notes import read_checkpoint, read_verifier
 from secretsvc.sealedlog.models import audit_seal
 
-#: `SECRETSVC_SEALING_SECONDS=30` has them write for longer.
-WRITERS, SECONDS = 16, float(os.environ.get("SECRETSVC_SEALING_SECONDS", "1.5"))
+WRITERS, SECONDS = 16, amount(1.5, 60.0)
 PROD = "/projects/shop/environments/prod"
 
 
@@ -46,6 +45,7 @@ def go_on(process: ServiceProcess, token: str, number: int) -> None:
             client.request("POST", f"{PROD}/secrets:batch", values)
 
 
+@pytest.mark.long
 def test_every_record_of_two_processes_is_sealed_once_though_one_is_killed(deployment, issuer):
     # Real processes, and one that is killed while both seal, take some seconds.
     one, other = deployment.add(), deployment.add()

@@ -7,11 +7,15 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+from extent import amount
 from history import OK, Write, violations
 from load.workload import KEYS, SECONDS, WRITERS, Workload, arrange, observed, write
 from processes import Deployment
 
-ROUNDS = 30
+pytestmark = pytest.mark.long
+
+ROUNDS = amount(30, 3_000)
 RIVALS = 8
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
-import os
 import random
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+from extent import amount
 from history import OK, REFUSED, UNKNOWN, Audited, Export, Final, History, Write
 from processes import Answer, Deployment, HttpClient
 from sqlalchemy import select
@@ -21,7 +21,7 @@ from secretsvc.db.engine import make_engine, read_once
 
 ENVIRONMENT = "/projects/shop/environments/prod"
 KEYS = tuple(f"KEY_{number:02}" for number in range(20))
-SECONDS = float(os.environ.get("SECRETSVC_LOAD_SECONDS", "4"))
+SECONDS = amount(4.0, 600.0)
 WRITERS, READERS = 16, 2
 # Once that often a batch sets every key: an export after it must not show anything older.
 WHOLE = 0.2
