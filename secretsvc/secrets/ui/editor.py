@@ -28,6 +28,7 @@ from secretsvc.secrets.ui.edits import (
     rows_of,
     typed_keys,
 )
+from secretsvc.secrets.ui.exact import fields_beside, put, text_of
 from secretsvc.secrets.ui.notices import notice_of
 from secretsvc.secrets.ui.rows import WITH_MENUS, Shown, rows_shown, segments
 from secretsvc.web.config import ServiceConfigurator
@@ -69,6 +70,7 @@ def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -
         "blank": BLANK,
         "matches": sum(not row.is_hidden for row in rows),
         "readable": sum(row.error is None for row in rows),
+        "exact": fields_beside(form),
         "typed": any(text for name, text in form.values.items() if name.startswith(TYPED)),
         "new_rows": _new_rows(form, call.settings.env_max_secrets),
         "focused": "1" if "new" in query else None,
@@ -100,8 +102,8 @@ def copy_path(context: Node) -> str:
 def _keep_for_gone(form: Form, state: EditorState) -> None:
     described = changed_descriptions(form)
     for key in sorted(typed_keys(form) - {item.key for item in state.items}):
-        for name, text in (("key", key), ("value", form[f"value.{key}"])):
-            form.values[f"new.of-{key}.{name}"] = text
+        form.values[f"new.of-{key}.key"] = key
+        put(form, f"new.of-{key}.value", text_of(form, f"value.{key}"))
         form.values[f"new.of-{key}.description"] = described.get(key) or ""
 
 

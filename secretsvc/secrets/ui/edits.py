@@ -10,9 +10,11 @@ from hashlib import sha256
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed
 from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.kernel.text_areas import as_sent
 from secretsvc.secrets.domain.editing import Edits
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.web.forms import Form, unix_lines
+from secretsvc.secrets.ui import exact
+from secretsvc.web.forms import Form
 from secretsvc.web.schema import validate
 
 BOTH = "It is both changed and marked for deletion. Undo one."
@@ -26,7 +28,7 @@ def read_edits(form: Form) -> Edits:
     A value left blank stays, be it in a row for a new secret whose key is there already; an empty one is
     asked for by itself. A description counts where it is another than it was.
     """
-    values = {key: unix_lines(text) for key, text in form.under("value.") if text}
+    values = {key: exact.text_of(form, f"value.{key}") for key, text in form.under("value.") if text}
     described, removals = changed_descriptions(form), _marked(form, "delete.")
     issues = []
     for key in _marked(form, "empty."):
@@ -41,7 +43,7 @@ def read_edits(form: Form) -> Edits:
         elif key in values:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
-            values[key] = unix_lines(form[f"new.{row}.value"])
+            values[key] = exact.text_of(form, f"new.{row}.value")
             if description := form[f"new.{row}.description"].strip():
                 described[key] = description
             blank |= set() if values[key] else {key}
@@ -89,12 +91,14 @@ def carried_edits(form: Form) -> dict[str, str]:
     """The editor's fields of the rows that change; the others are drawn as they are."""
     edits = read_edits(form)
     keys = {*edits.values, *edits.descriptions, *edits.removals}
-    return {
+    carried = {
         name: text
         for name, text in form.values.items()
         if (name.startswith("new.") and text)
         or (name.startswith(ROW_FIELDS) and name.partition(".")[2] in keys)
     }
+    beside = exact.fields_beside(form)
+    return carried | {name: beside[name] for one in carried if (name := exact.PREFIX + one) in beside}
 
 
 def give_up(form: Form) -> None:
@@ -114,7 +118,10 @@ def give_up(form: Form) -> None:
 
 
 def mark_shown(call: Call, form: Form, key: str, value: str) -> None:
-    """Puts a value into its row, with a mark by which it is known later that it was not typed."""
+    """Puts a value into its row, with a mark by which it is known later that it was not typed.
+
+    The mark is that of the text which a browser sends back for the value.
+    """
     form.values[f"value.{key}"] = value
     form.values[f"shown.{key}"] = _mark(call, key, value)
 
@@ -130,7 +137,7 @@ def drop_shown(call: Call, form: Form) -> None:
 def is_shown(call: Call, form: Form, key: str, mark: str) -> bool:
     """Whether what stands in a row is the value that it was shown with."""
     value = form.values.get(f"value.{key}")
-    expected = _mark(call, key, unix_lines(value or ""))
+    expected = _mark(call, key, value or "")
     return value is not None and hmac.compare_digest(mark.encode(), expected.encode())
 
 
@@ -146,11 +153,11 @@ def stage(form: Form, values: Mapping[str, str], known: Set[str], *, replaces: b
     present = {key for _, key in _new_keys(form)}
     for number, (key, value) in enumerate(values.items()):
         if key in known:
-            form.values[f"value.{key}" if value else f"empty.{key}"] = value or "1"
+            exact.put(form, f"value.{key}" if value else f"empty.{key}", value or "1")
             form.values.pop(f"delete.{key}", None)
         elif key not in present:
             form.values[f"new.{FIRST_STAGED + number}.key"] = key
-            form.values[f"new.{FIRST_STAGED + number}.value"] = value
+            exact.put(form, f"new.{FIRST_STAGED + number}.value", value)
     if replaces:
         for key in known - values.keys():
             form.values[f"delete.{key}"] = "1"
@@ -186,7 +193,7 @@ def name_fields(form: Form) -> None:
 
 
 def _mark(call: Call, key: str, value: str) -> str:
-    return hmac.new(call.ring.subkey(b"shown"), f"{key}={value}".encode(), sha256).hexdigest()
+    return hmac.new(call.ring.subkey(b"shown"), f"{key}={as_sent(value)}".encode(), sha256).hexdigest()
 
 
 def _new_keys(form: Form) -> list[tuple[str, str]]:
