@@ -101,7 +101,7 @@ def edit_secrets(
         values, line_ends = given, dict[str, str]()
         if given.keys() & undeleted:
             values, line_ends = _changed(call, environment, given, with_line_ends)
-        unchanged = given.keys() - values.keys()
+        unchanged = (given.keys() - values.keys()) | ({*edits.blank} & undeleted)
         return Plan(values, edits.removals, edits.descriptions, unchanged=unchanged, line_ends=line_ends)
 
     return write(

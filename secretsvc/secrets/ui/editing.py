@@ -29,7 +29,7 @@ from secretsvc.secrets.ui.drafts import (
     text_page,
 )
 from secretsvc.secrets.ui.editor import TEMPLATE, copy_path, editor, revision_of, show
-from secretsvc.secrets.ui.edits import changed_descriptions, give_up, remove_picked, stage
+from secretsvc.secrets.ui.edits import changed_descriptions, check_new_keys, give_up, remove_picked, stage
 from secretsvc.secrets.ui.exact import text_of
 from secretsvc.secrets.ui.notices import saved, written_alone
 from secretsvc.secrets.ui.reviewing import conflicts, review_rows, with_values
@@ -88,6 +88,7 @@ def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
     # Before the dry run, which writes nothing: what is shown is recorded.
     old = _old_values(draft, context, request, asked) if asked else {}
     planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
+    check_new_keys(form, planned)
     if not (planned.changes or planned.described):
         return see_other(context.path(PAGES), "unchanged")
     return _reviewed(draft, request, planned) | _rows(draft, context, request, planned, asked, old)
