@@ -13,7 +13,7 @@ from vault import Vault
 
 ODD = {"CR": "a\rb", "CRLF": "a\r\nb\r\n", "MIXED": "a\r\nb\nc\r", "NUL": "a\0b\r\n"}
 SHOWN = {"CR": "a\nb", "CRLF": "a\nb\n", "MIXED": "a\nb\nc\n"}
-UNCHANGED = "Nothing was changed"
+UNCHANGED = "No changes to save."
 
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no-scripts"])
@@ -150,7 +150,7 @@ PASTED = {"CRLF": "new\r\n\0", "FRESH": "f\r\0\n"}
 
 def test_pasted_values_survive_the_editor_a_review_and_a_conflict(page: Page, vault: Vault) -> None:
     page.goto(PROD)
-    page.get_by_label("Paste a .env file").fill(json.dumps(PASTED))
+    page.get_by_role("textbox", name="Paste a .env file").fill(json.dumps(PASTED))
     page.get_by_role("button", name="Stage these lines").click()
     page.get_by_label("Reveal MAIL_FROM").click()
     review(page)
