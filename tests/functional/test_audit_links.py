@@ -25,8 +25,8 @@ VALUES = {
     "request_id": "absent",
 }
 #: The filters that depend on each other, as a page can have them, and those that do not.
-PLACES = [("project", "environment", "key"), ("project", "environment"), ("project",), ("environment",), ()]
-OTHERS = [name for name in VALUES if name not in PLACES[0]]
+SCOPES = [("project", "environment", "key"), ("project", "environment"), ("project",), ("environment",), ()]
+OTHERS = [name for name in VALUES if name not in SCOPES[0]]
 #: Filters that are refused, alone or with others.
 REFUSED = [
     {"key": "TOKEN"},
@@ -63,12 +63,12 @@ def assert_every_link_leads_somewhere(browser, found, known):
 
 
 @pytest.mark.parametrize(
-    "number", range(len(PLACES)), ids=lambda number: "-".join(PLACES[number]) or "nowhere"
+    "number", range(len(SCOPES)), ids=lambda number: "-".join(SCOPES[number]) or "nowhere"
 )
 def test_every_link_of_a_page_leads_somewhere(browser, number):
     known = set()
     for others in ((), OTHERS):
-        page = browser.open("/audit", params={name: VALUES[name] for name in (*PLACES[number], *others)})
+        page = browser.open("/audit", params={name: VALUES[name] for name in (*SCOPES[number], *others)})
         assert_every_link_leads_somewhere(browser, links(page), known)
 
 

@@ -26,7 +26,7 @@ FILTERS = {
     "request_id": "Request",
 }
 #: The filters that name a place; a key is looked for in one environment of one project.
-PLACE = ("project", "environment")
+SCOPE = ("project", "environment")
 #: What a question sets, and so takes from the filters.
 ASKED = ("show", "action", "outcome")
 #: How far around a record its request may have left others, milliseconds.
@@ -114,7 +114,7 @@ class AuditUrl:
     @staticmethod
     def _path(query: dict[str, object], path: str = PATH) -> str:
         kept = {name: value for name, value in query.items() if value is not None}
-        if not kept.keys() >= {*PLACE}:
+        if not kept.keys() >= {*SCOPE}:
             kept.pop("key", None)
         return f"{path}?{urlencode(kept)}" if kept else path
 
