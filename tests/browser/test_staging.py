@@ -7,6 +7,7 @@ import re
 import time
 
 import pytest
+from accessible import violations
 from chromium import Visitor
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from vault import CANONICAL as PROD
@@ -469,3 +470,57 @@ def test_the_keyboard_edits_reveals_and_moves(page: Page) -> None:
     expect(page.get_by_role("link", name="API_KEY", exact=True)).to_be_focused()
     page.keyboard.press("n")
     expect(page.get_by_label("Key 1 to add")).to_be_focused()
+
+
+def test_an_existing_key_in_a_new_row_says_so_while_it_is_typed_and_leads_to_its_row(page: Page) -> None:
+    page.goto(PROD)
+    field = page.get_by_label("Key 1 to add")
+    field.press_sequentially("DB_UR")
+    expect(page.locator(".taken")).to_have_count(0)
+    field.press_sequentially("L")
+    expect(page.locator(".taken")).to_have_text("DB_URL exists. Edit it")
+    expect(field).to_have_accessible_description("DB_URL exists. Edit it")
+    expect(page.locator("#announcer")).to_have_text("DB_URL exists.")
+    assert violations(page) == []
+    field.press_sequentially("_2")
+    expect(page.locator(".taken")).to_have_count(0)
+    assert field.get_attribute("aria-invalid") is None
+    field.fill("DB_URL")
+    page.get_by_label("Value 1 to add").fill("typed")
+    page.get_by_role("link", name="Edit it").press("Enter")
+    expect(value_of(page, "DB_URL")).to_be_focused()
+    expect(value_of(page, "DB_URL")).to_have_value("typed")
+    expect(field).to_have_value("")
+    expect(page.locator(".taken")).to_have_count(0)
+    expect(page.locator(".tally").filter(visible=True)).to_have_text(["~1 changed"])
+
+
+def test_an_existing_key_leaves_both_where_its_row_was_edited(page: Page) -> None:
+    page.goto(PROD)
+    value_of(page, "DB_URL").fill("first")
+    page.get_by_label("Key 1 to add").fill("DB_URL")
+    page.get_by_label("Value 1 to add").fill("second")
+    page.get_by_label("Filter 3 keys").fill("nothing")
+    page.get_by_role("link", name="Edit it").click()
+    expect(value_of(page, "DB_URL")).to_be_focused()
+    expect(value_of(page, "DB_URL")).to_have_value("first")
+    expect(page.get_by_label("Value 1 to add")).to_have_value("second")
+    review_button = page.locator(".dock").get_by_role("button", name="Review changes")
+    review_button.click()
+    # What the server says stays until the key is another one.
+    expect(page.locator(".taken")).to_have_text("DB_URL exists. Edit it")
+    expect(page.get_by_role("alert")).to_contain_text("New secret, row 1: DB_URL exists.")
+    assert violations(page) == []
+    page.get_by_label("Key 1 to add").fill("DB_URL_2")
+    expect(page.locator(".taken")).to_have_count(0)
+
+
+def test_the_environment_of_new_keys_is_chosen_by_keyboard(page: Page) -> None:
+    page.goto("/projects/shop")
+    page.locator("summary", has_text="Add keys").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/environments/\w+\?new$"))
+    expect(page.get_by_label("Key 1 to add")).to_be_focused()
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()

@@ -125,3 +125,22 @@ def test_every_page_is_whole_without_scripts(onlooker: Visitor) -> None:
         if idle := [*page.evaluate(IDLE), *(["it scrolls sideways"] if wide else [])]:
             found[path] = idle
     assert found == {}
+
+
+def test_an_existing_key_in_a_new_row_is_told_by_the_review(visitor: Visitor, vault: Vault) -> None:
+    page = visitor.page("/projects/shop", java_script_enabled=False)
+    page.locator("summary", has_text="Add keys").click()
+    page.locator(".head").get_by_role("link", name="Prod").click()
+    page.get_by_label("Key 1 to add").fill("API_KEY")
+    page.get_by_label("Value 1 to add").fill("typed")
+    page.locator(".dock").get_by_role("button", name="Review changes").click()
+    expect(page.locator(".taken")).to_have_text("API_KEY exists. Edit it")
+    expect(page.get_by_label("Value 1 to add")).to_have_value("typed")
+    page.get_by_role("link", name="Edit it").click()
+    value_of(page).fill("typed")
+    page.get_by_label("Key 1 to add").fill("")
+    page.get_by_label("Value 1 to add").fill("")
+    page.locator(".dock").get_by_role("button", name="Review changes").click()
+    page.get_by_role("button", name="Apply 1 change").click()
+    expect(page.locator("#notice")).to_contain_text("Saved 1 change")
+    assert vault.value("API_KEY") == "typed"

@@ -49,7 +49,7 @@ def line_numbers(content: str) -> list[int]:
 @example("A=a#c \t ")
 @example("A='x' #c\r\nB=\"\r\\\"\"\r\n\r\n'C'=\x1c\xa0#")
 def test_dotenv_reads_as_python_dotenv_reads_it(content: str) -> None:
-    bindings = list(parse_stream(io.StringIO(content, newline="")))
+    bindings = list(parse_stream(io.StringIO(content, newline=None)))
     named = [binding for binding in bindings if binding.key is not None]
     usable = (
         not any(binding.error for binding in bindings)
@@ -70,7 +70,8 @@ def test_dotenv_reads_as_python_dotenv_reads_it(content: str) -> None:
         ("A=1", {"A": "1"}),
         ("\ufeffA=1\r\nexport B = two words # and a comment\r\n", {"A": "1", "B": "two words"}),
         ("A=\nB=''\nC=\"\"\n", {"A": "", "B": "", "C": ""}),
-        ('A="line\r\nline\\n\\"\\\\"\n', {"A": 'line\r\nline\n"\\'}),
+        ('A="line\r\nline\\n\\"\\\\"\n', {"A": 'line\nline\n"\\'}),
+        ("A='1\r2'\rB=\"\\r\\n\"\r", {"A": "1\n2", "B": "\r\n"}),
         ("A='it\\'s ${B} $B `x`'\nB=${A}", {"A": "it's ${B} $B `x`", "B": "${A}"}),
         ("'A'=1", {"A": "1"}),
     ],

@@ -14,7 +14,7 @@ from secretsvc.auditlog.ui import labels
 from secretsvc.auditlog.ui.chart import draw
 from secretsvc.auditlog.ui.facts import Fact, facts_of
 from secretsvc.auditlog.ui.sentences import Teller, Told
-from secretsvc.auditlog.ui.url import FILTERS, PATH, AuditUrl
+from secretsvc.auditlog.ui.url import FILTERS, PATH, SCOPE, AuditUrl
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.projects.resources import Project
@@ -50,6 +50,8 @@ def audit_page(_context: Audit, request: ServiceRequest) -> object:
         page = domain.browse_audit(request.call, asked)
     except (NotFound, ValidationFailed) as error:
         request.form.refuse(error)
+        # A place that was not found is not told from one that the caller may not audit.
+        audit_url.refuse(SCOPE if isinstance(error, NotFound) else [issue.path for issue in error.issues])
         request.response.status_int = status_of(request, error)
         return shown
     days = [*_days(page, request.registry.audit_actions, audit_url, request.call.now)]

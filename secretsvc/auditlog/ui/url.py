@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -24,6 +25,8 @@ FILTERS = {
     "until": "Until",
     "request_id": "Request",
 }
+#: The filters that name a place; a key is looked for in one environment of one project.
+SCOPE = ("project", "environment")
 #: What a question sets, and so takes from the filters.
 ASKED = ("show", "action", "outcome")
 #: How far around a record its request may have left others, milliseconds.
@@ -39,18 +42,27 @@ class Chip(NamedTuple):
 
 
 class AuditUrl:
-    """The URL of a page of the log: what it asks for, and the URLs that lead on."""
+    """The URL of a page of the log: what it asks for, and the URLs that lead on.
+
+    No URL that leads on has a filter at fault, or a key without its place: each finds something to show.
+    """
 
     def __init__(self, query: dict[str, str]) -> None:
         self.query = {name: value.strip() for name, value in query.items() if value.strip()}
+        self._at_fault: dict[str, None] = {}
+
+    def refuse(self, names: Iterable[str]) -> None:
+        """Leave filters out of the URLs that lead on, because the page was refused for them."""
+        self._at_fault = dict.fromkeys(names)
 
     def path(self, **changes: object) -> str:
         """The first page with some filters changed; None takes one away."""
-        return self._path(self.query | {"cursor": None, "after": None} | changes)
+        return self._path(self.query | self._at_fault | {"cursor": None, "after": None} | changes)
 
     def download(self, suffix: str) -> str:
         """What the same filters find, as a file."""
-        return self._path(self.query | {"cursor": None, "after": None, "limit": None}, f"{PATH}.{suffix}")
+        first_page = dict.fromkeys(("cursor", "after", "limit"))
+        return self._path(self.query | self._at_fault | first_page, f"{PATH}.{suffix}")
 
     def around(self, record: AuditRecord) -> str:
         """All that the request of a record has left."""
@@ -102,6 +114,8 @@ class AuditUrl:
     @staticmethod
     def _path(query: dict[str, object], path: str = PATH) -> str:
         kept = {name: value for name, value in query.items() if value is not None}
+        if not kept.keys() >= {*SCOPE}:
+            kept.pop("key", None)
         return f"{path}?{urlencode(kept)}" if kept else path
 
 

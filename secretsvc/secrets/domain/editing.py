@@ -17,6 +17,7 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.kernel.structs import struct
+from secretsvc.kernel.text_areas import Restore, exactly, outcome, with_line_ends
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.writing import REPLACE
 from secretsvc.secrets.models import secret, secret_version
@@ -85,6 +86,7 @@ def edit_secrets(
 ) -> Written:
     """As `batch_secrets` merges, but what is as it was takes no version, and a description may change alone.
 
+    Values are texts of a page: one that differs only in what browsers rewrite is as it was.
     Raises as `batch_secrets` does, and `ValidationFailed` for the description of what is not there.
     """
     assert_can(call, Role.WRITER, at)
@@ -95,9 +97,11 @@ def edit_secrets(
         undeleted = {key for key, one in known.items() if not one.deleted}
         given = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
         _check_described(edits, given.keys() | undeleted)
-        values = _changed(call, environment, given) if given.keys() & undeleted else given
-        unchanged = given.keys() - values.keys()
-        return Plan(values, edits.removals, edits.descriptions, unchanged=unchanged)
+        values, line_ends = given, dict[str, str]()
+        if given.keys() & undeleted:
+            values, line_ends = _changed(call, environment, given, with_line_ends)
+        unchanged = (given.keys() - values.keys()) | ({*edits.blank} & undeleted)
+        return Plan(values, edits.removals, edits.descriptions, unchanged=unchanged, line_ends=line_ends)
 
     return write(
         call,
@@ -126,17 +130,21 @@ def rewrite(
     *,
     read: Reader = read_env,
     mode: str = REPLACE,
+    restore: Restore = exactly,
     **options: Unpack[WriteOptions],
 ) -> Written:
-    """As `import_secrets`, but a value that stays as it is takes no new version."""
+    """As `import_secrets`, but a value that stays as it is takes no new version.
+
+    `restore` makes the value that was meant of each one that is there already.
+    """
     assert_can(call, Role.WRITER, at)
     given = read(content, call.settings.env_max_secrets)
     check_values(call, given)
 
     def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
-        values = _changed(call, environment, given)
+        values, line_ends = _changed(call, environment, given, restore)
         gone = known.keys() - given.keys() if mode == REPLACE else ()
-        return Plan(values, gone, unchanged=given.keys() - values.keys())
+        return Plan(values, gone, unchanged=given.keys() - values.keys(), line_ends=line_ends)
 
     return write(
         call,
@@ -149,17 +157,27 @@ def rewrite(
     )
 
 
-def _changed(call: Call, environment: Environment, values: Mapping[str, str]) -> dict[str, str]:
+def _changed(
+    call: Call, environment: Environment, values: Mapping[str, str], restore: Restore
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the values that are to be written, and what became of their line ends."""
     changed, open_one = dict(values), call.ring.within(environment.id).opener()
+    line_ends = {}
     with envelopes_inside(call, environment.id) as rows:
         for key, version, envelope, kid in rows:
             if key not in changed:
                 continue
             # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
-                if changed[key] == open_one(envelope, kid, key, version).decode():
+                stored = open_one(envelope, kid, key, version).decode()
+                typed, changed[key] = changed[key], restore(changed[key], stored)
+                if changed[key] == stored:
                     del changed[key]
-    return changed
+                elif became := outcome(typed, stored, changed[key]):
+                    line_ends[key] = became
+    # Line ends of two characters make a value longer.
+    check_values(call, changed)
+    return changed, line_ends
 
 
 def editor_state(call: Call, at: Address) -> EditorState:

@@ -132,7 +132,8 @@ def _bindings(content: str) -> Iterator[tuple[int, Binding]]:
 
     The parser's own count includes blank lines before a binding, and goes wrong after an error.
     """
-    reader = _Reader(io.StringIO(content))
+    # As a text file is opened: every line end is a line feed (contract 10.2).
+    reader = _Reader(io.StringIO(content, newline=None))
     starts = [match.end() for match in _NEWLINE.finditer(reader.string)]
     while reader.has_next():
         reader.read_regex(_NO_BINDINGS)

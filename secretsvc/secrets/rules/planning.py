@@ -43,7 +43,8 @@ class Plan:
     A description of an undeleted key that is not written changes alone, without a version. `detail` is what
     the record says beside the new revision and the changes. `origins` are those of the values that are not
     new, by key; `copied_from` is the other environment that they come from. `unchanged` are keys whose given
-    values they have already, and which are therefore not written.
+    values they have already, and which are therefore not written. `line_ends` says by key what became of the
+    line ends that a page could not show (`kernel.text_areas.outcome`).
     """
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -53,6 +54,7 @@ class Plan:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     copied_from: UUID | None = None
     unchanged: Collection[str] = ()
+    line_ends: Mapping[str, str] = field(default_factory=dict)
 
 
 def changes_of(plan: Plan, known: Mapping[str, Known]) -> list[Change]:

@@ -6,6 +6,7 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import TypedDict
 from uuid import UUID
 
@@ -50,6 +51,11 @@ class Written:
         """The keys that were given the value that they had, and are not written; only pages look for them."""
         return ()
 
+    @property
+    def line_ends(self) -> Mapping[str, str]:
+        """What became of line ends that a page could not show, by key; operations of the API have none."""
+        return {}
+
 
 @struct
 class WrittenByHand(Written):
@@ -57,6 +63,7 @@ class WrittenByHand(Written):
 
     described_keys: Sequence[str]
     unchanged_keys: Collection[str] = ()
+    line_ends_of_keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def described(self) -> Sequence[str]:
@@ -67,6 +74,11 @@ class WrittenByHand(Written):
     def unchanged(self) -> Collection[str]:
         """See `Written`."""
         return self.unchanged_keys
+
+    @property
+    def line_ends(self) -> Mapping[str, str]:
+        """See `Written`."""
+        return self.line_ends_of_keys
 
 
 Planner = Callable[[Environment, Mapping[str, Known]], Plan]
@@ -136,8 +148,8 @@ def _carry_out(
     described = described_alone(plan, known, changes)
     if dry_run or not (changes or described):
         check_growth(call, environment.id, changes)
-        return _written(environment.rev, changes, described, plan.unchanged)
-    written = _written(environment.rev + 1, changes, described, plan.unchanged)
+        return _written(environment.rev, changes, described, plan)
+    written = _written(environment.rev + 1, changes, described, plan)
 
     def tell() -> Sequence[Step]:
         record_id = new_id()
@@ -202,9 +214,7 @@ def _record(
     )
 
 
-def _written(
-    rev: int, changes: list[Change], described: Sequence[str], unchanged: Collection[str]
-) -> Written:
-    if described or unchanged:
-        return WrittenByHand(rev, changes, described, unchanged)
+def _written(rev: int, changes: list[Change], described: Sequence[str], plan: Plan) -> Written:
+    if described or plan.unchanged or plan.line_ends:
+        return WrittenByHand(rev, changes, described, plan.unchanged, plan.line_ends)
     return Written(rev, changes)

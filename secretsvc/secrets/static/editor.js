@@ -59,6 +59,50 @@ function update(row) {
   tellStaged();
 }
 
+// The row of the secret that has the key of a new one already.
+function rowOfKey(row) {
+  const key = row.querySelector(".nk").value.trim();
+  return key && [...document.getElementById("old").rows].find((one) => one.querySelector(".key").textContent === key);
+}
+
+// A new row whose key exists says so while it is typed, and leads to the row of that key.
+function tellTaken(row) {
+  const field = row.querySelector(".nk");
+  const key = rowOfKey(row) && field.value.trim();
+  row.querySelector(".taken")?.remove();
+  field.removeAttribute("aria-invalid");
+  field.removeAttribute("aria-describedby");
+  if (!key) {
+    return;
+  }
+  const line = document.createElement("span");
+  line.className = "sub bad taken";
+  line.id = `${field.name}-help`;
+  const link = document.createElement("a");
+  link.className = "link";
+  link.href = `#value.${key}`;
+  link.textContent = "Edit it";
+  line.append(`${key} exists. `, link);
+  field.after(line);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", line.id);
+  document.getElementById("announcer").textContent = `${key} exists.`;
+}
+
+// What was typed for the new key goes along, unless something else was typed there.
+function editTaken(row) {
+  const old = rowOfKey(row);
+  const [from, to] = [row, old].map((one) => one.querySelector(".w"));
+  old.hidden = false;
+  if (to.value === "" || to.classList.contains("open")) {
+    to.value = from.value || to.value;
+    row.querySelector(".nk").value = row.querySelector(".d").value && row.querySelector(".nk").value;
+    from.value = "";
+    [row.querySelector(".nk"), to].forEach((one) => one.dispatchEvent(new Event("input", { bubbles: true })));
+  }
+  to.focus();
+}
+
 function isBlank(row) {
   return [...row.querySelectorAll("input, textarea")].every((one) => one.value === "");
 }
@@ -90,10 +134,12 @@ function addRow(name = freeName()) {
   const number = newRows.rows.length + 1;
   const row = newRows.rows[newRows.rows.length - 1].cloneNode(true);
   row.classList.remove("add");
+  row.querySelector(".taken")?.remove();
   for (const one of row.querySelectorAll("input, textarea, button")) {
     one.name = one.name.replace(/^new\.[^.]+/, `new.${name}`);
     one.setAttribute("aria-label", one.getAttribute("aria-label")?.replace(/\d+/, number) ?? "");
     one.removeAttribute("aria-invalid");
+    one.removeAttribute("aria-describedby");
     one.removeAttribute("id");
     one.value = one.matches("button") ? name : "";
   }
@@ -170,6 +216,9 @@ function begin() {
   }
   for (const row of edits.querySelectorAll("tr.old, tr.new")) {
     markRow(row);
+    if (row.classList.contains("new") && rowOfKey(row)) {
+      tellTaken(row);
+    }
   }
   picked();
   if (newRows) {
@@ -194,6 +243,9 @@ edits.addEventListener("input", (event) => {
   if (row) {
     update(row);
   }
+  if (event.target.matches(".nk")) {
+    tellTaken(row);
+  }
   if (row?.classList.contains("new")) {
     showNewRows();
     clearTimeout(keeping);
@@ -205,6 +257,11 @@ edits.addEventListener("input", (event) => {
 });
 edits.addEventListener("masked", (event) => update(event.target.closest("tr")));
 edits.addEventListener("click", (event) => {
+  const link = event.target.closest(".taken a");
+  if (link) {
+    event.preventDefault();
+    editTaken(link.closest("tr"));
+  }
   const button = event.target.closest("button[name=generate], button[name=menu]");
   if (button) {
     event.preventDefault();

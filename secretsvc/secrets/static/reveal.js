@@ -167,7 +167,8 @@ function showValue(holder, value) {
   }
   target.classList.add("open", "shown");
   draw(revealButton(holder), "Reveal", "Mask", "eye-off");
-  watch(holder, target, value, before);
+  // A field has line feeds for all line ends: with these it is compared.
+  watch(holder, target, target.value ?? value, before);
 }
 
 async function toggle(holder) {

@@ -6,11 +6,13 @@ There is no session to keep what was typed: the pages hand it on to each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Unpack
 
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.structs import struct
+from secretsvc.kernel.text_areas import Restore, exactly, line_feeds, with_line_ends, with_nul
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import editing as editing_domain
 from secretsvc.secrets.domain import exports
@@ -18,10 +20,11 @@ from secretsvc.secrets.rules.exporting import write_env
 from secretsvc.secrets.rules.importing import read_env
 from secretsvc.secrets.rules.writing import WriteOptions, Written
 from secretsvc.secrets.schemas import secrets as schemas
+from secretsvc.secrets.ui import exact
 from secretsvc.secrets.ui.editor import editor
 from secretsvc.secrets.ui.edits import carried_edits, check_rows, drop_shown, name_fields, read_edits
 from secretsvc.secrets.ui.secret import secret
-from secretsvc.web.forms import Form, unix_lines
+from secretsvc.web.forms import Form
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
 
@@ -31,8 +34,9 @@ class Draft:
     """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
 
     `by_key` says that each key was typed by itself: one whose value is as it was is told of, and in a
-    conflict each can be given up. `tab` is the name of its page's view; `enctype` is how its forms are sent:
-    a file's text would grow by being urlencoded, beyond what a form may be.
+    conflict each can be given up. `restore` makes the value that was meant of what a page sent. `tab` is the
+    name of its page's view; `enctype` is how its forms are sent: a file's text would grow by being
+    urlencoded, beyond what a form may be.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Draft:
     values: Callable[[ServiceRequest, Form], Mapping[str, str]]
     carried_fields: Callable[[Form], dict[str, str]]
     by_key: bool
+    restore: Restore = exactly
     enctype: str | None = None
 
 
@@ -53,7 +58,8 @@ def import_page(_context: Environment, request: ServiceRequest) -> object:
     accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
     name_fields(form)
     limit = request.call.settings.body_max_bytes
-    return {"formats": formats, "accepted": ",".join(accepted), "limit": limit}
+    beside = exact.fields_of("content", text_of_file(form)).get(f"{exact.PREFIX}content")
+    return {"formats": formats, "accepted": ",".join(accepted), "limit": limit, "exact": beside}
 
 
 def text_page(_context: Environment, request: ServiceRequest) -> object:
@@ -103,30 +109,51 @@ def _import(request: ServiceRequest, form: Form) -> Values:
     formats = request.registry.formats
     if form["file"] and form["content"]:
         raise ValidationFailed.at("file", "Give either a file or text: here are both, and nothing was read.")
-    content = unix_lines(form["file"] or form["content"])
-    body = {"format": form["format"], "mode": form["mode"], "content": content}
+    body = {"format": form["format"], "mode": form["mode"], "content": text_of_file(form)}
     read = formats.take(validate(schemas.ImportBody(formats.readers), body))
     return {name: read[name] for name in ("read", "mode", "content")}
 
 
 def write_text(request: ServiceRequest, at: Address, form: Form, **options: Unpack[WriteOptions]) -> Written:
     """The environment's own text."""
-    return editing_domain.rewrite(request.call, at, unix_lines(form["content"]), **options)
+    content = line_feeds(form["content"])
+    return editing_domain.rewrite(request.call, at, content, restore=with_nul, **options)
 
 
 def values_of_text(request: ServiceRequest, form: Form) -> Mapping[str, str]:
     """The values that the text holds."""
-    return read_env(unix_lines(form["content"]), request.call.settings.env_max_secrets)
+    return read_env(line_feeds(form["content"]), request.call.settings.env_max_secrets)
 
 
-def named_fields(*names: str) -> Callable[[Form], dict[str, str]]:
-    """Those of a form that has no rows."""
-    return lambda form: {name: form[name] for name in names if form[name]}
+def text_of_file(form: Form) -> str:
+    """The text of an import, the same whether a script has read the file or the browser has sent it."""
+    return exact.text_of(form, "file" if form["file"] else "content", line_feeds)
 
 
-EDIT = Draft("edit", "", "editor", editor, write_edits, values_of_edits, carried_edits, by_key=True)
-WRITE = Draft("write", "", "secret", secret, write_edits, values_of_edits, carried_edits, by_key=True)
-_FILE = named_fields("content", "file", "format", "mode")
+def carried_text(form: Form) -> dict[str, str]:
+    """The environment's own text."""
+    return {"content": form["content"]} if form["content"] else {}
+
+
+def carried_file(form: Form) -> dict[str, str]:
+    """The text of an import, and how it is read."""
+    fields = exact.fields_of("content", text_of_file(form))
+    fields |= {name: form[name] for name in ("format", "mode")}
+    return {name: text for name, text in fields.items() if text}
+
+
+EDIT = Draft(
+    "edit",
+    "",
+    "editor",
+    editor,
+    write_edits,
+    values_of_edits,
+    carried_edits,
+    by_key=True,
+    restore=with_line_ends,
+)
+WRITE = replace(EDIT, name="write", template="secret", page=secret)
 IMPORT = Draft(
     "import",
     "import",
@@ -134,10 +161,18 @@ IMPORT = Draft(
     import_page,
     write_import,
     values_of_import,
-    _FILE,
+    carried_file,
     by_key=False,
     enctype="multipart/form-data",
 )
 TEXT = Draft(
-    "text", "text", "text", text_page, write_text, values_of_text, named_fields("content"), by_key=False
+    "text",
+    "text",
+    "text",
+    text_page,
+    write_text,
+    values_of_text,
+    carried_text,
+    by_key=False,
+    restore=with_nul,
 )

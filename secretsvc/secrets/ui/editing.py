@@ -29,11 +29,11 @@ from secretsvc.secrets.ui.drafts import (
     text_page,
 )
 from secretsvc.secrets.ui.editor import TEMPLATE, copy_path, editor, revision_of, show
-from secretsvc.secrets.ui.edits import changed_descriptions, give_up, remove_picked, stage
+from secretsvc.secrets.ui.edits import changed_descriptions, check_new_keys, give_up, remove_picked, stage
+from secretsvc.secrets.ui.exact import text_of
 from secretsvc.secrets.ui.notices import saved, written_alone
 from secretsvc.secrets.ui.reviewing import conflicts, review_rows, with_values
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.forms import unix_lines
 from secretsvc.web.pages import REFUSALS, Drawn, see_other
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.tree import PAGES, Node
@@ -73,7 +73,7 @@ def edit(context: Node, request: ServiceRequest) -> object:
 def stage_text(context: Node, request: ServiceRequest) -> None:
     """Makes staged rows of pasted lines. Raises `ValidationFailed` for those that cannot be read."""
     form, limit = request.form, request.call.settings.env_max_secrets
-    content = unix_lines(form["paste"])
+    content = text_of(form, "paste")
     read = read_json if content.lstrip().startswith("{") else read_env
     values = read(content, limit)
     known = {item.key for item in editing_domain.editor_state(request.call, context.address).items}
@@ -88,6 +88,7 @@ def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
     # Before the dry run, which writes nothing: what is shown is recorded.
     old = _old_values(draft, context, request, asked) if asked else {}
     planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
+    check_new_keys(form, planned)
     if not (planned.changes or planned.described):
         return see_other(context.path(PAGES), "unchanged")
     return _reviewed(draft, request, planned) | _rows(draft, context, request, planned, asked, old)
@@ -123,7 +124,8 @@ def _rows(
     missing = around.missing_in(request.call, context.address, added)
     rows = review_rows(planned, values, described, missing, tells_unchanged=draft.by_key)
     if asked:
-        rows = with_values(rows, lambda key: asked in (EVERY, key), old, values)
+        new = {key: draft.restore(value, old.get(key, "")) for key, value in values.items()}
+        rows = with_values(rows, lambda key: asked in (EVERY, key), old, new)
     lacking = sorted(missing)
     offered = offers(context, request, missing) if fits(request, draft.carried_fields(form), lacking) else []
     return {"rows": rows, "offers": offered, "lacking": lacking}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -28,6 +28,7 @@ from secretsvc.secrets.ui.edits import (
     rows_of,
     typed_keys,
 )
+from secretsvc.secrets.ui.exact import fields_beside, put, text_of
 from secretsvc.secrets.ui.notices import notice_of
 from secretsvc.secrets.ui.rows import WITH_MENUS, Shown, rows_shown, segments
 from secretsvc.web.config import ServiceConfigurator
@@ -54,8 +55,12 @@ def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -
     state = editing_domain.editor_state(call, context.address)
     shown = shown or Shown(menu=query.get("menu", ""))
     shown = replace(shown, text=query.get("q", ""), segment=form["show"] or query.get("show", ""))
-    if is_secret_key(query.get("new", "")) and not form.values:
-        form.values["new.1.key"] = query["new"]
+    keys, new = {item.key for item in state.items}, query.get("new", "")
+    if new in keys:
+        # It was added meanwhile: its own row takes the focus.
+        shown = replace(shown, copied=new)
+    elif is_secret_key(new) and not form.values:
+        form.values["new.1.key"] = new
     _keep_for_gone(form, state)
     name_fields(form)
     rows = rows_shown(state, form, shown, call.now)
@@ -69,9 +74,11 @@ def editor(context: Node, request: ServiceRequest, shown: Shown | None = None) -
         "blank": BLANK,
         "matches": sum(not row.is_hidden for row in rows),
         "readable": sum(row.error is None for row in rows),
+        "hidden": _hidden(form, keys),
         "typed": any(text for name, text in form.values.items() if name.startswith(TYPED)),
         "new_rows": _new_rows(form, call.settings.env_max_secrets),
-        "focused": "1" if "new" in query else None,
+        "focused": "1" if "new" in query and new not in keys else None,
+        "keys": keys,
         "segments": segments(state.items, call.now, path, shown.segment),
         "shown": shown,
         "notice": notice_of(query, state.environment),
@@ -100,8 +107,8 @@ def copy_path(context: Node) -> str:
 def _keep_for_gone(form: Form, state: EditorState) -> None:
     described = changed_descriptions(form)
     for key in sorted(typed_keys(form) - {item.key for item in state.items}):
-        for name, text in (("key", key), ("value", form[f"value.{key}"])):
-            form.values[f"new.of-{key}.{name}"] = text
+        form.values[f"new.of-{key}.key"] = key
+        put(form, f"new.of-{key}.value", text_of(form, f"value.{key}"))
         form.values[f"new.of-{key}.description"] = described.get(key) or ""
 
 
@@ -109,6 +116,12 @@ def _author(state: EditorState) -> str:
     """Who made the present revision, if it wrote a value."""
     newest = max(state.authors.values(), key=lambda one: one.created_at, default=None)
     return newest.author if newest and newest.created_at == state.environment.updated_at else ""
+
+
+def _hidden(form: Form, keys: Set[str]) -> dict[str, str]:
+    """Return the fields that stand in no row: exact texts, and descriptions that were typed elsewhere."""
+    described = {f"{prefix}{key}" for prefix in ("description.", "was.") for key in keys}
+    return fields_beside(form) | {name: form[name] for name in sorted(described & form.values.keys())}
 
 
 def _new_rows(form: Form, limit: int) -> list[str]:

@@ -8,11 +8,15 @@ from collections.abc import Mapping, Set
 from hashlib import sha256
 
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed
+from secretsvc.kernel.errors import Issue, PayloadTooLarge, ValidationFailed, refuse
 from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.kernel.text_areas import as_sent
 from secretsvc.secrets.domain.editing import Edits
+from secretsvc.secrets.rules.planning import CHANGED
+from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.web.forms import Form, unix_lines
+from secretsvc.secrets.ui import exact
+from secretsvc.web.forms import Form
 from secretsvc.web.schema import validate
 
 BOTH = "It is both changed and marked for deletion. Undo one."
@@ -26,7 +30,7 @@ def read_edits(form: Form) -> Edits:
     A value left blank stays, be it in a row for a new secret whose key is there already; an empty one is
     asked for by itself. A description counts where it is another than it was.
     """
-    values = {key: unix_lines(text) for key, text in form.under("value.") if text}
+    values = {key: exact.text_of(form, f"value.{key}") for key, text in form.under("value.") if text}
     described, removals = changed_descriptions(form), _marked(form, "delete.")
     issues = []
     for key in _marked(form, "empty."):
@@ -34,14 +38,16 @@ def read_edits(form: Form) -> Edits:
             issues.append(Issue(f"empty.{key}", "A value was typed as well: take out one of the two."))
         values[key] = ""
     issues += [Issue(f"value.{key}", BOTH) for key in removals if key in values]
-    blank = set()
-    for row, key in _new_keys(form):
+    blank, known = set(), {*values, *removals}
+    for row, key in new_keys(form):
         if not is_secret_key(key):
             issues.append(Issue(f"new.{row}.key", schemas.KEY_GRAMMAR))
+        elif key in known:
+            issues.append(Issue(f"new.{row}.key", exists(key)))
         elif key in values:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
-            values[key] = unix_lines(form[f"new.{row}.value"])
+            values[key] = exact.text_of(form, f"new.{row}.value")
             if description := form[f"new.{row}.description"].strip():
                 described[key] = description
             blank |= set() if values[key] else {key}
@@ -51,6 +57,19 @@ def read_edits(form: Form) -> Edits:
     read = validate(schemas.BatchBody(), body)
     typed = {key: value for key, value in read["set"].items() if key not in blank}
     return Edits(typed, read["descriptions"], read["delete"], blank)
+
+
+def exists(key: str) -> str:
+    """Return what is wrong with a new key that is there already."""
+    return f"{key} exists."
+
+
+def check_new_keys(form: Form, written: Written) -> None:
+    """Raise `ValidationFailed` where a row for a new secret has the key of one that is there."""
+    known = {one.key for one in written.changes if one.kind == CHANGED}
+    known |= {*written.unchanged, *written.described}
+    taken = [(row, key) for row, key in new_keys(form) if key in known]
+    refuse([Issue(f"new.{row}.key", exists(key)) for row, key in taken])
 
 
 def rows_of(form: Form) -> list[str]:
@@ -89,32 +108,46 @@ def carried_edits(form: Form) -> dict[str, str]:
     """The editor's fields of the rows that change; the others are drawn as they are."""
     edits = read_edits(form)
     keys = {*edits.values, *edits.descriptions, *edits.removals}
-    return {
+    carried = {
         name: text
         for name, text in form.values.items()
         if (name.startswith("new.") and text)
         or (name.startswith(ROW_FIELDS) and name.partition(".")[2] in keys)
     }
+    beside = exact.fields_beside(form)
+    return carried | {name: beside[name] for one in carried if (name := exact.PREFIX + one) in beside}
 
 
 def give_up(form: Form) -> None:
     """Takes out what is theirs by the choices of a conflict, fields `keep.KEY`, and the choices too."""
     choices, rows = dict(form.under("keep.")), defaultdict[str, list[str]](list)
-    for row, new in _new_keys(form):
+    for row, new in new_keys(form):
         rows[new].append(row)
     for key, choice in choices.items():
         del form.values[f"keep.{key}"]
-        if choice != "theirs":
-            continue
-        names = {f"{field}{key}" for field in ROW_FIELDS}
+        if choice == "theirs":
+            for name in (f"{field}{key}" for field in ROW_FIELDS):
+                form.values.pop(name, None)
         for row in rows[key]:
-            names |= {f"new.{row}.{part}" for part in ("key", "value", "description")}
-        for name in names:
-            form.values.pop(name, None)
+            _take_out(form, row, None if choice == "theirs" else key)
+
+
+def _take_out(form: Form, row: str, key: str | None) -> None:
+    """Take out a row for a new secret; with a key, move its fields to the row of the secret that is there."""
+    value, description = exact.text_of(form, f"new.{row}.value"), form[f"new.{row}.description"]
+    for part in ("key", "value", "description"):
+        form.values.pop(f"new.{row}.{part}", None)
+    if key is not None and value:
+        exact.put(form, f"value.{key}", value)
+    if key is not None and description:
+        form.values |= {f"description.{key}": description, f"was.{key}": ""}
 
 
 def mark_shown(call: Call, form: Form, key: str, value: str) -> None:
-    """Puts a value into its row, with a mark by which it is known later that it was not typed."""
+    """Puts a value into its row, with a mark by which it is known later that it was not typed.
+
+    The mark is that of the text which a browser sends back for the value.
+    """
     form.values[f"value.{key}"] = value
     form.values[f"shown.{key}"] = _mark(call, key, value)
 
@@ -130,7 +163,7 @@ def drop_shown(call: Call, form: Form) -> None:
 def is_shown(call: Call, form: Form, key: str, mark: str) -> bool:
     """Whether what stands in a row is the value that it was shown with."""
     value = form.values.get(f"value.{key}")
-    expected = _mark(call, key, unix_lines(value or ""))
+    expected = _mark(call, key, value or "")
     return value is not None and hmac.compare_digest(mark.encode(), expected.encode())
 
 
@@ -143,14 +176,14 @@ def remove_picked(form: Form) -> None:
 
 def stage(form: Form, values: Mapping[str, str], known: Set[str], *, replaces: bool) -> None:
     """Puts values into the rows of their keys, or into new ones; `replaces` has the other keys deleted."""
-    present = {key for _, key in _new_keys(form)}
+    present = {key for _, key in new_keys(form)}
     for number, (key, value) in enumerate(values.items()):
         if key in known:
-            form.values[f"value.{key}" if value else f"empty.{key}"] = value or "1"
+            exact.put(form, f"value.{key}" if value else f"empty.{key}", value or "1")
             form.values.pop(f"delete.{key}", None)
         elif key not in present:
             form.values[f"new.{FIRST_STAGED + number}.key"] = key
-            form.values[f"new.{FIRST_STAGED + number}.value"] = value
+            exact.put(form, f"new.{FIRST_STAGED + number}.value", value)
     if replaces:
         for key in known - values.keys():
             form.values[f"delete.{key}"] = "1"
@@ -169,7 +202,7 @@ FIRST_STAGED = 100_000
 def name_fields(form: Form) -> None:
     """Says what people know the editor's fields by, so that problems can be told in their words."""
     rows = rows_of(form)
-    new = {key: row for row, key in _new_keys(form)}
+    new = {key: row for row, key in new_keys(form)}
     for issue in form.issues:
         kind, _, rest = issue.path.partition(".")
         if kind == "new":
@@ -186,10 +219,10 @@ def name_fields(form: Form) -> None:
 
 
 def _mark(call: Call, key: str, value: str) -> str:
-    return hmac.new(call.ring.subkey(b"shown"), f"{key}={value}".encode(), sha256).hexdigest()
+    return hmac.new(call.ring.subkey(b"shown"), f"{key}={as_sent(value)}".encode(), sha256).hexdigest()
 
 
-def _new_keys(form: Form) -> list[tuple[str, str]]:
+def new_keys(form: Form) -> list[tuple[str, str]]:
     """The rows for new secrets that are not blank, by their number."""
     rows = {name.partition(".")[0] for name, text in form.under("new.") if text.strip()}
     return [(row, form[f"new.{row}.key"].strip()) for row in sorted(rows)]

@@ -136,8 +136,15 @@ def matrix(context: Project, request: ServiceRequest) -> object:
         "text": text,
         "ticked": {*ticked(request.form)},
         "segments": _segments(found, show),
+        "adding": adding(columns),
         "dock": dock_of(found, [one.environment for one in columns if one.writes], request.form),
     }
+
+
+def adding(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns that the caller can add keys to, protected environments last."""
+    writable = [one for one in columns if one.writes]
+    return sorted(writable, key=lambda one: one.environment.protected)
 
 
 def kinds_of(row: MatrixRow) -> set[str]:

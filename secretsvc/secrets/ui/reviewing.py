@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from secretsvc.kernel.structs import struct
+from secretsvc.kernel.text_areas import CR_KEPT, CR_LF_KEPT, LINE_FEEDS, NUL_LOST
 from secretsvc.secrets.domain.around import Lacking
 from secretsvc.secrets.domain.editing import Authored
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
@@ -16,6 +17,13 @@ from secretsvc.web.parts import joined
 
 #: Of the environments without a new key so many are named: 500 keys may be missing in 50.
 NAMED = 3
+#: What became of the line ends of an edited value, which no page can show.
+LINE_ENDS = {
+    CR_LF_KEPT: "line ends stay CR LF",
+    CR_KEPT: "line ends stay CR",
+    LINE_FEEDS: "line ends become LF",
+    NUL_LOST: "NUL becomes U+FFFD",
+}
 #: What one's own change is called beside theirs.
 YOURS = {
     ADDED: "new",
@@ -59,10 +67,16 @@ def review_rows(
         key: f"Also missing in {joined([one.name for one in lacking[:NAMED]], len(lacking))}"
         for key, lacking in missing.items()
     }
-    return [replace(_told(row, values, described), note=notes.get(row.key, row.note)) for row in rows]
+    ends = {key: [LINE_ENDS[became]] for key, became in planned.line_ends.items()}
+    return [
+        replace(_told(row, values, described, ends.get(row.key, [])), note=notes.get(row.key, row.note))
+        for row in rows
+    ]
 
 
-def _told(row: ChangeRow, values: Mapping[str, str], described: Mapping[str, str | None]) -> ChangeRow:
+def _told(
+    row: ChangeRow, values: Mapping[str, str], described: Mapping[str, str | None], ends: Sequence[str]
+) -> ChangeRow:
     if row.kind not in (ADDED, CHANGED):
         return row
     new, value = {ADDED: "new", CHANGED: "new value"}[row.kind], values.get(row.key)
@@ -70,7 +84,7 @@ def _told(row: ChangeRow, values: Mapping[str, str], described: Mapping[str, str
         new += ", empty"
     if described.get(row.key):
         new += ", with a description"
-    return replace(row, word=new, warnings=doubts(value or ""))
+    return replace(row, word=new, warnings=[*doubts(value or ""), *ends])
 
 
 def with_values(

@@ -9,6 +9,7 @@ from secretsvc.kernel.structs import struct
 from secretsvc.secrets.domain.editing import EditorState
 from secretsvc.secrets.rules.rows import SecretListItem
 from secretsvc.secrets.ui.doubts import turns
+from secretsvc.secrets.ui.edits import new_keys
 from secretsvc.web.forms import Form
 from secretsvc.web.moments import DAY, Moment
 from secretsvc.web.parts import initials
@@ -65,7 +66,7 @@ class Row:
 
 def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[Row]:
     """Every secret: what cannot be read first; hidden, with what was typed, what is filtered out."""
-    few = len(state.items) <= WITH_MENUS
+    few, named = len(state.items) <= WITH_MENUS, {key for _, key in new_keys(form)}
     letters: dict[str, str] = {}
     rows = []
     for item in sorted(state.items, key=lambda item: item.readable):
@@ -89,7 +90,8 @@ def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[R
             is_empty=bool(form[f"empty.{item.key}"]),
             is_deleted=bool(form[f"delete.{item.key}"]),
             is_picked=bool(form[f"pick.{item.key}"]),
-            is_hidden=not is_shown(item, shown, now),
+            # A row whose key was typed again is what the problem of that leads to.
+            is_hidden=not is_shown(item, shown, now) and item.key not in named,
             is_whole=few or staged or item.key == shown.menu,
         )
         rows.append(row)

@@ -1,0 +1,127 @@
+"""Values with CR LF, CR and NUL on the pages, as a browser without JavaScript sends them back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pages import Browser, form_of, words
+from vault import Vault
+
+from secretsvc.kernel.text_areas import as_sent
+
+pytestmark = pytest.mark.postgresql("none")
+
+PROJECT = "/projects/shop"
+PROD = f"{PROJECT}/environments/prod"
+ODD = {"CR": "a\rb", "CRLF": "a\r\nb\r\n", "MIXED": "a\r\nb\nc\r", "NUL": "a\0b\ufffd\r\n"}
+
+
+@pytest.fixture
+def browser(vault, service):
+    vault.batch(set=ODD)
+    return Browser(service)
+
+
+def send(form, *args, **options):
+    """Sends a form with its text areas as a browser has them."""
+    for fields in form.fields.values():
+        for field in fields:
+            if field.tag == "textarea":
+                field.value = as_sent(field.value).replace("\n", "\r\n")
+    return form.submit(*args, **options)
+
+
+def keys(page):
+    return [key.text for key in page.html.select("table.diff .key")]
+
+
+@pytest.mark.postgresql("first")
+def test_all_values_revealed_and_reviewed_are_no_change(browser, vault):
+    page = send(browser.open(PROD).forms["edits"], "reveal-all", value="1")
+    assert send(page.forms["edits"]).status_int == 303
+    assert vault.rev == 1
+
+
+def test_values_revealed_and_marked_by_nobody_are_no_change(browser, vault):
+    # As a script sends them, which fills in the fields itself.
+    form = browser.open(PROD).forms["edits"]
+    for key, value in ODD.items():
+        form[f"value.{key}"] = value
+    assert send(form).status_int == 303
+    assert vault.rev == 1
+
+
+def test_nul_that_cannot_be_told_from_its_sign_is_told_of(browser, vault):
+    form = browser.open(PROD).forms["edits"]
+    form["value.NUL"] = as_sent(ODD["NUL"]) + "!"
+    page = send(form)
+    assert "NUL becomes U+FFFD" in words(page)
+    send(form_of(page, "/edit-apply"))
+    assert vault.value("NUL") == "a\ufffdb\ufffd\r\n!"
+
+
+def test_a_review_shows_both_values_with_their_own_line_ends(browser):
+    form = browser.open(PROD).forms["edits"]
+    form["value.CRLF"] = "a\nB\n"
+    form = form_of(send(form), "/edit-apply")
+    form.action = f"{PROD}/edit-reveal"
+    page = send(form, "reveal", value="CRLF")
+    assert [part.text for part in page.html.select(".vals del, .vals ins")] == ["b", "B"]
+
+
+def test_a_pasted_value_with_the_text_of_another_one_is_a_change(browser, vault):
+    form = browser.open(PROD).forms["edits"]
+    form["paste"] = json.dumps({"CRLF": "a\rb\r", "NEW": "\r\n\0"})
+    page = send(form, "stage", value="1")
+    page = send(page.forms["edits"])
+    assert keys(page) == ["NEW", "CRLF"]
+    send(form_of(page, "/edit-apply"))
+    assert vault.value("CRLF") == "a\rb\r"
+    assert vault.value("NEW") == "\r\n\0"
+
+
+def test_a_pasted_value_that_was_edited_since_is_what_was_typed(browser, vault):
+    form = browser.open(PROD).forms["edits"]
+    form["paste"] = json.dumps({"NEW": "a\r\nb"})
+    form = send(form, "stage", value="1").forms["edits"]
+    [name] = [
+        name for name in form.fields if name and name.startswith("new.") and form[name].value == "a\r\nb"
+    ]
+    form[name] = "a\nb!"
+    send(form_of(send(form), "/edit-apply"))
+    assert vault.value("NEW") == "a\nb!"
+
+
+@pytest.mark.parametrize(
+    "exact", ["x", '"', '"\\ud800"', "[" * 9_999, '"' + "\\u0000" * 9, "null", '{"a": "b"}']
+)
+def test_a_field_that_no_page_has_sent_changes_nothing(browser, vault, exact):
+    form = browser.open(PROD).forms["edits"]
+    fields = {"csrf": form["csrf"].value, "rev": "1", "value.CRLF": "typed", "exact.value.CRLF": exact}
+    page = browser.post(f"{PROD}/edit-review", fields)
+    send(form_of(page, "/edit-apply"))
+    assert vault.value("CRLF") == "typed"
+
+
+def test_a_value_that_its_line_ends_make_too_large_is_refused_and_stays_typed(vault, service):
+    vault.set(CRLF="a\r\nb")
+    browser = Browser(service.restarted(SECRET_MAX_BYTES="7"))
+    form = browser.open(PROD).forms["edits"]
+    form["value.CRLF"] = "a\nb\nc\nd"
+    page = send(form, status=413)
+    assert "The value of CRLF is over 7 bytes." in words(page)
+    assert page.forms["edits"]["value.CRLF"].value == "a\r\nb\r\nc\r\nd"
+
+
+def test_copying_and_restoring_by_the_pages_keep_every_character(browser, vault):
+    page = browser.open(f"{PROJECT}/compare?from=prod&to=dev")
+    form = form_of(page, "/copy-review")
+    for key in ODD:
+        form[f"key.{key}"].checked = True
+    send(form_of(form.submit(), "/copy-apply"), "existing")
+    assert Vault(vault.client, f"{PROJECT}/environments/dev").values() == ODD
+    vault.set(**dict.fromkeys(ODD, "other"))
+    page = form_of(browser.open(f"{PROD}/history?rev=1"), "/restore").submit()
+    send(form_of(page, "/restore"))
+    assert vault.values() == ODD
