@@ -72,6 +72,7 @@ PATHS = (
     "/identities/{wendy}?why=shop",
     "/identities/{wendy}?grant",
     "/identities/{wendy}?disable",
+    "/identities/{announced}?remove-identity",
     "/identities/{wendy}/exposure",
     "/identities?new=user",
     "/groups?new",
@@ -133,7 +134,9 @@ def furnish(service: Service) -> dict[str, str]:
     late = service.grant("wendy@example.com", "writer", "shop/prod", expires_at=1)
     service.robot("unknown.access").get(SHOP, 404)
     robot = service.identity_id("ci.access", "service")
+    announced = admin.post("/identities", {"kind": "service", "subject": "announced"}, 201).json["id"]
     ids = {"wendy": service.identity_id("wendy@example.com"), "crew": crew, "late": late, "robot": robot}
+    ids["announced"] = announced
     return {name: str(one) for name, one in ids.items()}
 
 

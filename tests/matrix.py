@@ -153,6 +153,7 @@ ROUTES = [
     Route("listIdentities", "GET", "/identities", SOMEWHERE),
     Route("createIdentity", "POST", "/identities", SOMEWHERE, "global", 201, NEWCOMER, "identity.create"),
     Route("updateIdentity", "PATCH", "/identities/{identity}", ADMIN, "global", 200, {"display_name": "X"}, "identity.update"),
+    Route("deleteIdentity", "DELETE", "/identities/{announced}", ADMIN, "global", 204, None, "identity.delete"),
     Route("getEffectivePermissions", "GET", "/identities/{identity}/effective-permissions", SOMEWHERE),
     Route("getExposure", "GET", "/identities/{identity}/exposure", SOMEWHERE),
     Route("listUnknownIdentities", "GET", "/access/unknown-identities", SOMEWHERE),

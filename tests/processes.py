@@ -224,6 +224,7 @@ class Deployment:
             "MASTER_KEY": MASTER_KEY,
             "BOOTSTRAP_ADMINS": ADMIN,
             "RATE_LIMIT": "",
+            "WRITE_LIMIT": "",
             "DRAIN_SECONDS": "1",
             **issuer.environment(),
             **settings,

@@ -80,6 +80,7 @@ class Client:
 #: applications under such settings are lent too.
 _HARMLESS = {"BOOTSTRAP_ADMINS", "DENIAL_LIMIT", "LAST_SEEN_RESOLUTION", "SERVICE_TOKENS"}
 _HARMLESS |= {"BODY_MAX_BYTES", "ENV_MAX_SECRETS", "PLAINTEXT_MAX_BYTES", "SECRET_MAX_BYTES"}
+_HARMLESS |= {"IDENTITY_LIMIT", "WRITE_LIMIT"}
 #: Under other keys too, if they are keys: of them a process remembers nothing but a verdict.
 _KEYS = {"MASTER_KEY", "MASTER_KEY_OLD"}
 #: Of these, those that are read when they are needed: one application can be given others.
@@ -108,6 +109,7 @@ class Applications:
         # What each process counts, it counts from its start.
         registry.refusals.__init__()
         registry.tracebacks.__init__()
+        vars(registry.authenticator).pop("counter", None)
         if registry.settings["sqlalchemy.url"] != url:
             _let_go(app)
             registry.settings["sqlalchemy.url"] = url

@@ -59,7 +59,9 @@ class World:
         root.post(path, {"mode": "merge", "delete": ["GONE"]})
         crew = service.group("crew", "member@example.com")
         subject = "subject@example.com"
+        announced = root.post("/identities", {"kind": "service", "subject": "announced"}, 201).json["id"]
         self.names = {
+            "announced": announced,
             "project": "shop",
             "env": "prod",
             "dev": "dev",

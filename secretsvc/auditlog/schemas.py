@@ -20,7 +20,7 @@ SEVERAL = {
         "grant.create", "grant.update", "grant.delete", "grant.bootstrap",
         "group.create", "group.update", "group.delete", "group.member.add", "group.member.remove",
         "group.grant.create", "group.grant.update", "group.grant.delete",
-        "identity.create", "identity.update", "token.create", "token.delete",
+        "identity.create", "identity.update", "identity.delete", "token.create", "token.delete",
     ),
 }  # fmt: skip
 #: The ready-made questions of the page, and the filters that they set.

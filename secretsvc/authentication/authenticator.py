@@ -89,8 +89,10 @@ class Authenticator:
         )
 
     def is_counting(self) -> bool:
-        """Whether the rate limit's storage answers; asks it. Raises `ServerMisconfigured`."""
-        return self.settings.rate_limit is None or self._counter.check()
+        """Whether the storage of the counts answers, or no limit needs it. Raises `ServerMisconfigured`."""
+        settings = self.settings
+        limits = (settings.rate_limit, settings.write_limit, settings.identity_limit)
+        return not any(limits) or self.counter.check()
 
     def prepare_keys(self) -> None:
         """Fetches what is due of the keys of every issuer, see `KeyCache.prepare`. Raises as `keys`."""
@@ -113,7 +115,8 @@ class Authenticator:
         return found
 
     @cached_property
-    def _counter(self) -> Counter:
+    def counter(self) -> Counter:
+        """The counts of the limits that RATE_LIMIT_STORAGE keeps. Raises `ServerMisconfigured`."""
         try:
             return Counter(self.settings.rate_limit_storage)
         except ConfigurationError:
@@ -123,4 +126,4 @@ class Authenticator:
     def _count(self, principal: Principal) -> None:
         rate = self.settings.rate_limit
         if rate is not None:
-            self._counter.count(rate, principal)
+            self.counter.count(rate, principal)

@@ -1,4 +1,4 @@
-"""How often each identity asks (contract 1, `RATE_LIMIT`), also while the storage of the counts is away."""
+"""Counts for RATE_LIMIT, WRITE_LIMIT and IDENTITY_LIMIT, with a fallback while their storage is away."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import logging
 import math
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from limits import RateLimitItem
@@ -26,7 +28,7 @@ PAUSE_SECONDS = 5.0
 
 
 class Counter:
-    """Counts requests in a storage, and in this process by itself while that cannot be had."""
+    """Counts in a storage, or in this process alone while that storage is unavailable."""
 
     def __init__(self, uri: str) -> None:
         """Raises `limits.errors.ConfigurationError` for a storage that is not known."""
@@ -37,23 +39,35 @@ class Counter:
         self._is_away = False
 
     def count(self, rate: RateLimitItem, principal: Principal) -> None:
-        """Counts one request. Raises `RateLimited` for one too many."""
-        whose = (principal.kind, principal.subject)
-        if self._may_ask():
-            try:
-                _count(self._shared, rate, *whose)
-            except StorageError as error:
-                self._turn(is_away=True, cause=error)
-            else:
-                self._turn(is_away=False)
-                return
-        _count(self._own, rate, *whose)
+        """Counts one request, also a refused one. Raises `RateLimited` for one too many."""
+        self._ask(lambda limiter: _count(limiter, rate, principal.kind, principal.subject))
+
+    def take(self, rate: RateLimitItem, cost: int, *whose: str) -> Callable[[], None]:
+        """Counts `cost`, and returns the function that releases it again.
+
+        What would exceed the limit is not counted. Raises `RateLimited`.
+        """
+        limiter = self._ask(lambda limiter: _take(limiter, rate, cost, *whose))
+        return partial(_release, limiter, rate, cost, *whose)
 
     def check(self) -> bool:
         """Whether the storage answers; asks it."""
         with suppress(StorageError):
             return bool(self._shared.storage.check())
         return False
+
+    def _ask(self, use: Callable[[FixedWindowRateLimiter], None]) -> FixedWindowRateLimiter:
+        """The limiter that counted: the shared one, or this process's own."""
+        if self._may_ask():
+            try:
+                use(self._shared)
+            except StorageError as error:
+                self._turn(is_away=True, cause=error)
+            else:
+                self._turn(is_away=False)
+                return self._shared
+        use(self._own)
+        return self._own
 
     def _may_ask(self) -> bool:
         """While it is away one request asks at a time, so that no others wait for it."""
@@ -80,8 +94,25 @@ class Counter:
 
 def _count(limiter: FixedWindowRateLimiter, rate: RateLimitItem, *whose: str) -> None:
     if not limiter.hit(rate, *whose):
-        window = limiter.get_window_stats(rate, *whose)
-        raise RateLimited(max(1, math.ceil(window.reset_time - time.time())))
+        raise RateLimited(_wait(limiter, rate, *whose))
+
+
+def _take(limiter: FixedWindowRateLimiter, rate: RateLimitItem, cost: int, *whose: str) -> None:
+    # One atomic round trip where it fits: to ask first and count then would let two pass at once.
+    if not limiter.hit(rate, *whose, cost=cost):
+        _release(limiter, rate, cost, *whose)
+        raise RateLimited(_wait(limiter, rate, *whose))
+
+
+def _release(limiter: FixedWindowRateLimiter, rate: RateLimitItem, cost: int, *whose: str) -> None:
+    """Undoes a hit. While the storage is unavailable, what was counted stays counted."""
+    with suppress(StorageError):
+        limiter.storage.incr(rate.key_for(*whose), rate.get_expiry(), amount=-cost)
+
+
+def _wait(limiter: FixedWindowRateLimiter, rate: RateLimitItem, *whose: str) -> int:
+    """Seconds until the window of a count ends, at least 1."""
+    return max(1, math.ceil(limiter.get_window_stats(rate, *whose).reset_time - time.time()))
 
 
 def _storage(uri: str) -> Storage:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import cast
 from weakref import proxy
 
+from limits import RateLimitItem
 from pyramid.response import Response
 from pyramid.tweens import EXCVIEW
 
@@ -13,6 +14,7 @@ from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.authorization.rules.admission import Admission
 from secretsvc.authorization.rules.origins import OtherIssuer
 from secretsvc.db.engine import Mode
+from secretsvc.db.session import Session
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import PayloadTooLarge
@@ -52,6 +54,7 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
             abandon=session.restart,
             load_ring=registry.load_ring,
             admission=registry.plaintext_budget.admission(actor.identity_id),
+            counter=partial(_count, authenticator, session),
             client_address=request.client_address,
         )
         _check_body(request, settings.body_max_bytes)
@@ -60,6 +63,12 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
         return handler(request)
 
     return tween
+
+
+def _count(
+    authenticator: Authenticator, session: Session, limit: RateLimitItem, amount: int, names: tuple[str, ...]
+) -> None:
+    session.when_undone(authenticator.counter.take(limit, amount, *names))
 
 
 def _mode(request: ServiceRequest) -> Mode:

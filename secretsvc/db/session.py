@@ -68,6 +68,7 @@ class Session:
         self.engine, self._manager, self._turn = engine, manager, turn
         self._connection: Connection | None = None
         self._end_turn: Callable[[], None] | None = None
+        self._undo: list[Callable[[], None]] = []
         self._deferred: list[tuple[Prepared, Mapping[str, object]]] = []
 
     def connection(self, mode: Mode) -> Connection:
@@ -87,6 +88,10 @@ class Session:
             self.close()
             raise
         return made
+
+    def when_undone(self, act: Callable[[], None]) -> None:
+        """Calls `act` if the transaction is not committed, before its locks are released."""
+        self._undo.append(act)
 
     def restart(self) -> None:
         """Rolls back and gives the connection back; the next use takes another."""
@@ -121,18 +126,27 @@ class Session:
                 if is_alone:
                     _run(connection, deferred)
                 connection.commit()
+        self._undo.clear()
 
     def close(self) -> None:
         """Gives the connection back, and undoes what was not committed."""
         connection, self._connection = self._connection, None
         end_turn, self._end_turn = self._end_turn, None
         try:
-            if connection is not None:
-                connection.close()
+            while self._undo:
+                self._undo.pop()()
         finally:
-            # The next one takes the connection that was just given back.
-            if end_turn is not None:
-                end_turn()
+            _end(connection, end_turn)
+
+
+def _end(connection: Connection | None, end_turn: Callable[[], None] | None) -> None:
+    try:
+        if connection is not None:
+            connection.close()
+    finally:
+        # The next one takes the connection that was just given back.
+        if end_turn is not None:
+            end_turn()
 
 
 def _run(connection: Connection, deferred: Iterable[tuple[Prepared, Mapping[str, object]]]) -> None:

@@ -36,7 +36,7 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.listed import as_array, listed
 from secretsvc.db.together import Step
 from secretsvc.db.types import ColumnType, Expression
-from secretsvc.db.violations import is_duplicate
+from secretsvc.db.violations import is_duplicate, is_orphan
 from secretsvc.kernel.errors import Conflict, NotFound, SecretsvcError
 from secretsvc.kernel.stopwatch import waiting
 
@@ -84,7 +84,10 @@ def insert_one(
 
 
 def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
-    """Inserts a row unless a unique index, partial ones included, holds its like; whether it did."""
+    """Inserts a row unless a unique index, partial ones included, contains it; whether it did.
+
+    Raises `NotFound` where a row that it refers to is gone.
+    """
     # Here, because only the dialect of the engine has been imported, and the other takes a part of a start.
     statement: sqlite.Insert | postgresql.Insert
     if connection.dialect.name == "sqlite":
@@ -96,7 +99,12 @@ def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, obj
 
         statement = postgresql.insert(table).on_conflict_do_nothing()
     # What comes back tells it: a row count is promised of updates and deletions only.
-    returned = connection.execute(statement.values(row).returning(*table.primary_key))
+    try:
+        returned = connection.execute(statement.values(row).returning(*table.primary_key))
+    except IntegrityError as error:
+        if is_orphan(error):
+            raise NotFound() from None
+        raise
     return returned.first() is not None
 
 

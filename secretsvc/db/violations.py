@@ -14,6 +14,11 @@ def is_duplicate(error: DBAPIError) -> bool:
     return _code(error) in _UNIQUE
 
 
+def is_orphan(error: DBAPIError) -> bool:
+    """Whether a row that it refers to is gone."""
+    return _code(error) in _FOREIGN_KEY
+
+
 def is_race(error: DBAPIError) -> bool:
     """Whether another write got there first."""
     return _code(error) in _UNIQUE | _FOREIGN_KEY | _SERIALIZATION

@@ -8,3 +8,4 @@ def includeme(config: Configurator) -> None:
     config.add_api_views(".api")
     config.include(".ui")
     config.add_audit_action("identity.update", sentence="{changed} {holder}", icon="user")
+    config.add_audit_action("identity.delete", sentence="removed {holder}", icon="trash-2")

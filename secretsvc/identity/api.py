@@ -11,7 +11,7 @@ from secretsvc.web.schema import ListQuery
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
 
-IDENTITY_LINKS = ("updateIdentity", "getEffectivePermissions", "getExposure")
+IDENTITY_LINKS = ("updateIdentity", "deleteIdentity", "getEffectivePermissions", "getExposure")
 
 
 @api_view(
@@ -63,3 +63,15 @@ def announce_identity(context: Identities, request: ServiceRequest) -> rules.Ide
 def update_identity(context: Identity, request: ServiceRequest) -> rules.Identity:
     """`PATCH /identities/{id}`."""
     return domain.update_identity(request.call, context.id, request.body_values)
+
+
+@api_view(
+    method="DELETE",
+    operation_id="deleteIdentity",
+    errors=(409,),
+    summary="Remove an identity that never signed in, with its grants, memberships and tokens",
+    role=Role.ADMIN,
+)
+def delete_identity(context: Identity, request: ServiceRequest) -> None:
+    """`DELETE /identities/{id}`."""
+    domain.delete_identity(request.call, context.id)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 
 from secretsvc.audit.rules.recording import record
 from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
@@ -23,12 +23,18 @@ from secretsvc.identity.rules import (
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.errors import Conflict
+from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.structs import struct
+from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
+from secretsvc.tables.service_tokens import service_token
 
+TOO_MANY_ANNOUNCED = "You added too many identities."
+SIGNED_IN = "The identity has signed in."
+#: What goes with an identity.
+HELD = (grant, group_member, service_token)
 #: The parts of the list, and the condition of each.
 SEGMENTS = {
     "people": identity.c.kind == Kind.USER.value,
@@ -78,9 +84,15 @@ def announce_identity(call: Call, *, kind: str, subject: str, display_name: str 
     """An identity before its first visit, so that it can be granted something (contract 5.12).
 
     The subject is in the normal form of its kind, as in `kernel.subjects`. Raises `Conflict` for one that is
-    there, and `ValidationFailed` for a name that is another's subject.
+    there, `ValidationFailed` for a name that is another's subject, and `RateLimited` beyond `IDENTITY_LIMIT`,
+    which is not for global admins (contract 17.2).
     """
     assert_admin_somewhere(call)
+    limit = call.settings.identity_limit
+    if limit is not None and call.snapshot.global_role is not Role.ADMIN:
+        # Before the first statement, so that no lock is held while the count is kept.
+        names = ("identity", str(call.actor.identity_id))
+        call.count(limit, 1, names, setting="IDENTITY_LIMIT", message=TOO_MANY_ANNOUNCED)
     check_display_name(call, display_name, subject)
     announced = Identity(new_id(), kind, subject, display_name, False, call.now, None)
     if not insert_or_ignore(call.connection, identity, asdict(announced)):
@@ -114,3 +126,27 @@ def update_identity(
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated
+
+
+def delete_identity(call: Call, identity_id: UUID) -> None:
+    """Removes an identity that never signed in, with its grants, memberships and tokens (contract 17.2).
+
+    Raises `NotFound`, `Conflict` for one that signed in, and `LastAdmin`.
+    """
+    assert_can(call, Role.ADMIN, GLOBAL)
+    with last_enabled_admin_guard(call):
+        # Locked: its first sign-in waits and makes it again, or came first and is seen here.
+        row = call.connection.execute(_LOCKED, {"identity_id": identity_id}).mappings().first()
+        if row is None:
+            raise NotFound(IDENTITY_NOT_FOUND)
+        found = Identity(**row)
+        if found.last_seen_at is not None:
+            raise Conflict(SIGNED_IN, hint="Disable it instead.")
+        for table in HELD:
+            call.connection.execute(delete(table).where(table.c.identity_id == identity_id))
+        call.connection.execute(delete(identity).where(identity.c.id == identity_id))
+    detail = {"identity_id": identity_id, "kind": found.kind, "subject": found.subject}
+    record(call, "identity.delete", detail=detail)
+
+
+_LOCKED = select(*COLUMNS).where(identity.c.id == bindparam("identity_id")).with_for_update()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
+from limits import RateLimitItem
 from sqlalchemy import Connection
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.authorization import GrantSnapshot
 from secretsvc.kernel.budget import Admission
 from secretsvc.kernel.crypto import KeyRing
+from secretsvc.kernel.errors import RateLimited
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.structs import struct
 
@@ -42,6 +44,10 @@ class Once:
     replayed: bool = False
 
 
+#: Adds an amount to the count that has these names, and releases it if the transaction is undone.
+Counter = Callable[[RateLimitItem, int, tuple[str, ...]], None]
+
+
 @dataclass
 class Call:
     """One actor, one snapshot of grants, one clock value (epoch milliseconds), one transaction."""
@@ -63,6 +69,8 @@ class Call:
     #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.
     admission: Admission | None = None
     once: Once | None = None
+    #: None in commands, which have no limits.
+    counter: Counter | None = None
     #: Where the request came from, None where no proxy is trusted to say so.
     client_address: str | None = None
 
@@ -80,6 +88,17 @@ class Call:
         """To be called before values of so many bytes are opened to be held at once. Raises `Unavailable`."""
         if self.admission is not None:
             self.admission.grow(size)
+
+    def count(
+        self, limit: RateLimitItem, amount: int, names: tuple[str, ...], *, setting: str, message: str
+    ) -> None:
+        """Adds to a count that a setting limits, unless this transaction is undone. Raises `RateLimited`."""
+        if self.counter is None:
+            return
+        try:
+            self.counter(limit, amount, names)
+        except RateLimited as error:
+            raise RateLimited(error.retry_after, message, setting=setting) from None
 
     @property
     def ring(self) -> KeyRing:

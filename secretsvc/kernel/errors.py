@@ -169,14 +169,23 @@ def refuse(issues: Iterable[Issue]) -> None:
 
 
 class RateLimited(SecretsvcError):
-    """Slow down; `retry_after` is in seconds."""
+    """Slow down; `retry_after` is in seconds, `setting` the limit that an operator can raise."""
 
     code = "RATE_LIMITED"
     default_message = "Too many requests."
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__()
+    def __init__(self, retry_after: int, message: str | None = None, *, setting: str | None = None) -> None:
+        wait = f"Try again in {_in_words(retry_after)}"
+        super().__init__(message, hint=setting and f"{wait}, or ask the operator to raise {setting}.")
         self.retry_after = retry_after
+
+
+def _in_words(seconds: int) -> str:
+    """Seconds, rounded up to minutes or hours where they are many."""
+    for unit, length in (("hours", 3_600), ("minutes", 60)):
+        if seconds > 2 * length:
+            return f"{ceil(seconds / length)} {unit}"
+    return f"{seconds} seconds"
 
 
 class Internal(SecretsvcError):

@@ -80,14 +80,17 @@ class KeyRingReport:
 class Limits:
     """What the settings allow, and the database they lead to.
 
-    Sizes in bytes; `rate` and `denials` are None where there is no limit; `database` is the engine's name.
+    Sizes in bytes; `rate`, `written`, `announced` and `denials` are None where there is no limit; `is_shared`
+    says whether the first three are counted over all processes. `database` is the engine's name.
     """
 
     secret_max_bytes: int
     env_max_secrets: int
     body_max_bytes: int
     rate: RateLimitItem | None
-    rate_is_shared: bool
+    written: RateLimitItem | None
+    announced: RateLimitItem | None
+    is_shared: bool
     denials: RateLimitItem | None
     database: str
 
@@ -157,6 +160,8 @@ def limits_in_force(call: Call) -> Limits:
         settings.env_max_secrets,
         settings.body_max_bytes,
         settings.rate_limit,
+        settings.write_limit,
+        settings.identity_limit,
         not settings.rate_limit_storage.startswith("memory:"),
         settings.denial_limit,
         call.connection.dialect.name,

@@ -32,6 +32,7 @@ def operations(_context: Admin, request: ServiceRequest) -> object:
         "fullest": domain.fullest_environment(request.call),
         "size": size,
         "rate": rate,
+        "written": written,
         "limits": limits,
         "page_sizes": PAGE_SIZES,
         "version": VERSION,
@@ -49,12 +50,18 @@ def size(number: int) -> str:
 
 def rate(limit: RateLimitItem | None) -> str:
     """A rate as people read it: "6,000 a minute"."""
-    if limit is None:
-        return "no limit"
+    return "no limit" if limit is None else f"{limit.amount:,} {_per(limit)}"
+
+
+def written(limit: RateLimitItem | None) -> str:
+    """A rate of bytes as people read it: "64 MiB a day"."""
+    return "no limit" if limit is None else f"{size(limit.amount)} {_per(limit)}"
+
+
+def _per(limit: RateLimitItem) -> str:
     unit = limit.GRANULARITY.name
     article = "an" if unit == "hour" else "a"
-    per = f"{article} {unit}" if limit.multiples == 1 else f"in {limit.multiples} {unit}s"
-    return f"{limit.amount:,} {per}"
+    return f"{article} {unit}" if limit.multiples == 1 else f"in {limit.multiples} {unit}s"
 
 
 def rekey(context: Admin, request: ServiceRequest) -> object:

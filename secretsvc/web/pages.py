@@ -27,6 +27,7 @@ from secretsvc.kernel.errors import (
     NotFound,
     PayloadTooLarge,
     PreconditionFailed,
+    RateLimited,
     SecretsvcError,
     ValidationFailed,
     VersionConflict,
@@ -54,6 +55,7 @@ REFUSALS = (
     LastAdmin,
     PayloadTooLarge,
     PreconditionFailed,
+    RateLimited,
     ValidationFailed,
     VersionConflict,
 )
@@ -219,6 +221,8 @@ def _redrawn(redraw: View, context: Node, request: ServiceRequest, error: Secret
     request.call.restart()
     request.form.refuse(error)
     request.response.status_int = status_of(request, error)
+    if isinstance(error, RateLimited):
+        request.response.headers["Retry-After"] = str(error.retry_after)
     return redraw(context, request)
 
 

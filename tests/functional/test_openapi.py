@@ -50,6 +50,7 @@ SPECIFIED = (
     "GET /identities",
     "POST /identities",
     "PATCH /identities/{id}",
+    "DELETE /identities/{id}",
     "GET /identities/{id}/effective-permissions",
     "GET /identities/{id}/exposure",
     "GET /grants",

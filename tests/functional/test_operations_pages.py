@@ -131,6 +131,8 @@ def test_the_limits_in_force_the_version_and_the_database_are_told(make_service)
         "ENV_MAX_SECRETS": "77",
         "BODY_MAX_BYTES": "1 MiB",
         "RATE_LIMIT": "5,000 a minute",
+        "WRITE_LIMIT": "64 MiB a day",
+        "IDENTITY_LIMIT": "100 a day",
         "DENIAL_LIMIT": "no limit",
     }
     assert "counted by each process alone" in table.text

@@ -50,6 +50,11 @@ def live(admin, prod, dev):
     admin.delete(f"/groups/{group}/members/{bot}")
     admin.delete(f"/groups/{gone}")
     admin.patch(f"/identities/{bot}", {"disabled": True})
+    brief = announce(admin, "brief")
+    admin.post(f"/groups/{group}/members", {"identity_id": brief}, 201)
+    whole = {"scope_type": "project", "project": "shop", "role": "reader"}
+    admin.post("/grants", {**whole, "identity_id": brief}, 201)
+    admin.delete(f"/identities/{brief}")
     scope = {"scope_type": "environment", "project": "shop", "environment": "dev"}
     made = admin.post("/grants", {**scope, "identity_id": ada, "role": "reader"}, 201).json["id"]
     admin.patch(f"/grants/{made}", {"role": "writer", "expires_at": 5})

@@ -23,6 +23,7 @@ WRITE = (
     f"{API}/projects/shop/environments/prod/secrets:batch",
     b'{"mode":"merge","set":{"NEW":"x"}}',
 )
+ANNOUNCE = ("POST", f"{API}/identities", b'{"kind":"service","subject":"robot"}')
 
 MALFORMED = [
     ("MASTER_KEY", SHORT_KEY, HEALTH),
@@ -61,7 +62,11 @@ MALFORMED = [
     ("PLAINTEXT_MAX_BYTES", "0", EXPORT),
     ("BODY_MAX_BYTES", "1MB", WRITE),
     ("RATE_LIMIT", "marker", READ),
+    ("WRITE_LIMIT", "marker", WRITE),
+    ("WRITE_LIMIT", "0/day", WRITE),
+    ("IDENTITY_LIMIT", "marker", ANNOUNCE),
     ("RATE_LIMIT_STORAGE", "marker://nowhere", READ),
+    ("RATE_LIMIT_STORAGE", "marker://nowhere", WRITE),
     ("RATE_LIMIT_STORAGE", "", READ),
     ("LAST_SEEN_RESOLUTION", "1s", READ),
     ("TRUSTED_PROXIES", "marker", READ),
@@ -100,7 +105,7 @@ def _of_each_kind(rows: list[Any]) -> Iterator[Any]:
 def test_a_malformed_setting_fails_what_needs_it_and_is_named_in_the_log(
     filled, caplog, name, value, request_
 ):
-    limit = {"RATE_LIMIT": "9/day"} if name == "RATE_LIMIT_STORAGE" else {}
+    limit = {"RATE_LIMIT": "9/day"} if name == "RATE_LIMIT_STORAGE" and request_ is READ else {}
     caplog.clear()
     service = filled.restarted(**limit, **{name: value})
     with caplog.at_level(logging.DEBUG):

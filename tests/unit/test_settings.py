@@ -58,16 +58,19 @@ def test_defaults_are_those_of_the_contract(name, value):
     assert getattr(settings(), name) == value
 
 
-def test_the_rate_limit_defaults_to_six_thousand_a_minute():
-    rate = settings().rate_limit
-    assert rate is not None
-    assert (rate.amount, rate.get_expiry()) == (6_000, 60)
+#: How many are allowed, and in how many seconds.
+LIMITS = {
+    "rate_limit": (6_000, 60),
+    "denial_limit": (60, 60),
+    "write_limit": (67_108_864, 86_400),
+    "identity_limit": (100, 86_400),
+}
 
 
-def test_the_limit_of_denials_defaults_to_sixty_a_minute():
-    rate = settings().denial_limit
-    assert rate is not None
-    assert (rate.amount, rate.get_expiry()) == (60, 60)
+@pytest.mark.parametrize(("name", "allowed"), LIMITS.items())
+def test_the_limits_default_to_those_of_the_contract(name, allowed):
+    rate = getattr(settings(), name)
+    assert (rate.amount, rate.get_expiry()) == allowed
 
 
 @pytest.mark.parametrize("name", sorted(REQUIRED))
@@ -78,7 +81,7 @@ def test_what_has_no_default_is_missing(name):
 
 def test_every_setting_is_in_one_of_the_tables():
     names = {name for name, setting in vars(Settings).items() if isinstance(setting, Setting)}
-    assert names == {*DEFAULTS, *REQUIRED, "rate_limit", "denial_limit"}
+    assert names == {*DEFAULTS, *REQUIRED, *LIMITS}
 
 
 PARSED = [
@@ -116,6 +119,8 @@ PARSED = [
     ("RATE_LIMIT", "", None),
     ("RATE_LIMIT", " ", None),
     ("DENIAL_LIMIT", "", None),
+    ("WRITE_LIMIT", "", None),
+    ("IDENTITY_LIMIT", " ", None),
     ("LAST_SEEN_RESOLUTION", "0", 0),
     ("OPERATIONS_LISTEN", "", None),
     ("OPERATIONS_LISTEN", "127.0.0.1:9000", "127.0.0.1:9000"),

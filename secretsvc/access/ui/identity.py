@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 from secretsvc.access.directives import Finder
 from secretsvc.access.domain import role_map
@@ -19,7 +20,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.tokens.domain import Token, list_tokens
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.pages import Drawn, see_other, see_removed
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Root
@@ -27,7 +28,7 @@ from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY
 
 SWITCH = {"yes": True, "no": False}
 #: The panels of the page, beside those of grants.
-PANELS = ("rename", "disable")
+PANELS = ("rename", "disable", "remove-identity")
 
 
 def whoami_page(_context: Root, request: ServiceRequest) -> object:
@@ -79,6 +80,12 @@ def switch_identity(context: Identity, request: ServiceRequest) -> object:
     return see_other(context.path(PAGES), "disabled" if disabled else "enabled")
 
 
+def remove_identity(context: Identity, request: ServiceRequest) -> object:
+    """Removes an identity that never signed in."""
+    remove = partial(identity_domain.delete_identity, request.call, context.id)
+    return see_removed("/identities", "identity-removed", remove)
+
+
 def _panel(request: ServiceRequest) -> str | None:
     """Which panel is open, by the address or by a form that was refused."""
     if "display_name" in request.form.values:
@@ -107,7 +114,9 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(identity_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(rename_identity, role=Role.ADMIN, redraw=identity_page, **page)
     config.add_form(switch_identity, name="switch", role=Role.ADMIN, redraw=identity_page, **page)
+    config.add_form(remove_identity, name="remove", role=Role.ADMIN, redraw=identity_page, **page)
     config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, redraw=identity_page, **page)
     add_grant_forms(config, page, identity_page, ADMIN_SOMEWHERE)
     config.add_done("disabled", "Disabled: nothing is allowed any more.")
     config.add_done("enabled", "Enabled again.")
+    config.add_done("identity-removed", "The identity was removed.")

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from sqlalchemy import Connection, or_, update
+from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.rules import recording as audit
@@ -101,17 +101,20 @@ class Admission:
             try:
                 with write_transaction(self.session.engine) as connection:
                     known = standing.identity
-                    self._create_or_touch(connection, principal, known, is_bootstrap, now, request_id)
-                    self._touch_token(connection, token, now)
+                    if token is None:
+                        self._create_or_touch(connection, principal, known, is_bootstrap, now, request_id)
+                    else:
+                        self._touch(connection, principal, now)
+                        self._touch_token(connection, token, now)
             except (DBAPIError, WriteLockTimeout) as error:
-                # Names may be read while nothing can be written; a first visit has to be.
-                if standing.identity is None or not isinstance(answer_to(error), Unavailable):
+                # Names can be read while nothing can be written, but a first visit has to be written.
+                if standing.is_first_visit or not isinstance(answer_to(error), Unavailable):
                     raise
                 _tell(error)
             standing = self._standing(proven, now)
         known = standing.identity
         if known is None:
-            # Nothing removes an identity, but a token may just have been.
+            # Only one that never signed in can be removed, but a token can be at any time.
             raise Internal() if token is None else Unauthenticated()
         grants = (*standing.grants, ADMIN_EVERYWHERE) if is_bootstrap else standing.grants
         actor = Actor(known.id, principal.kind.value, principal.subject, known.display_name)
@@ -152,17 +155,33 @@ class Admission:
         now: int,
         request_id: str,
     ) -> None:
-        if known is None:
-            identity_id = self._create(connection, principal, now, request_id)
-        else:
-            identity_id = None if known.disabled else known.id
-        # Also whom somebody announced since it was looked for.
-        if known is not None or identity_id is None:
+        if known is not None and known.last_seen_at is not None:
             self._touch(connection, principal, now)
-            if known is None or known.issuer is None:
+            identity_id = None if known.disabled else known.id
+            if known.issuer is None:
                 keep_origin(connection, principal)
+        else:
+            identity_id = self._see_first(connection, principal, known is not None, now, request_id)
+            if identity_id is None:
+                keep_origin(connection, principal)
+            if identity_id is None and is_bootstrap:
+                identity_id = self._enabled_id(connection, principal)
         if is_bootstrap and identity_id is not None:
             self._bootstrap(connection, identity_id, principal, now, request_id)
+
+    def _see_first(
+        self, connection: Connection, principal: Principal, was_announced: bool, now: int, request_id: str
+    ) -> UUID | None:
+        """Writes a first visit: the id of the identity if that was made for it.
+
+        What was announced can have been removed since it was looked for, and what was not, announced.
+        """
+        if was_announced and self._touch(connection, principal, now):
+            return None
+        made = self._create(connection, principal, now, request_id)
+        if made is None:
+            self._touch(connection, principal, now)
+        return made
 
     def _create(self, connection: Connection, principal: Principal, now: int, request_id: str) -> UUID | None:
         """The new identity's id, or None where another first request or an announcement was quicker."""
@@ -185,12 +204,19 @@ class Admission:
         self._record(connection, actor, now, request_id, "identity.create", detail)
         return identity_id
 
-    def _touch(self, connection: Connection, principal: Principal, now: int) -> None:
-        """Writes `last_seen_at` unless another request did so within the resolution."""
+    def _enabled_id(self, connection: Connection, principal: Principal) -> UUID | None:
+        row = identity.c
+        named = row.kind == principal.kind.value, row.subject == principal.subject
+        found: UUID | None = connection.execute(select(row.id).where(*named, ~row.disabled)).scalar()
+        return found
+
+    def _touch(self, connection: Connection, principal: Principal, now: int) -> bool:
+        """Writes `last_seen_at` unless another request did so within the resolution; whether it did."""
         seen, known = identity.c.last_seen_at, identity.c
         stale = or_(seen.is_(None), seen <= now - self.settings.last_seen_resolution)
         caller = (known.kind == principal.kind.value, known.subject == principal.subject)
-        connection.execute(update(identity).where(*caller, stale).values(last_seen_at=now))
+        touched = connection.execute(update(identity).where(*caller, stale).values(last_seen_at=now))
+        return touched.rowcount > 0
 
     def _touch_token(self, connection: Connection, token: ServiceToken | None, now: int) -> None:
         """Writes `last_used_at` by the rule of `last_seen_at` (contract 6.4)."""

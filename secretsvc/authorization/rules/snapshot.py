@@ -197,6 +197,11 @@ class Standing:
     schema: Recorded | None = None
 
     @property
+    def is_first_visit(self) -> bool:
+        """Whether the identity never signed in."""
+        return self.identity is None or self.identity.last_seen_at is None
+
+    @property
     def has_own_global_admin(self) -> bool:
         """Whether an unexpired global admin grant is held directly."""
         return has_own_global_admin(self.grants)

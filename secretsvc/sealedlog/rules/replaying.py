@@ -100,6 +100,13 @@ class State(Contents):
     def _update_identity(self, _record: object, detail: IdentityDetail) -> None:
         self._change(self.identities, detail["identity_id"], disabled=detail["disabled"])
 
+    def _delete_identity(self, _record: object, detail: IdentityDetail) -> None:
+        identity_id = detail["identity_id"]
+        self._remove(self.identities, identity_id)
+        for held in self.members.values():
+            held.discard(identity_id)
+        self._drop_grants(lambda one: one.identity_id == identity_id)
+
     def _create_group(self, _record: object, detail: GroupDetail) -> None:
         if self._came(detail["group_id"]):
             self.groups[detail["group_id"]] = detail["slug"]
@@ -252,6 +259,7 @@ class State(Contents):
 _ACTS: dict[str, Callable[[State, Any, Any], None]] = {
     "identity.create": State._create_identity,
     "identity.update": State._update_identity,
+    "identity.delete": State._delete_identity,
     "group.create": State._create_group,
     "group.delete": State._delete_group,
     "group.member.add": State._add_member,

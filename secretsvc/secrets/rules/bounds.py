@@ -11,6 +11,8 @@ from secretsvc.kernel.errors import Issue, PayloadTooLarge, refuse
 from secretsvc.secrets.rules.known import count_undeleted
 from secretsvc.secrets.rules.planning import Change, growth_of
 
+TOO_MUCH_WRITTEN = "You wrote too many bytes of values to this environment."
+
 
 def check_values(call: Call, values: Mapping[str, str]) -> None:
     """Refuses what no environment may hold. Raises `PayloadTooLarge`."""
@@ -44,6 +46,26 @@ def check_growth(call: Call, environment_id: UUID, changes: Iterable[Change]) ->
     growth = growth_of(changes)
     if growth > 0:
         check_capacity(call, count_undeleted(call, environment_id) + growth)
+
+
+def check_volume(call: Call, environment_id: UUID, values: Mapping[str, str], *, dry_run: bool) -> None:
+    """Counts the bytes of values against `WRITE_LIMIT` (contract 17.2); a dry run counts nothing.
+
+    To be called under the lock of the environment: its writes take turns, so no two of them can exceed the
+    limit together. Raises `RateLimited`, and `PayloadTooLarge` for more than the whole limit.
+    """
+    limit = call.settings.write_limit
+    size = sum(len(one) if one.isascii() else len(one.encode("utf-8")) for one in values.values())
+    if limit is None or not size:
+        return
+    if size > limit.amount:
+        raise PayloadTooLarge(
+            f"The values have {size} bytes. WRITE_LIMIT allows {limit.amount} at most.",
+            hint="Write fewer values at once, or ask the operator to raise WRITE_LIMIT.",
+        )
+    if not dry_run:
+        names = ("write", str(call.actor.identity_id), str(environment_id))
+        call.count(limit, size, names, setting="WRITE_LIMIT", message=TOO_MUCH_WRITTEN)
 
 
 def check_capacity(call: Call, count: int) -> None:

@@ -20,7 +20,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.rules.applying import LostRace, apply
-from secretsvc.secrets.rules.bounds import check_growth
+from secretsvc.secrets.rules.bounds import check_growth, check_volume
 from secretsvc.secrets.rules.describing import told
 from secretsvc.secrets.rules.idempotency import first_success, keep_success
 from secretsvc.secrets.rules.known import Known, known_secrets
@@ -111,8 +111,8 @@ def write(
     The planner is shown `keys`, deleted ones too, and with `whole` also every other key that is not deleted,
     without its description; or what a function finds under the lock. The loser of a version race is tried
     once more (specification, "Secrets" 4); what `call.once` says was done is not done again. A dry run takes
-    no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `VersionConflict`, `Conflict` for an
-    idempotency key of other input, and `ValidationFailed` where a reason is due.
+    no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `RateLimited`, `VersionConflict`,
+    `Conflict` for an idempotency key of other input, and `ValidationFailed` where a reason is due.
     """
     call.only_reads = call.only_reads or dry_run
 
@@ -146,6 +146,7 @@ def _carry_out(
 ) -> Written:
     changes = changes_of(plan, known)
     described = described_alone(plan, known, changes)
+    check_volume(call, environment.id, plan.values, dry_run=dry_run)
     if dry_run or not (changes or described):
         check_growth(call, environment.id, changes)
         return _written(environment.rev, changes, described, plan)
