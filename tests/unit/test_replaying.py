@@ -215,11 +215,12 @@ def test_joining_a_group_and_leaving_it_may_come_in_any_order(times, data):
     assert (mixed.members, mixed.changed) == ({"crew": {"bot"} if times % 2 else set()}, {})
 
 
-def test_an_identity_that_is_removed_takes_its_grants_and_memberships_along():
+def test_an_identity_that_is_removed_takes_all_that_it_holds_along():
     removed = record("identity.delete", {"identity_id": "bot", "kind": "service", "subject": "bot"})
     given = record("grant.create", granted("g2", role="reader", expires_at=None) | {"identity_id": "bot"})
-    state = replayed([*HISTORY, given, removed])
+    state = replayed([*HISTORY, given, record("token.create", TOKEN), removed])
     assert ([*state.identities], state.members, [*state.grants]) == (["ada"], {"crew": set()}, ["g0", "g1"])
+    assert state.tokens == {}
     assert replayed([removed, HISTORY[1]]).to_json() == State().to_json()
 
 

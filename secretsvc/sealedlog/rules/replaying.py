@@ -105,6 +105,8 @@ class State(Contents):
         self._remove(self.identities, identity_id)
         for held in self.members.values():
             held.discard(identity_id)
+        for token_id in [one for one, token in self.tokens.items() if token.identity_id == identity_id]:
+            del self.tokens[token_id]
         self._drop_grants(lambda one: one.identity_id == identity_id)
 
     def _create_group(self, _record: object, detail: GroupDetail) -> None:
