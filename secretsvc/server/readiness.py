@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -166,17 +166,22 @@ def key_may_seal(registry: ServiceRegistry, connection: Connection) -> bool:
     return found
 
 
+def schema_revisions(connection: Connection) -> Sequence[str]:
+    """Return the revisions that the schema is at: of our tables, and of each plugin's."""
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+
+
 def database_state(registry: ServiceRegistry, connection: Connection) -> State:
     """Asks the database. Raises what the driver raises where there is none."""
     connection.execute(text("SELECT 1"))
     found_release = recorded(connection)
     degraded = (READ_ONLY,) if _is_read_only(connection) else ()
     try:
-        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+        found = schema_revisions(connection)
     except DBAPIError as error:
         if error.connection_invalidated:
             raise
-        found = []
+        found = ()
     if not registry.models.is_served(found, found_release):
         return State((SCHEMA,), degraded)
     reasons = () if key_may_seal(registry, connection) else (KEY,)

@@ -82,6 +82,7 @@ def test_a_filter_around_the_application_turns_nothing_off(make_process, issuer,
     assert b'secretsvc_requests_total{method="GET"' in asked(process, "/metrics")[1]
     assert process.stop() == 0
     assert "stopping: what is under way has 7 seconds" in messages(process)
+    assert len([line for line in messages(process) if line.startswith("started: secretsvc ")]) == 1
 
 
 def test_several_applications_behind_filters_end_the_start_by_name(make_process):
@@ -90,7 +91,13 @@ def test_several_applications_behind_filters_end_the_start_by_name(make_process)
         "[app:one]\nuse = egg:secretsvc\nsqlalchemy.url = sqlite://\n\n[app:two]\nuse = egg:secretsvc\n"
     )
     process = make_process(composite)
-    command = [sys.executable, "-m", "pyramid.scripts.pserve", process.ini, f"listen=127.0.0.1:{process.port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "pyramid.scripts.pserve",
+        process.ini,
+        f"listen=127.0.0.1:{process.port}",
+    ]
     done = subprocess.run(
         command, env=process._environment(), capture_output=True, timeout=START_SECONDS, check=False
     )
