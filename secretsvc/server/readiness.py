@@ -251,7 +251,7 @@ def sealing_state(registry: ServiceRegistry) -> State:
 
 
 def settings_state(registry: ServiceRegistry) -> State:
-    """Not ready while a malformed setting fails every request, degraded while it fails some (contract 17.7)."""
+    """Not ready while malformed settings fail every request, degraded while some fail (contract 17.7)."""
     bad = registry.service_settings.report() - WITH_OWN_CAUSE
     try:
         registry.authenticator.require_settings()

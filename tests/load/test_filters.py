@@ -23,10 +23,10 @@ MAIN = "[app:main]\nuse = egg:secretsvc\n"
 DRAIN = "secretsvc.drain_seconds = 7\n"
 #: What the sections of an ini become: a filter of the application, or a pipeline.
 SURROUNDED = {
-    "filter-with": f"[filter:one]\npaste.filter_factory = load.filters:make_FILTER\n\n{MAIN}filter-with = one\n",
-    "pipeline": "[pipeline:main]\npipeline = one secretsvc\n\n[filter:one]\n"
-    "paste.filter_factory = load.filters:make_FILTER\n\n[app:secretsvc]\nuse = egg:secretsvc\n",
+    "filter-with": f"FILTER\n{MAIN}filter-with = one\n",
+    "pipeline": f"[pipeline:main]\npipeline = one secretsvc\n\nFILTER\n{MAIN.replace('main', 'secretsvc')}",
 }
+FILTER = "[filter:one]\npaste.filter_factory = load.filters:make_{}\n"
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def messages(process: ServiceProcess) -> list[str]:
     ("name", "how"), [("otel", "filter-with"), ("sentry", "pipeline"), ("opaque", "filter-with")]
 )
 def test_a_filter_around_the_application_turns_nothing_off(make_process, issuer, name, how):
-    process = make_process(SURROUNDED[how].replace("FILTER", name) + DRAIN)
+    process = make_process(SURROUNDED[how].replace("FILTER", FILTER.format(name)) + DRAIN)
     process.start()
     with closing(process.client(issuer.sign(ADMIN))) as admin:
         admin.expect(201, "POST", "/projects", {"slug": "shop", "name": "Shop"})
