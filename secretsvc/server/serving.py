@@ -155,10 +155,9 @@ def registry_behind(application: WSGIApplication) -> ServiceRegistry:
     A filter need not show what it surrounds, so it is looked for among the applications that this process
     has made. Raises NotStartedError unless there is exactly one.
     """
-    shown = getattr(application, "registry", None)
-    if hasattr(shown, "service_settings"):
-        return shown
-    made = [one for one in global_registries if hasattr(one, "service_settings")]
+    shown: Any = getattr(application, "registry", None)
+    made: list[ServiceRegistry] = [shown] if hasattr(shown, "service_settings") else []
+    made = made or [one for one in global_registries if hasattr(one, "service_settings")]
     if len(made) != 1:
         raise NotStartedError(f"filters surround {len(made)} applications of secretsvc: a process serves one")
     return made[0]

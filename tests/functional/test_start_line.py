@@ -50,6 +50,20 @@ def test_a_start_has_one_line_that_says_what_runs(make_service, caplog, monkeypa
 
 
 @pytest.mark.engine_neutral
+def test_the_page_of_the_log_shows_a_line_of_this_form(make_service, caplog, here):
+    page = (here / "docs" / "operations" / "log.md").read_text("utf-8")
+    (shown,) = re.findall(r"(?ms)^```text\n(.*?)\n```$", page)
+    (section,) = re.findall(r"(?ms)^## One line a start$(.*?)^## ", page)
+    parts = [
+        part for row in re.findall(r"(?m)^\| (`.*?) \|", section) for part in re.findall(r"`(.+?)`", row)
+    ]
+    line, *_ = start_line(caplog, make_service().restarted(**LISTENING))
+    for told in (shown, line):
+        names = [re.match(rf"(?:{'|'.join(parts)})", part).group() for part in told[9:].split(", ")]
+        assert names == parts
+
+
+@pytest.mark.engine_neutral
 def test_a_start_without_its_settings_says_what_is_unknown(make_service, caplog, tmp_path):
     caplog.set_level(logging.INFO, "secretsvc.server")
     missing = {"MASTER_KEY": "", "SQLALCHEMY.URL": f"sqlite:///{tmp_path}/no/such/file"}

@@ -6,14 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import sentry_sdk
-from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 from sentry_sdk.integrations.wsgi import SentryWsgiMiddleware
 
 Filter = Callable[[Any], Any]
-
-
-def make_otel(_global_config: dict[str, str]) -> Filter:
-    return OpenTelemetryMiddleware
 
 
 def make_sentry(_global_config: dict[str, str]) -> Filter:

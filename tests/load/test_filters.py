@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -65,11 +66,23 @@ def messages(process: ServiceProcess) -> list[str]:
     return [json.loads(line).get("message", "") for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("name", "how"), [("otel", "filter-with"), ("sentry", "pipeline"), ("opaque", "filter-with")]
-)
-def test_a_filter_around_the_application_turns_nothing_off(make_process, issuer, name, how):
-    process = make_process(SURROUNDED[how].replace("FILTER", FILTER.format(name)) + DRAIN)
+@pytest.fixture
+def shown(here: Path, tmp_path: Path) -> str:
+    """The filter that docs/operations/monitoring.md shows: its module is there, and these are its sections."""
+    section = (
+        (here / "docs" / "operations" / "monitoring.md").read_text("utf-8").partition("## WSGI filters")[2]
+    )
+    module, ini = (re.findall(rf"(?ms)^```{one}\n(.*?)^```$", section)[0] for one in ("python", "ini"))
+    (tmp_path / "process").mkdir()
+    (tmp_path / "process" / "your_module.py").write_text(module, "utf-8")
+    application, _, filters = ini.partition("\n[filter:")
+    return f"[filter:{filters}\n{application}"
+
+
+@pytest.mark.parametrize(("name", "how"), [("shown", ""), ("sentry", "pipeline"), ("opaque", "filter-with")])
+def test_a_filter_around_the_application_turns_nothing_off(make_process, shown, issuer, name, how):
+    sections = SURROUNDED[how].replace("FILTER", FILTER.format(name)) if how else shown
+    process = make_process(sections + DRAIN)
     process.start()
     with closing(process.client(issuer.sign(ADMIN))) as admin:
         admin.expect(201, "POST", "/projects", {"slug": "shop", "name": "Shop"})
