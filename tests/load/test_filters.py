@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from databases import SqliteDatabases
+from pasting import blocks
 from processes import START_SECONDS, Deployment, ServiceProcess, free_port
 from service import ADMIN
 from tokens import TestIssuer
@@ -68,11 +68,9 @@ def messages(process: ServiceProcess) -> list[str]:
 
 @pytest.fixture
 def shown(here: Path, tmp_path: Path) -> str:
-    """The filter that docs/operations/monitoring.md shows: its module is there, and these are its sections."""
-    section = (
-        (here / "docs" / "operations" / "monitoring.md").read_text("utf-8").partition("## WSGI filters")[2]
-    )
-    module, ini = (re.findall(rf"(?ms)^```{one}\n(.*?)^```$", section)[0] for one in ("python", "ini"))
+    """Sections with the filter that docs/operations/monitoring.md shows; its module is in place."""
+    page = (here / "docs" / "operations" / "monitoring.md").read_text("utf-8")
+    (module,), (ini,) = (blocks(page, "WSGI filters", language) for language in ("python", "ini"))
     (tmp_path / "process").mkdir()
     (tmp_path / "process" / "your_module.py").write_text(module, "utf-8")
     application, _, filters = ini.partition("\n[filter:")
