@@ -8,9 +8,13 @@ import time
 
 import pytest
 from distant import Distant
+from service import arrange
+from vault import Vault
 from waiting import least_seconds
 
 from secretsvc.authentication import counting
+from secretsvc.kernel.errors import Unavailable
+from secretsvc.secrets.rules import writing
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -32,6 +36,32 @@ def test_a_storage_that_is_away_refuses_nobody_and_the_limit_holds(make_service,
         ada.get("/projects", 429)
     told = [record.getMessage() for record in caplog.records if "storage" in record.getMessage()]
     assert told == ["the rate limit's storage is away (ConnectionError): this process counts by itself"]
+
+
+def test_bytes_are_counted_by_the_process_alone_while_it_is_away(make_service, distant):
+    service = make_service(WRITE_LIMIT="8/day", RATE_LIMIT_STORAGE="distant://")
+    vault = Vault(arrange(service, "shop", "prod"))
+    vault.set(A="eight by")
+    distant.is_away = True
+    vault.set(A="eight by")
+    vault.batch(429, set={"A": "x"})
+
+
+def test_a_write_that_is_undone_while_it_went_away_stays_counted(make_service, distant, monkeypatch):
+    service = make_service(WRITE_LIMIT="8/day", RATE_LIMIT_STORAGE="distant://")
+    vault = Vault(arrange(service, "shop", "prod"))
+
+    def fail(*_arguments):
+        distant.is_away = True
+        raise Unavailable(1)
+
+    with monkeypatch.context() as context:
+        context.setattr(writing, "apply", fail)
+        vault.batch(503, set={"A": "four"})
+    distant.is_away = False
+    monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + 1_001)
+    vault.batch(429, set={"A": "five5"})
+    vault.set(A="four")
 
 
 def test_it_is_asked_once_in_a_pause_and_used_again_when_it_is_back(
