@@ -30,7 +30,7 @@ tr '\\0' '\\n' < /proc/$$/cmdline >> {record}
 exec {psql} "$@"
 """
 #: As which roles the administrator can act. From version 16 on, the maker of a role is a member that cannot.
-MEMBER = f"SELECT roleid::regrole FROM pg_auth_members WHERE member = '{ADMIN}'::regrole"
+MEMBER = "SELECT roleid::regrole FROM pg_auth_members WHERE member = 'manager'::regrole"
 
 
 class Roles:

@@ -1,4 +1,4 @@
-"""The units of deploy/ that do a task, and the timers that start them; tests/load/test_booted_units.py runs them."""
+"""The units of deploy/ that do a task, and their timers; tests/load/test_booted_units.py runs them."""
 
 from __future__ import annotations
 

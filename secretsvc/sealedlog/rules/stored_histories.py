@@ -122,7 +122,7 @@ def _revisions(connection: Connection) -> Iterator[tuple[str, int, Revision]]:
 
 
 def _version_rows() -> Query:
-    # Not made with the module: a column takes its type from the table that it refers to, which is imported later.
+    # Not made with the module: a foreign key takes its type from the other table, which is imported later.
     return (
         select(
             as_read(secret.c.environment_id),
