@@ -48,11 +48,11 @@ def urls(request: pytest.FixtureRequest, container: Container) -> Iterator[dict[
         return
     with own_server() as server:
         make_roles(server)
-        place = f"127.0.0.1:{server.port}/secretsvc"
-        owner = {"DATABASE_URL": f"postgresql://secretsvc_owner:one@{place}", "PGHOST": "127.0.0.1"}
+        at = f"127.0.0.1:{server.port}/secretsvc"
+        owner = {"DATABASE_URL": f"postgresql://secretsvc_owner:one@{at}", "PGHOST": "127.0.0.1"}
         owner |= {"PGPORT": str(server.port), "PGDATABASE": "secretsvc"}
         owner |= {"PGUSER": "secretsvc_owner", "PGPASSWORD": "one"}
-        yield {"service": {"DATABASE_URL": f"postgresql://secretsvc:another@{place}"}, "owner": owner}
+        yield {"service": {"DATABASE_URL": f"postgresql://secretsvc:another@{at}"}, "owner": owner}
 
 
 def install(container: Container, environment: dict[str, str], owner: dict[str, str], port: int) -> None:
@@ -116,7 +116,7 @@ def test_the_units_do_their_work_under_systemd(
 
 def export_and_verify(container: Container) -> None:
     (block,) = blocks(AUDIT, "On a schedule", "sh")
-    container.done(re.sub("(?m)^   ", "", block))
+    container.done(block)
     start_task(container, "secretsvc-audit-export")
     export = "/var/lib/secretsvc-audit/export"
     container.done(f'umask 077\necho "AUDIT_KEY=$(cat {export}/key)" > /etc/secretsvc/audit-key')

@@ -48,9 +48,9 @@ class Roles:
     def run(
         self, passwords: dict[str, str], user: str = ADMIN, shell: str = f"sh {SCRIPT}"
     ) -> subprocess.CompletedProcess[str]:
-        place = {"PGHOST": "127.0.0.1", "PGPORT": str(self.server.port), "PGUSER": user}
+        server = {"PGHOST": "127.0.0.1", "PGPORT": str(self.server.port), "PGUSER": user}
         path = f"{self.folder}:{os.environ['PATH']}"
-        environment = {"PATH": path, **place, **passwords}
+        environment = {"PATH": path, **server, **passwords}
         command = ["sh", "-euc", shell]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
