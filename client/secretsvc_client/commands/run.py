@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from secretsvc_client import output
 from secretsvc_client.api import Service, as_object, environment_path, number
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, Invalid, Refused, WrongUse
@@ -53,6 +54,9 @@ def configure(_name: str, parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="into this file instead of the environment, as its ending says: " + ", ".join(FORMATS),
     )
+    parser.add_argument(
+        "--quiet", action="store_true", help="do not name the environment that .secretsvc.toml chose"
+    )
     parser.add_argument("--watch", action="store_true", help="restart the command when the secrets change")
     parser.add_argument(
         "--interval", metavar="SECONDS", type=float, default=10.0, help="of --watch (default 10)"
@@ -67,6 +71,10 @@ def run(call: Call) -> int:
     """Replaces this process by the command; its own exit code where it cannot."""
     program = program_of(call)
     selection = Selection.of(call)
+    settings = call.settings
+    if settings.named_by and not call.args.quiet:
+        place = "/".join(map(str, settings.place()))
+        output.tell(f"secretsvc: {place}, named by {printable(settings.named_by)}")
     fallback = None
     if call.args.fallback:
         from secretsvc_client.fallback import Fallback

@@ -12,10 +12,11 @@ from secretsvc_client import output
 from secretsvc_client.api import Json, Service, environment_path, text
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, WrongUse
+from secretsvc_client.folder_file import FOLDER_FILE, is_open_to_everybody
 from secretsvc_client.grammar import checked_slug, printable
 from secretsvc_client.origins import origin_of
 from secretsvc_client.private import replace_file
-from secretsvc_client.settings import FOLDER_FILE, Settings, read_user_file, user_file
+from secretsvc_client.settings import Settings, read_user_file, user_file
 
 EXAMPLES = {
     "login": [
@@ -171,14 +172,19 @@ def whoami(call: Call) -> int:
 
 
 def use(call: Call) -> int:
-    """Write `.secretsvc.toml` here after reading the environment; raises `WrongUse` for a symbolic link."""
+    """Write `.secretsvc.toml` here once the environment is read; raises `WrongUse` if it would not count."""
     project = checked_slug(call.args.slug, "project")
     environment = checked_slug(call.args.environment_slug, "environment")
     path = Path.cwd() / FOLDER_FILE
     if path.is_symlink():
         # A folder of somebody else's could point it at any file of the user's.
         raise WrongUse(f"{printable(path)} is a symbolic link", "Remove the link and run the command again.")
-    settings = call.settings._replace(project=project, environment=environment)
+    if is_open_to_everybody(path.parent):
+        raise WrongUse(
+            f"{printable(path)} would not count: everybody can write its folder",
+            f"Run chmod o-w on {printable(path.parent)}, or choose another folder.",
+        )
+    settings = call.settings._replace(project=project, environment=environment, distrust=None)
     Service(settings, os.environ).get(environment_path(settings))
     replace_file(path, f'project = "{project}"\nenvironment = "{environment}"\n'.encode())
     if call.settings.is_json:
