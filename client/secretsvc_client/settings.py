@@ -1,7 +1,7 @@
 """Where the service is and which environment is meant, by the precedence of contract 9.1.
 
-Flags, then the environment, then `.secretsvc.toml`, then the user's configuration. A folder names project and
-environment only: whoever gives somebody a folder must not be able to say where the credential goes.
+Flags, then the environment, then `.secretsvc.toml`, then profiles, then the user's configuration. A folder
+names project and environment only: it must not choose where the credential goes.
 """
 
 from __future__ import annotations
@@ -17,26 +17,14 @@ from secretsvc_client.config_files import check_names, parse, read_own
 from secretsvc_client.errors import WrongUse
 from secretsvc_client.folder_file import FolderFile, find_folder_file
 from secretsvc_client.grammar import checked_slug, printable
+from secretsvc_client.origins import server_of
+from secretsvc_client.profiles import CredentialSettings, credential_of, read_profiles
 
 SECONDS = 8.0
 _USER_NAMES = {"url", "project", "environment", "credential"}
-_CREDENTIAL_NAMES = {"token_file", "command", "header", "github_audience"}
 
 
-# Named tuples, not dataclasses: those load a module that takes a tenth of a start.
-class CredentialSettings(NamedTuple):
-    """Where the credential comes from; never the credential itself, but for that of the environment."""
-
-    token: str | None = None
-    token_file: str | None = None
-    command: tuple[str, ...] = ()
-    header: str | None = None
-    github_audience: str | None = None
-
-    def __repr__(self) -> str:
-        return "CredentialSettings(…)"
-
-
+# A named tuple, not a dataclass: that loads a module that takes a tenth of a start.
 class Settings(NamedTuple):
     """What is known before anything is sent; what a command needs it asks for by `need_…`."""
 
@@ -87,7 +75,7 @@ class Settings(NamedTuple):
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path) -> Settings:
     """The settings of a command; raises `WrongUse` for a file that says what it may not say."""
-    own = read_user_file(user_file(environ))
+    profiles, own = read_profiles(profiles_file(environ)), read_user_file(user_file(environ))
     near = find_folder_file(folder, home_of(environ))
     given = {
         name: _text(flags.get(name)) or _text(environ.get(f"SECRETSVC_{name.upper()}"))
@@ -95,11 +83,12 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path) 
     }
     if near.skipped and not all(given.values()):
         output.warn(f"{printable(near.skipped)} is not used: everybody can write its folder")
+    url = _text(flags.get("url")) or environ.get("SECRETSVC_URL") or profiles.url or _text(own.get("url"))
     return Settings(
-        url=_text(flags.get("url")) or environ.get("SECRETSVC_URL") or _text(own.get("url")),
+        url=url,
         project=given["project"] or near.project or _text(own.get("project")),
         environment=given["environment"] or near.environment or _text(own.get("environment")),
-        credential=_credential(flags, environ, own.get("credential")),
+        credential=_given_credential(flags, environ) or kept_credential(environ, url),
         timeout=_seconds(flags.get("timeout")),
         is_json=bool(flags.get("json")),
         is_debug=bool(flags.get("debug")),
@@ -129,6 +118,12 @@ def user_file(environ: Mapping[str, str]) -> Path | None:
     return home / ".config" / "secretsvc" / "config.toml" if home else None
 
 
+def profiles_file(environ: Mapping[str, str]) -> Path | None:
+    """Where `login` keeps its profiles."""
+    path = user_file(environ)
+    return path.with_name("profiles.json") if path else None
+
+
 def read_user_file(path: Path | None) -> dict[str, object]:
     """The user's configuration; raises `WrongUse` where others may write it or it says something unknown."""
     raw = read_own(path) if path else None
@@ -139,33 +134,33 @@ def read_user_file(path: Path | None) -> dict[str, object]:
     for name in ("url", "project", "environment"):
         if not isinstance(found.get(name, ""), str):
             raise WrongUse(f"{name} in {printable(path)} is no text")
-    credential = found.get("credential", {})
-    if not isinstance(credential, dict):
-        raise WrongUse(f"credential in {printable(path)} is no table")
-    check_names(credential, _CREDENTIAL_NAMES, path)
+    credential_of(found.get("credential", {}), path)
     return found
 
 
-def _credential(flags: Mapping[str, object], environ: Mapping[str, str], own: object) -> CredentialSettings:
-    """The first of flag, environment and the user's configuration that names one, by itself."""
-    for given in (
-        flags,
-        {name: environ.get(f"SECRETSVC_{name.upper()}") for name in ("token_file", "github_audience")},
-    ):
-        token = environ.get("SECRETSVC_TOKEN") if given is not flags else None
+def kept_credential(environ: Mapping[str, str], url: str | None) -> CredentialSettings:
+    """Return what is kept for the origin of the URL, and nothing that is kept for another origin.
+
+    A credential of `config.toml`, where an earlier client kept it, belongs to the `url` beside it.
+    """
+    server = server_of(url)
+    profile = read_profiles(profiles_file(environ)).known.get(server or "")
+    if profile and profile.credential:
+        return credential_of(profile.credential, profiles_file(environ))
+    path = user_file(environ)
+    own = read_user_file(path)
+    table = own.get("credential", {}) if server and server_of(own.get("url")) == server else {}
+    return credential_of(table, path)
+
+
+def _given_credential(flags: Mapping[str, object], environ: Mapping[str, str]) -> CredentialSettings | None:
+    """The first of flags and environment that names a credential, which goes where the user sends it."""
+    variables = {name: environ.get(f"SECRETSVC_{name.upper()}") for name in ("token_file", "github_audience")}
+    for given, token in ((flags, None), (variables, environ.get("SECRETSVC_TOKEN"))):
         file, audience = _text(given.get("token_file")), _text(given.get("github_audience"))
         if token or file or audience:
             return CredentialSettings(token=token, token_file=file, github_audience=audience)
-    table = own if isinstance(own, dict) else {}
-    command = table.get("command", [])
-    if not isinstance(command, list) or not all(isinstance(one, str) for one in command):
-        raise WrongUse("credential.command of the user's configuration is a list of texts, the program first")
-    return CredentialSettings(
-        token_file=_text(table.get("token_file")),
-        command=tuple(command),
-        header=_text(table.get("header")),
-        github_audience=_text(table.get("github_audience")),
-    )
+    return None
 
 
 def _seconds(value: object) -> float:

@@ -31,6 +31,7 @@ EXAMPLES = {
 #: What `--format FILE` writes, by the ending of the file.
 FORMATS = {".json": "json", ".env": "env", ".sh": "shell", ".docker": "docker", ".yaml": "kubernetes"}
 #: What opens the service or a fallback is for the client, not for what it starts.
+_PREFIX = "SECRETSVC_"
 _OURS = ("SECRETSVC_TOKEN", "SECRETSVC_FALLBACK_KEY")
 
 
@@ -169,6 +170,7 @@ class Selection(NamedTuple):
         }
         if self.prefix and not chosen:
             raise Refused("no key begins with what --prefix says", "`secretsvc list` shows what there is.")
+        chosen = _without_ours(chosen)
         for key, value in chosen.items():
             _check(key, value, is_file=self.file is not None)
         return State(state.rev, chosen, state.content)
@@ -189,6 +191,17 @@ class Selection(NamedTuple):
 
         replace_file(self.file, content)
         return made
+
+
+def _without_ours(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Leave out and name settings of the client, which the command may run: a writer could redirect it."""
+    # Names of variables have no case on Windows.
+    is_windows = sys.platform == "win32"
+    ours = sorted(key for key in secrets if (key.upper() if is_windows else key).startswith(_PREFIX))
+    if ours:
+        shown = ", ".join(printable(key)[:300] for key in ours)
+        output.warn(f"the command does not get {shown}: names that begin with {_PREFIX} are the client's own")
+    return {key: value for key, value in secrets.items() if key not in ours}
 
 
 def _check(key: str, value: object, *, is_file: bool) -> None:
