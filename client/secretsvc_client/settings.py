@@ -51,13 +51,13 @@ class Settings(NamedTuple):
 
     def need_project(self) -> str:
         """The project's slug; raises `WrongUse`."""
-        return checked_slug(self._need(self.place()[0], "project"), "project")
+        return checked_slug(self._need(self.scope()[0], "project"), "project")
 
     def need_environment(self) -> str:
         """The environment's slug; raises `WrongUse`."""
-        return checked_slug(self._need(self.place()[1], "environment"), "environment")
+        return checked_slug(self._need(self.scope()[1], "environment"), "environment")
 
-    def place(self) -> tuple[str | None, str | None]:
+    def scope(self) -> tuple[str | None, str | None]:
         """Project and environment; raises `WrongUse` where a file that is not trusted would name one."""
         if self.distrust:
             raise WrongUse(*self.distrust)

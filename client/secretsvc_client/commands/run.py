@@ -74,8 +74,8 @@ def run(call: Call) -> int:
     selection = Selection.of(call)
     settings = call.settings
     if settings.named_by and not call.args.quiet:
-        place = "/".join(map(str, settings.place()))
-        output.tell(f"secretsvc: {place}, named by {printable(settings.named_by)}")
+        scope = "/".join(map(str, settings.scope()))
+        output.tell(f"secretsvc: {scope}, named by {printable(settings.named_by)}")
     fallback = None
     if call.args.fallback:
         from secretsvc_client.fallback import Fallback
