@@ -58,7 +58,7 @@ def parse(raw: bytes, path: Path) -> dict[str, object]:
     else:
         import tomli as tomllib
     try:
-        found: dict[str, object] = tomllib.loads(raw.decode())
+        found: dict[str, object] = tomllib.loads(raw.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         raise WrongUse(f"{printable(path)} is not TOML") from None
     return found

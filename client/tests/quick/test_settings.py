@@ -90,6 +90,13 @@ def test_a_configuration_that_others_may_write_is_wrong_use(ask, at, home):
     assert server.requests == []
 
 
+def test_a_byte_order_mark_is_no_part_of_a_setting(ask, at, home):
+    (home / "work" / ".secretsvc.toml").write_text('project = "folder"\nenvironment = "one"\n', "utf-8-sig")
+    with Hostile(secrets({})) as server:
+        ask("run", "--", "true", SECRETSVC_URL=server.url)
+    assert server.paths == [ENVIRONMENT.format("folder", "one")]
+
+
 @pytest.mark.parametrize(
     "url",
     [
