@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from pyramid.router import Router
 
     from secretsvc.web.config import ServiceConfigurator
+
+if sys.version_info < (3, 11):  # noqa: UP036  # pip refuses it, and a path to the source does not
+    sys.exit("secretsvc needs Python 3.11 or later")
 
 #: In the order in which they may import each other; no package imports a later one.
 PACKAGES = (
