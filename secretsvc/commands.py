@@ -185,9 +185,9 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
 def check(ini: str) -> None:
     """Report what is wrong before the service serves.
 
-    One line for each check. Exit 1 if any fails. Names and settings, files, the master key, the sources
-    of the issuers' keys, the database. It changes nothing and prints no secret. Run it as the service's
-    user, with its environment.
+    It looks at names and settings, files, the master key, the sources of the issuers' keys and the
+    database, and prints a line for each check. Exit 1 if any fails. It changes nothing and prints no
+    secret. Run it as the service's user, with its environment.
 
     \b
     Example:

@@ -433,18 +433,20 @@ def test_a_refused_token_is_not_used(service, admin, robot):
 
 
 @pytest.mark.parametrize(
-    ("form", "reason"),
-    [("guessed", "unknown, expired or removed"), ("truncated", "checksum"), ("scheme alone", "checksum")],
+    ("form", "told"),
+    [
+        ("guessed", "unknown, expired or removed; look at the list of tokens of its identity"),
+        ("truncated", "checksum; the token is cut, mistyped or another product's"),
+        ("scheme alone", "checksum; the token is cut, mistyped or another product's"),
+    ],
 )
-def test_a_refusal_is_told_by_its_reason_and_never_with_the_token(
-    service, admin, robot, caplog, form, reason
-):
+def test_a_refusal_is_told_by_its_reason_and_never_with_the_token(service, admin, robot, caplog, form, told):
     caplog.set_level(logging.INFO)
     forged = FORGED[form](made(admin, robot)["token"])
     bearing(service, forged)
     lines = [line for line in caplog.messages if line.startswith("service token refused")]
     assert len(lines) == 1
-    assert lines[0].startswith(f"service token refused: {reason}; look at SERVICE_TOKENS; request ")
+    assert lines[0].startswith(f"service token refused: {told}; request ")
     assert forged not in caplog.text or forged == "ssv_"
 
 
