@@ -131,10 +131,15 @@ PINNED := setup.cfg constraints/later.in
 PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
+# The time of every file in the wheel, so that a build of the same commit makes the same bytes. Without a repository: 1980,
+# the first year that a zip file can contain.
+BUILD_TIME = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),315532800)
+
 # What a build before this one has left would go into the wheel.
 dist: $(VENV)/run.done ## make the wheel, the list to install it by, with exact versions and hashes, and its bill of materials
 	@rm -rf build dist
-	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	umask 022 && SOURCE_DATE_EPOCH=$(BUILD_TIME) \
+		$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@cd dist && { cat ../constraints/run.txt; echo "--find-links ."; \
 		ls *.whl | sed -E 's/^([^-]+)-([^-]+)-.*/\1==\2 \\/'; sha256sum *.whl | sed -E 's/ .*//; s/^/    --hash=sha256:/'; \
 		} > requirements.txt && cp ../constraints/redis.txt .
