@@ -10,6 +10,7 @@ import zlib
 
 import pytest
 from answer_headers import PLAINTEXT_HEADERS
+from processes import ROOT
 from service import API, HEADER, Client, arrange
 from statements import recorded
 from stopped_clock import stopped
@@ -57,6 +58,19 @@ def number_of(digits: str) -> int:
     for digit in digits:
         found = found * 62 + ALPHABET.index(digit)
     return found
+
+
+def test_the_commands_of_the_page_make_a_machine_that_can_read(service, admin):
+    page = (ROOT / "docs" / "identity" / "service-tokens.md").read_text("utf-8")
+    asked = re.findall(r"curl -fsS \$api(\S+) -H \"\$json\" -d '(\{.*?\})'", page, re.DOTALL)
+    assert [path for path, _ in asked] == ["/identities", "/grants", "/identities/$ID/tokens"]
+    identity_id = ""
+    for path, body in asked:
+        sent = json.loads(body.replace("'$ID'", identity_id).replace("1798761600000", str(soon())))
+        answer = admin.post(path.replace("$ID", identity_id), sent, 201).json
+        identity_id = identity_id or answer["id"]
+    read = bearing(service, answer["token"], "/projects/shop/environments/prod/secrets")
+    assert read.status == 200
 
 
 # Making, listing, removing.
