@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from secretsvc.web.config import ServiceConfigurator
 
-if sys.version_info < (3, 11):  # noqa: UP036  # pip refuses it, and a path to the source does not
+#: The oldest Python that runs it. pip refuses an older one, but any can import the source.
+OLDEST = (3, 11)
+
+if sys.version_info < OLDEST:
     sys.exit("secretsvc needs Python 3.11 or later")
 
 #: In the order in which they may import each other; no package imports a later one.

@@ -3,6 +3,8 @@
 import sys
 
 VERSION = "0.1.0"
+#: The oldest Python that runs it. pip refuses an older one, but any can start the single file.
+OLDEST = (3, 9)
 
-if sys.version_info < (3, 9):  # noqa: UP036  # pip refuses it, and the single file does not
-    sys.exit("secretsvc needs Python 3.9 or later; this is %d.%d" % sys.version_info[:2])  # noqa: UP031
+if sys.version_info < OLDEST:
+    sys.exit("secretsvc needs Python 3.9 or later; this is " + sys.version.split()[0])
