@@ -22,13 +22,20 @@ DEVELOPMENT := env $(addprefix -u ,$(OURS))
 help: ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
-run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy
-	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade heads
+# Before the migration, so that nothing says that it serves. `*` is every address, as waitress has it.
+CAN_LISTEN := import socket, sys; host, _, port = sys.argv[1].rpartition(":"); \
+	family = socket.AF_INET6 if ":" in host else socket.AF_INET; \
+	socket.create_server((host.strip("[]*"), int(port)), family=family)
+
+run: $(VENV)/run.done .dev/master-key ## serve on SQLite behind the development proxy; LISTEN=127.0.0.1:7000 for another port
+	@$(BIN)/python -c '$(CAN_LISTEN)' '$(LISTEN)' 2>/dev/null || \
+		{ echo "cannot listen on $(LISTEN): is it in use? For another port: make run LISTEN=127.0.0.1:7000"; exit 1; }
+	@$(DEVELOPMENT) $(BIN)/secretsvc-server migrate development.ini
 	@echo "secretsvc serves http://$(LISTEN)/ (choose who you are at http://$(LISTEN)/.devproxy/)"
 	@MASTER_KEY="$$(cat .dev/master-key)" exec $(DEVELOPMENT) $(BIN)/pserve -q development.ini listen=$(LISTEN)
 
 demo: $(VENV)/run.done .dev/master-key ## fill the development database with a believable organisation
-	@$(DEVELOPMENT) $(BIN)/alembic -c development.ini upgrade heads
+	@$(DEVELOPMENT) $(BIN)/secretsvc-server migrate development.ini
 	@MASTER_KEY="$$(cat .dev/master-key)" $(DEVELOPMENT) $(BIN)/python -W ignore -m demo development.ini
 
 client: client/dist/secretsvc.pyz ## make the command-line client, one file for Python 3.9 or later
@@ -131,10 +138,15 @@ PINNED := setup.cfg constraints/later.in
 PIN := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
+# The time of every file in the wheel, so that a build of the same commit makes the same bytes. Without a repository: 1980,
+# the first year that a zip file can contain.
+BUILD_TIME = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),315532800)
+
 # What a build before this one has left would go into the wheel.
 dist: $(VENV)/run.done ## make the wheel, the list to install it by, with exact versions and hashes, and its bill of materials
 	@rm -rf build dist
-	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	umask 022 && SOURCE_DATE_EPOCH=$(BUILD_TIME) \
+		$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@cd dist && { cat ../constraints/run.txt; echo "--find-links ."; \
 		ls *.whl | sed -E 's/^([^-]+)-([^-]+)-.*/\1==\2 \\/'; sha256sum *.whl | sed -E 's/ .*//; s/^/    --hash=sha256:/'; \
 		} > requirements.txt && cp ../constraints/redis.txt .
@@ -146,8 +158,8 @@ clean: ## remove what make made, but not the development database
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "secretsvc needs Python 3.11 or later; name one with make PYTHON=/path/to/python3.11"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || \
-		{ echo "this Python cannot make virtual environments; on Debian: apt install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "this Python cannot make virtual environments; on Debian: apt install python3-venv"; exit 1; }
 
 $(VENV)/run.done: constraints/run.txt setup.cfg pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/run.txt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from pyramid.router import Router
 
     from secretsvc.web.config import ServiceConfigurator
+
+#: The oldest Python that runs it. pip refuses an older one, but any can import the source.
+OLDEST = (3, 11)
+
+if sys.version_info < OLDEST:
+    sys.exit("secretsvc needs Python 3.11 or later")
 
 #: In the order in which they may import each other; no package imports a later one.
 PACKAGES = (

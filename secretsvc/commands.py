@@ -66,7 +66,9 @@ def rekey(ini: str, page: int) -> None:
 @main.command()
 @INI
 def verify(ini: str) -> None:
-    """Open every envelope, current and historical, and name those that cannot be opened. Exit 1 if any.
+    """Open every envelope, and name those that fail.
+
+    Current and historical ones. Exit 1 if any fails.
 
     Keys that no envelope names are retired, but for the newest: they seal no more.
 
@@ -105,11 +107,12 @@ def keygen() -> None:
 @main.command()
 @INI
 def adopt(ini: str) -> None:
-    """Take MASTER_KEY into use: let it seal into this database, as the newest of its keys.
+    """Adopt MASTER_KEY: let it seal into this database.
 
-    A first key, and a new one beside an old one that is in use, are taken into use by themselves. This is
-    for every other one, also for one that was retired. Be sure that it is not a mistaken key: what it seals
-    can be opened with it alone. The database records the adoption.
+    It becomes the newest of the database's keys. A first key, and a new one beside an old one that is in
+    use, are taken into use by themselves. This is for every other one, also for one that was retired. Be
+    sure that it is not a mistaken key: what it seals can be opened with it alone. The database records
+    the adoption.
 
     \b
     Example:
@@ -127,10 +130,11 @@ def adopt(ini: str) -> None:
 @main.command()
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 def init(directory: Path) -> None:
-    """Write a first production.ini and a master key into DIR, and tell what comes next.
+    """Write a first production.ini and a master key into DIR.
 
-    Beside them a folder deploy with samples for systemd, balancers, containers and alerts. Nothing is
-    overwritten. Run it as the user that the service runs as: ini and key are that user's alone.
+    It prints the next steps. Beside the two files is a folder deploy with samples for systemd, balancers,
+    containers and alerts. Nothing is overwritten. Run it as the user that the service runs as: ini and
+    key are that user's alone.
 
     \b
     Example:
@@ -179,10 +183,11 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
 @main.command()
 @INI
 def check(ini: str) -> None:
-    """Look at all that can be wrong before the service serves, one line each. Exit 1 if anything fails.
+    """Report what is wrong before the service serves.
 
-    Names and settings, files, the master key, the sources of the issuers' keys, the database. It changes
-    nothing and prints no secret. Run it as the service's user, with its environment.
+    It looks at names and settings, files, the master key, the sources of the issuers' keys and the
+    database, and prints a line for each check. Exit 1 if any fails. It changes nothing and prints no
+    secret. Run it as the service's user, with its environment.
 
     \b
     Example:
@@ -200,10 +205,11 @@ def check(ini: str) -> None:
 @INI
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(ini: str, file: Path) -> None:
-    """Copy the SQLite database into FILE, consistently, while the service goes on. Nothing is overwritten.
+    """Copy the SQLite database into FILE while it is served.
 
-    FILE gets its name once it is whole. It holds no master key: keep those that are named where the backup
-    is not. On PostgreSQL nothing is written: the command tells the pg_dump to run, and exits 1.
+    The copy is consistent, and nothing is overwritten. FILE gets its name once it is whole. It holds no
+    master key: keep those that are named where the backup is not. On PostgreSQL nothing is written: the
+    command tells the pg_dump to run, and exits 1.
 
     \b
     Example:
@@ -221,7 +227,9 @@ def backup(ini: str, file: Path) -> None:
 @main.command("explain-token")
 @INI
 def explain_token(ini: str) -> None:
-    """Tell whose the token on standard input would be, or which check it fails. Exit 1 if it would not do.
+    """Explain the token on standard input.
+
+    It prints the identity of the token, or the check that it fails. Exit 1 if it would be refused.
 
     It asks neither the network nor the database, and never prints the token. The signature is checked where
     the keys are in a file.

@@ -26,7 +26,7 @@ def python(version: str) -> str | None:
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return sys.executable
     named = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    others = sorted(Path(named).glob(f"versions/{version}.*/bin/python3"))
+    others = sorted(Path(named).glob(f"versions/{version}.*/bin/python"))
     for candidate in [shutil.which(f"python{version}"), *map(str, others)]:
         if candidate is None:
             continue

@@ -9,7 +9,7 @@ from secretsvc.authentication.service_tokens import digest_of, is_service_token,
 from secretsvc.authentication.unverified import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.refusals import Reason, look_at
+from secretsvc.kernel.refusals import Reason, advice
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.structs import struct
 
@@ -86,5 +86,6 @@ def _service_token(settings: Settings, token: str) -> Explanation:
 def _refused(refusal: Refused, token: str) -> Explanation:
     what, why = refusal.reason.value
     said = unverified_facts(token)
-    lines = [f"It would be refused: {what}, {why}.", f"Look at {look_at(refusal.reason, refusal.group)}."]
+    what_to_do = advice(refusal.reason, refusal.group)
+    lines = [f"It would be refused: {what}, {why}.", f"{what_to_do[:1].upper()}{what_to_do[1:]}."]
     return Explanation(False, (*lines, f"It says of itself: {said}") if said else tuple(lines))

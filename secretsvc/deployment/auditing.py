@@ -58,11 +58,12 @@ def audit() -> None:
 @INI
 @click.argument("directory", metavar="DIR", type=FOLDER)
 def export(ini: str, directory: Path) -> None:
-    """Copy the sealed log into DIR as tiles, entries and a checkpoint (C2SP tlog-tiles).
+    """Copy the sealed log into DIR.
 
-    What waits is sealed first. The next export into DIR goes on where this one stopped, also if it was
-    interrupted. It fails, and leaves the old checkpoint, where the log is no longer what was sealed. The
-    first one also adopts what the tables hold, as what a replay of the log begins with.
+    DIR gets tiles, entries and a checkpoint (C2SP tlog-tiles). Waiting records are sealed first. The next
+    export into DIR goes on where this one stopped, also if it was interrupted. It fails, and leaves the
+    old checkpoint, where the log is no longer what was sealed. The first one also adopts what the tables
+    hold, as what a replay of the log begins with.
 
     \b
     Example:
@@ -79,10 +80,11 @@ def export(ini: str, directory: Path) -> None:
 @click.option("--key", metavar="KEY", help="The verifier key. Without it, the one that is found: not proof.")
 @click.option("--checkpoint", "older", multiple=True, type=FILE, help="An older checkpoint that must hold.")
 def verify(directory: Path | None, ini: Path | None, key: str | None, older: tuple[Path, ...]) -> None:
-    """Prove that nothing is changed or missing; name each index and row that is wrong, and exit 1.
+    """Prove that nothing is changed or missing.
 
-    Of a database, the log is also replayed and compared with the tables: grants, memberships, identities,
-    service tokens, environments, each key and its description, every version and revision, and denials.
+    It names each index and row that is wrong, and exits 1. Of a database, the log is also replayed and
+    compared with the tables: grants, memberships, identities, service tokens, environments, each key and
+    its description, every version and revision, and denials.
 
     DIR is verified offline, by its files alone. Keep the key, and a checkpoint now and then, where whoever
     writes to the database cannot: --key and --checkpoint are what the proof rests on.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from alembic.config import Config
@@ -11,12 +13,20 @@ from alembic.script.revision import RevisionError
 from alembic.util.exc import CommandError
 from pyramid.paster import get_appsettings
 from sqlalchemy import Connection
+from sqlalchemy.exc import ProgrammingError
 
 import secretsvc
 from alembic import command
 from secretsvc.db.engine import read_transaction
 from secretsvc.db.migrations import add_branches
 from secretsvc.deployment.shipped import shipped
+
+NOT_THE_OWNER = (
+    "migrate: permission denied: DATABASE_URL must name the role that owns the tables, "
+    "or on an empty database one that can create them"
+)
+#: SQLSTATE insufficient_privilege.
+_DENIED = "42501"
 
 
 class Undone(NamedTuple):
@@ -32,7 +42,8 @@ def upgrade(ini: str) -> tuple[str, ...]:
     Waits while another migrates. Raises `alembic.util.CommandError` and what the database raises.
     """
     config = _config(ini)
-    command.upgrade(config, "heads")
+    with _naming_the_owner():
+        command.upgrade(config, "heads")
     with read_transaction(config.attributes["registry"].database.engine) as connection:
         return heads(connection)
 
@@ -56,7 +67,18 @@ def undone_by(ini: str, revision: str) -> list[Undone]:
 
 def downgrade(ini: str, revision: str) -> None:
     """Undoes the migrations after a revision, with the data that they brought. Raises as `upgrade`."""
-    command.downgrade(_config(ini), revision)
+    with _naming_the_owner():
+        command.downgrade(_config(ini), revision)
+
+
+@contextmanager
+def _naming_the_owner() -> Iterator[None]:
+    try:
+        yield
+    except ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) != _DENIED:
+            raise
+        raise CommandError(NOT_THE_OWNER) from error
 
 
 def heads(connection: Connection) -> tuple[str, ...]:

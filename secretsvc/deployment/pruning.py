@@ -50,9 +50,9 @@ DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"])
     "--export", "directory", metavar="DIR", required=True, type=FOLDER, help="It is brought up to date."
 )
 def prune(ini: str, before: datetime, directory: Path) -> None:
-    """Remove records from before DATE that are sealed, after they are in the export in DIR.
+    """Remove sealed records from before DATE.
 
-    The log is exported into DIR and the export verified first. Then the pruning is recorded, and records go
+    The log is first exported into DIR, and the export verified. Then the pruning is recorded, and records go
     in small batches, from the oldest on up to the first that is not from before DATE. Hashes and indexes
     stay. A run that was interrupted is taken up by the next. It needs a role that owns the tables.
 

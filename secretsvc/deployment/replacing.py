@@ -14,11 +14,11 @@ from secretsvc.web.headers import new_request_id
 @click.command("replace-key")
 @INI
 def replace_key(ini: str) -> None:
-    """Replace the key that signs the log by a new one, and print the new verifier key.
+    """Replace the key that signs the log by a new one.
 
-    What waits is sealed first. Then the old key and the new one sign a note on the replacement, and the head
-    of the log, and the replacement is recorded. Checkpoints by the old key stay good up to that head. It
-    needs a role that owns the tables, and the master key.
+    It prints the new verifier key. Waiting records are sealed first. Then the old key and the new one
+    sign a note on the replacement, and the head of the log, and the replacement is recorded. Checkpoints
+    by the old key stay good up to that head. It needs a role that owns the tables, and the master key.
 
     \b
     Example:

@@ -62,6 +62,9 @@ def failing_plainly() -> Iterator[None]:
         raise click.ClickException(f"{error.code}: {error.message}") from None
     except (BackupRefused, CommandError, ConfigurationError) as error:
         raise click.ClickException(str(error)) from None
+    except BrokenPipeError:
+        # Click ends the command without a word: the reader of the output has left.
+        raise
     except OSError as error:
         told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         raise click.ClickException(told) from None

@@ -89,16 +89,20 @@ LOOK_AT: Mapping[Reason, str] = {
     Reason.TEMPLATE: "{}SUBJECT",
     Reason.OTHER_ISSUER: "{}ISSUER",
     Reason.TOKENS_OFF: "SERVICE_TOKENS",
-    Reason.CHECKSUM: "SERVICE_TOKENS",
-    Reason.NOT_IN_FORCE: "SERVICE_TOKENS",
     Reason.FETCH_SITE: "PUBLIC_ORIGIN",
     Reason.ORIGIN: "PUBLIC_ORIGIN",
 }
+#: What to do about a reason that lies in no setting.
+_IN_THE_TOKEN: Mapping[Reason, str] = {
+    Reason.CHECKSUM: "the token is cut, mistyped or another product's",
+    Reason.NOT_IN_FORCE: "look at the list of tokens of its identity",
+}
 
 
-def look_at(reason: Reason, group: str) -> str:
-    """The names of the settings that a reason may lie in; empty where it lies in none."""
-    return LOOK_AT.get(reason, "").replace("{}", group)
+def advice(reason: Reason, group: str) -> str:
+    """Return where the cause of a refusal may lie; empty for a form."""
+    settings = LOOK_AT.get(reason, "").replace("{}", group)
+    return f"look at {settings}" if settings else _IN_THE_TOKEN.get(reason, "")
 
 
 class Refusals:
@@ -123,7 +127,7 @@ class Refusals:
         """Counts a refusal, and logs the first of its reason and group in each window.
 
         `unverified` makes the text of what the request says of itself, see `facts`; only a line asks for it.
-        `group` is that of `look_at`: it comes from the settings and never from a request, so that there are
+        `group` is that of `advice`: it comes from the settings and never from a request, so that there are
         few of them.
         """
         now, key = self._clock(), (reason, group)
@@ -135,12 +139,12 @@ class Refusals:
                 return
             self._logged[key] = (now, 0)
         what, why = reason.value
-        settings = look_at(reason, group)
+        what_to_do = advice(reason, group)
         log.info(
             "%s refused: %s;%s request %s; unlogged since the last such line: %d; unverified: %s",
             what,
             why,
-            f" look at {settings};" if settings else "",
+            f" {what_to_do};" if what_to_do else "",
             request_id,
             left_out,
             unverified() or "nothing",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import threading
 from collections.abc import Callable
 from wsgiref.types import WSGIApplication
 
@@ -16,8 +19,10 @@ YOUNG = 2000
 def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSGIApplication], None]:
     """`use = egg:secretsvc#server` (PasteDeploy). `options` are waitress's; `listen` may be `unix:/path`.
 
-    What that returns raises NotStartedError as `registry_behind` and `server_of` do.
+    What that returns raises NotStartedError as `registry_behind` and `server_of` do. From here on until it
+    serves, an interrupt ends the process with one line.
     """
+    _end_by_interrupts()
 
     def serve(application: WSGIApplication) -> None:
         with collector_paused():
@@ -32,3 +37,17 @@ def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSG
         server.run()
 
     return serve
+
+
+def _end_by_interrupts() -> None:
+    # As long as no one has set a handler: `pserve` would show a traceback.
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_default and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(number: int, _frame: object) -> None:
+    os.write(2, b"interrupted: the server had not started\n")
+    # By the signal itself, so that a shell and make learn the cause.
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

@@ -11,6 +11,7 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.memory import own_bytes
 from secretsvc.server.looking import STOP_SECONDS, Look
@@ -136,6 +137,8 @@ class Watch:
                 "PLAINTEXT_MAX_BYTES.",
                 value=self._registry.service_settings.plaintext_max_bytes,
             )
+        with suppress(ServerMisconfigured):
+            yield _of_the_keys(self._registry.load_ring())
         reasons, degraded = self.readiness.state
         yield GaugeMetricFamily("secretsvc_ready", "Whether it is ready.", value=not reasons)
         amiss = GaugeMetricFamily("secretsvc_amiss", "What /ready names.", labels=["reason"])
@@ -164,6 +167,16 @@ class Watch:
         for name, (help_, value) in known.items():
             if value is not None:
                 yield GaugeMetricFamily(f"secretsvc_{name}", help_, value=value)
+
+
+def _of_the_keys(ring: KeyRing) -> Metric:
+    # A kid identifies a key and reveals nothing of it.
+    keys = GaugeMetricFamily(
+        "secretsvc_master_key", "The master keys of this process.", labels=["kid", "state"]
+    )
+    for kid in ring.kids:
+        keys.add_metric([kid, "active" if kid == ring.active_kid else "opens only"], 1)
+    return keys
 
 
 def _of_the_pool(pool: Any) -> Metric:

@@ -118,9 +118,11 @@ def test_a_service_tokens_form_is_judged_and_its_prefix_told(explain):
     token = new_token()
     code, said = explain(token)
     assert (code, token[:8] in said, "the database knows" in said) == (0, True, True)
-    refused = "It would be refused: service token, {}.\nLook at SERVICE_TOKENS.\n"
-    assert explain(token[:-1]) == (1, refused.format("checksum"))
-    assert explain(token, SERVICE_TOKENS="off") == (1, refused.format("switched off"))
+    refused = "It would be refused: service token, {}.\n{}.\n"
+    checksum = refused.format("checksum", "The token is cut, mistyped or another product's")
+    assert explain(token[:-1]) == (1, checksum)
+    off = refused.format("switched off", "Look at SERVICE_TOKENS")
+    assert explain(token, SERVICE_TOKENS="off") == (1, off)
 
 
 def test_what_is_misconfigured_is_said(explain, ci, issuer):

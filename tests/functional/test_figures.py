@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from uuid import uuid4
 
 import pytest
+from guarding import kid_of
 from jwks_server import KeyServer, answer
 from observing import Operator, watched
 from relay import relayed
@@ -30,6 +31,7 @@ from secretsvc.web.logs import JsonFormatter
 pytestmark = pytest.mark.postgresql("none")
 
 DAY = 86_400
+MASTER_KEYS = "secretsvc_master_key"
 LISTENING: dict[str, str | None] = {"OPERATIONS_LISTEN": "127.0.0.1:0"}
 POSTGRESQL_ONLY = "on SQLite a file that root may not write to is none"
 
@@ -93,6 +95,17 @@ def test_after_a_rekey_no_envelope_is_under_the_old_key(make_service):
         # The first look at the envelopes comes after the start; until then there is no figure.
         assert eventually(lambda: ("secretsvc_envelopes_under_old_keys",) in operator.figures(), pause=0.05)
         assert figure(operator, "secretsvc_envelopes_under_old_keys") == 0
+
+
+@pytest.mark.engine_neutral
+def test_the_kids_of_the_master_keys_that_a_process_has_are_told(make_service):
+    service = make_service()
+    now = rotated(service, **LISTENING)
+    with watched(now) as operator:
+        found = {name[1:]: value for name, value in operator.figures().items() if name[0] == MASTER_KEYS}
+    assert found == {(kid_of(now), "active"): 1, (kid_of(service), "opens only"): 1}
+    with watched(service.restarted(MASTER_KEY="", **LISTENING)) as operator:
+        assert not [name for name in operator.figures() if name[0] == MASTER_KEYS]
 
 
 @pytest.mark.postgresql("first")

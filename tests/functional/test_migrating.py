@@ -22,6 +22,7 @@ from secretsvc.db.alone import migrating_alone
 from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.files import open_to_others
 from secretsvc.db.schema import REVISION
+from secretsvc.deployment.migrating import NOT_THE_OWNER
 
 PAGE = (ROOT / "docs" / "operations" / "upgrade.md").read_text("utf-8")
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))
@@ -107,6 +108,16 @@ def test_the_commands_of_the_page_of_upgrades_lead_back_and_up_again(run, servic
     migrate, check = (block.split()[1:] for block in blocks(PAGE, "The steps"))
     assert run(database_url, *migrate).stdout == f"The schema is at {REVISION}.\n"
     assert "ok    schema" in run(database_url, *check).stdout
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("down", [(), ("--down-to", "base", "--lose-data")], ids=["up", "down"])
+def test_a_role_that_does_not_own_the_tables_is_told_to_name_the_owner(run, two_roles, down):
+    owner, serving = two_roles
+    assert run(owner, "migrate", "production.ini", "--down-to", BELOW, "--lose-data").returncode == 0
+    done = run(serving, "migrate", "production.ini", *down)
+    assert (done.returncode, done.stderr) == (1, f"Error: {NOT_THE_OWNER}\n")
+    assert revision(owner) == [BELOW]
 
 
 @pytest.mark.parametrize("target", ["0099", "nothing"])

@@ -10,6 +10,7 @@ import zlib
 
 import pytest
 from answer_headers import PLAINTEXT_HEADERS
+from processes import ROOT
 from service import API, HEADER, Client, arrange
 from statements import recorded
 from stopped_clock import stopped
@@ -57,6 +58,19 @@ def number_of(digits: str) -> int:
     for digit in digits:
         found = found * 62 + ALPHABET.index(digit)
     return found
+
+
+def test_the_commands_of_the_page_make_a_machine_that_can_read(service, admin):
+    page = (ROOT / "docs" / "identity" / "service-tokens.md").read_text("utf-8")
+    asked = re.findall(r"curl -fsS \$api(\S+) -H \"\$json\" -d '(\{.*?\})'", page, re.DOTALL)
+    assert [path for path, _ in asked] == ["/identities", "/grants", "/identities/$ID/tokens"]
+    identity_id = ""
+    for path, body in asked:
+        sent = json.loads(body.replace("'$ID'", identity_id).replace("1798761600000", str(soon())))
+        answer = admin.post(path.replace("$ID", identity_id), sent, 201).json
+        identity_id = identity_id or answer["id"]
+    read = bearing(service, answer["token"], "/projects/shop/environments/prod/secrets")
+    assert read.status == 200
 
 
 # Making, listing, removing.
@@ -433,18 +447,20 @@ def test_a_refused_token_is_not_used(service, admin, robot):
 
 
 @pytest.mark.parametrize(
-    ("form", "reason"),
-    [("guessed", "unknown, expired or removed"), ("truncated", "checksum"), ("scheme alone", "checksum")],
+    ("form", "told"),
+    [
+        ("guessed", "unknown, expired or removed; look at the list of tokens of its identity"),
+        ("truncated", "checksum; the token is cut, mistyped or another product's"),
+        ("scheme alone", "checksum; the token is cut, mistyped or another product's"),
+    ],
 )
-def test_a_refusal_is_told_by_its_reason_and_never_with_the_token(
-    service, admin, robot, caplog, form, reason
-):
+def test_a_refusal_is_told_by_its_reason_and_never_with_the_token(service, admin, robot, caplog, form, told):
     caplog.set_level(logging.INFO)
     forged = FORGED[form](made(admin, robot)["token"])
     bearing(service, forged)
     lines = [line for line in caplog.messages if line.startswith("service token refused")]
     assert len(lines) == 1
-    assert lines[0].startswith(f"service token refused: {reason}; look at SERVICE_TOKENS; request ")
+    assert lines[0].startswith(f"service token refused: {told}; request ")
     assert forged not in caplog.text or forged == "ssv_"
 
 

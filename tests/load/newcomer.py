@@ -135,14 +135,14 @@ class Machine:
             script = self.folder / "opt" / "bin" / name
             script.write_text(f'#!/bin/sh\necho "{name} $*"\n')
             script.chmod(0o755)
-        made = self.paste(self.block("installing.md", "Under a service manager"))
+        made = self.paste(self.block("installing.md", "The wheel and its commands", 1))
         assert made.startswith("useradd --system ")
 
     def serve_alone(self) -> None:
         """The page's command in the foreground, until it has answered; it ends as it is told to."""
         port, _ = ports()
         health = f"http://127.0.0.1:{port}/api/v1/health"
-        command = self.block("installing.md", "The wheel and its commands", 3).strip()
+        command = self.block("installing.md", "The wheel and its commands", 4).strip()
         asked = f"python -c 'from urllib.request import urlopen; urlopen(\"{health}\")' 2> /dev/null"
         until = f"until {asked}; do sleep 0.2; kill -0 $!; done"
         self.paste(f"{command} listen=127.0.0.1:{port} &\n{until}\nkill $!\nwait $!")
@@ -151,7 +151,7 @@ class Machine:
     def serving(self, token: str, **settings: str) -> Iterator[Front]:
         """The page's command in the foreground with other settings, and a client of it."""
         port, _ = ports()
-        command = self.placed(self.block("installing.md", "The wheel and its commands", 3)).split()
+        command = self.placed(self.block("installing.md", "The wheel and its commands", 4)).split()
         given = {
             **self.environment,
             **settings,
@@ -172,7 +172,8 @@ class Machine:
     def put_in_place(self) -> None:
         """What the page has root do after `check`, up to the units that it enables."""
         (self.data / "environment").write_text(self._settings())
-        reload, enable = self.paste(self.block("installing.md", "Under a service manager", 1)).splitlines()
+        reload, enable = self.paste(self.block("installing.md", "Under a service manager")).splitlines()
+        assert (self.data / "production.ini").samefile(self.folder / "etc" / "production.ini")
         assert reload == "systemctl daemon-reload"
         for _ in re.findall(r" secretsvc@\d+", enable.removeprefix("systemctl enable --now")):
             self.units.append(Unit(self))

@@ -67,11 +67,11 @@ def install(machine: Machine) -> None:
 def set_up(machine: Machine, primary: PostgresqlServer, standby: PostgresqlServer) -> None:
     """The ini, the roles, the schema, two processes."""
     machine.make_user()
-    machine.paste(machine.block("installing.md", "The wheel and its commands", 1))
+    machine.paste(machine.block("installing.md", "The wheel and its commands", 2))
     (limits,) = blocks(page(DATABASE), "PgBouncer", "sql")
     for statement in filter(str.strip, limits.split(";")):
         primary.execute(statement, "postgres")
-    migrate, check = machine.block("installing.md", "The wheel and its commands", 2).splitlines()
+    migrate, check = machine.block("installing.md", "The wheel and its commands", 3).splitlines()
     machine.paste(migrate, DATABASE_URL=url(primary, "secretsvc_owner"))
     machine.environment["DATABASE_URL"] = url_of_both(primary, standby, "secretsvc")
     machine.environment["MASTER_KEY_FILE"] = str(machine.data / "master-key")

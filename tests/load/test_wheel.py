@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -78,6 +79,37 @@ def test_what_an_earlier_build_or_a_deployment_left_does_not_go_into_the_wheel(s
         (source / "deploy" / name).write_text("of containers that were started there")
     found = {name.rpartition("/")[2] for name in contents(wheel_in(make_dist(source)))}
     assert not {"left.py", *PRIVATE} & found
+
+
+def bytes_of(dist: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in dist.iterdir()}
+
+
+def test_another_build_makes_every_file_the_same_byte_for_byte(source, dist):
+    first = bytes_of(dist)
+    for path in source.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    before = os.umask(0o077)
+    try:
+        second = bytes_of(make_dist(source))
+    finally:
+        os.umask(before)
+    assert second == first
+
+
+def test_the_files_of_a_build_have_the_time_of_the_last_commit(tmp_path):
+    folder = copy_source(tmp_path / "source")
+    environment = {**os.environ, "GIT_COMMITTER_DATE": "1700000000 +0000", "GIT_CONFIG_GLOBAL": os.devnull}
+    environment.pop("SOURCE_DATE_EPOCH", None)
+    person = ["-c", "user.name=a", "-c", "user.email=a@example.test"]
+    for command in (["init", "--quiet"], ["add", "Makefile"], [*person, "commit", "--quiet", "-m", "a"]):
+        subprocess.run(["git", *command], cwd=folder, env=environment, check=True)
+    for given, expected in (({}, "1700000000"), ({"SOURCE_DATE_EPOCH": "1600000000"}, "1600000000")):
+        command = ["make", "--dry-run", "dist", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/run.done"]
+        told = subprocess.run(
+            command, cwd=folder, env={**environment, **given}, capture_output=True, text=True, check=True
+        )
+        assert f"SOURCE_DATE_EPOCH={expected} " in told.stdout
 
 
 def test_the_list_to_install_by_has_every_pin_and_the_hash_of_the_wheel(dist):

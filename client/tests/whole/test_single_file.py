@@ -53,6 +53,17 @@ def test_it_runs_on_every_python_from_3_9_on(start, home, version):
         assert start("--help", server=server, interpreter=interpreter).returncode == 0
 
 
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7", "3.8"])
+def test_on_an_older_python_one_line_names_the_version_that_is_needed(file, version):
+    interpreter = python(version)
+    if interpreter is None:
+        pytest.skip(f"there is no Python {version}")
+    done = subprocess.run([interpreter, str(file), "list"], capture_output=True, text=True, check=False)
+    told = f"secretsvc needs Python 3.9 or later; this is {version}."
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(told)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_it_reads_toml_on_every_python_from_3_9_on(file, start, home, version):
     interpreter = python(version)

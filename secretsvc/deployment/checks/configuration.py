@@ -18,6 +18,7 @@ from secretsvc.authentication.workload_issuers import workload_keys
 from secretsvc.db.files import open_to_others
 from secretsvc.deployment.checks.findings import Complaints, Finding, complaints, fail, ok, warn
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.release import docs_page
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
 from secretsvc.registry import report_settings
@@ -30,7 +31,7 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     """Those that are missing or malformed, of workload issuers too."""
     with complaints() as found:
         report_settings(settings)
-    amiss = found.findings("settings", "docs/settings.md says what it takes")
+    amiss = found.findings("settings", f"{docs_page('settings.md')} says what it takes")
     yield from amiss or [ok("settings", "none is missing or malformed")]
 
 

@@ -17,12 +17,14 @@ from secretsvc.deployment.checks.rights import check_rights
 from secretsvc.deployment.migrating import heads
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.release import docs_page
 from secretsvc.server.readiness import key_may_seal
 from secretsvc.web.failures import cause_of
 from secretsvc.web.request import ServiceRegistry
 
 #: What tokens may be off by unless ACCESS_LEEWAY says otherwise.
 CLOCK_SECONDS = 30
+_ROTATION = docs_page("operations/key-rotation.md")
 _TRIGGERS = {
     "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": """
@@ -139,7 +141,7 @@ def check_adoption(registry: ServiceRegistry, connection: Connection) -> Iterato
     if key_may_seal(registry, connection):
         yield ok("adoption", f"master key {kid} may seal into this database")
     else:
-        advice = "start with the right key, or see docs/operations/key-rotation.md"
+        advice = f"start with the right key, or see {_ROTATION}"
         yield fail("adoption", f"master key {kid} is not in use in this database: {advice}")
 
 
@@ -152,6 +154,6 @@ def check_ring(registry: ServiceRegistry, connection: Connection) -> Iterator[Fi
     lost = [(kid, count) for kid, count in connection.execute(_KIDS) if kid not in ring.kids]
     for kid, count in lost:
         told = f"{count} envelopes are under master key {kid}, which is not on the ring"
-        yield fail("ring", f"{told}: give it as MASTER_KEY_OLD, and see docs/operations/key-rotation.md")
+        yield fail("ring", f"{told}: give it as MASTER_KEY_OLD, and see {_ROTATION}")
     if not lost:
         yield ok("ring", "every envelope is under a key that is on the ring")

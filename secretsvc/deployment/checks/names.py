@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 from secretsvc.kernel.near_names import near_variables, setting_groups
+from secretsvc.kernel.release import docs_page
 from secretsvc.kernel.settings import Settings
 
 NAME = "names"
@@ -23,7 +24,8 @@ def check_names(settings: Settings) -> Iterator[Finding]:
 def _unknown_keys(settings: Settings, keys: set[str]) -> Iterator[Finding]:
     for key in sorted(key for key in settings.ini if key.startswith("secretsvc.") and key not in keys):
         near = get_close_matches(key, keys, 1)
-        advice = f"did you mean {near[0]}?" if near else "take it out, or look at docs/settings.md"
+        look = f"take it out, or look at {docs_page('settings.md')}"
+        advice = f"did you mean {near[0]}?" if near else look
         yield fail(NAME, f"the ini's {key} is no setting: {advice}")
 
 
