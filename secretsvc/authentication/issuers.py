@@ -22,6 +22,11 @@ _PROXY_NAMES = ("email", "common_name")
 class Verifying(Protocol):
     """Whatever judges the tokens of one issuer."""
 
+    @property
+    def are_sound(self) -> bool:
+        """Whether each of them has a verifier."""
+        return all(one.verifier is not None for one in self._issuers)
+
     def verify(self, token: str, now: float) -> Verified:
         """As `Verifier.verify`."""
 
@@ -76,6 +81,11 @@ class Issuers:
                     before.group,
                     before.group,
                 )
+
+    @property
+    def are_sound(self) -> bool:
+        """Whether each of them has a verifier."""
+        return all(one.verifier is not None for one in self._issuers)
 
     def verify(self, token: str, now: float) -> Verified:
         """As `Verifier.verify`. Raises `ServerMisconfigured` for a token of an issuer that is."""

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 
 import pytest
-from limits.storage import MemoryStorage
+from distant import Distant
 from waiting import least_seconds
 
 from secretsvc.authentication import counting
 
 pytestmark = pytest.mark.engine_neutral
-
-
-class Distant(MemoryStorage):
-    """A storage that is away whenever a test wants it."""
-
-    STORAGE_SCHEME = ["distant"]
-    is_away = False
-    seconds = 0.0
-    asked = 0
-
-    @property
-    def base_exceptions(self):
-        return ConnectionError
-
-    def incr(self, *arguments, **options):
-        Distant.asked += 1
-        if Distant.is_away:
-            time.sleep(Distant.seconds)
-            raise ConnectionError("hunter2")
-        return super().incr(*arguments, **options)
-
-    def check(self):
-        if Distant.is_away:
-            raise ConnectionError("hunter2")
-        return True
 
 
 @pytest.fixture
@@ -101,3 +77,12 @@ def test_readiness_asks_it(make_service, distant):
 def test_a_storage_that_is_not_known_is_told(make_service, uri):
     service = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE=uri)
     assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
+
+
+def test_a_storage_without_its_library_is_reported_as_that(make_service, monkeypatch, caplog):
+    for module in ("redis.backoff", "redis.retry"):
+        monkeypatch.setitem(sys.modules, module, None)
+    service = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE="redis://:hunter2@127.0.0.1:1")
+    assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
+    assert "setting RATE_LIMIT_STORAGE needs the package redis, which is missing" in caplog.text
+    assert "hunter2" not in caplog.text
