@@ -10,7 +10,6 @@ from pathlib import Path
 from shlex import quote
 
 import click
-from pyramid.paster import get_appsettings, setup_logging
 
 from secretsvc.authentication.explaining import explain
 from secretsvc.deployment import migrating
@@ -19,6 +18,7 @@ from secretsvc.deployment.backup import back_up
 from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
 from secretsvc.deployment.first import write_first_files
+from secretsvc.deployment.ini_files import read_ini, set_up_logging
 from secretsvc.deployment.pruning import prune
 from secretsvc.deployment.replacing import replace_key
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
@@ -161,8 +161,8 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
     """
     if lose_data and down_to is None:
         raise click.UsageError("--lose-data goes with --down-to.")
-    setup_logging(ini)
     with failing_plainly():
+        set_up_logging(ini)
         if down_to is None:
             click.echo(f"The schema is at {', '.join(migrating.upgrade(ini))}.")
             return
@@ -210,7 +210,7 @@ def backup(ini: str, file: Path) -> None:
       secretsvc-server backup production.ini /var/backups/secretsvc-$(date +%F).sqlite
     """
     with failing_plainly():
-        made = back_up(Settings(get_appsettings(ini)).database_url, file)
+        made = back_up(Settings(read_ini(ini)).database_url, file)
     click.echo(f"Wrote {file}: {made.size} bytes, schema {', '.join(made.schema)}.")
     for kid, count in made.envelopes.items():
         click.echo(f"It needs master key {kid}: {count} envelopes.")
@@ -230,10 +230,11 @@ def explain_token(ini: str) -> None:
     Example:
       secretsvc-server explain-token production.ini < token
     """
-    setup_logging(ini)
     with failing_plainly():
+        set_up_logging(ini)
+        settings = Settings(read_ini(ini))
         text = sys.stdin.buffer.read(LONGEST_TOKEN).decode("ascii", "replace")
-        found = explain(Settings(get_appsettings(ini)), text, now_ms() / 1000)
+        found = explain(settings, text, now_ms() / 1000)
     for line in found.lines:
         click.echo(line)
     sys.exit(0 if found.good else 1)

@@ -9,13 +9,13 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.script.revision import RevisionError
 from alembic.util.exc import CommandError
-from pyramid.paster import get_appsettings
 from sqlalchemy import Connection
 
 import secretsvc
 from alembic import command
 from secretsvc.db.engine import read_transaction
 from secretsvc.db.migrations import add_branches
+from secretsvc.deployment.ini_files import read_ini
 from secretsvc.deployment.shipped import shipped
 
 
@@ -67,7 +67,7 @@ def heads(connection: Connection) -> tuple[str, ...]:
 def _config(ini: str) -> Config:
     config = Config(ini)
     # For Alembic's entry, which would make it again.
-    config.attributes["registry"] = secretsvc.assemble(get_appsettings(ini)).registry
+    config.attributes["registry"] = secretsvc.assemble(read_ini(ini)).registry
     # An ini file of a source tree names a folder there, and another may name none.
     config.set_main_option("script_location", str(shipped("alembic")).replace("%", "%%"))
     return config

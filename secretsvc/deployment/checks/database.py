@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.db.files import file_of
 from secretsvc.db.schema import TRIGGERS, recorded, schema_release
+from secretsvc.db.supported import UnsupportedDatabaseError
 from secretsvc.deployment.checks.findings import Finding, fail, ok
 from secretsvc.deployment.checks.rights import check_rights
 from secretsvc.deployment.migrating import heads
@@ -54,6 +55,8 @@ def check_database(registry: ServiceRegistry) -> Iterator[Finding]:
     try:
         with registry.database.engine.connect() as connection:
             yield from _checks(registry, for_mode(connection, Mode.AUTOCOMMIT))
+    except UnsupportedDatabaseError as error:
+        yield fail("database", error.reason)
     except SQLAlchemyError as error:
         yield fail("database", f"{cause_of(error)}: mend DATABASE_URL or the database")
 

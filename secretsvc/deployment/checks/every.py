@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import configparser
 from collections.abc import Iterator
-
-from pyramid.paster import get_appsettings
 
 import secretsvc
 from secretsvc.deployment.checks.configuration import (
@@ -17,6 +14,7 @@ from secretsvc.deployment.checks.configuration import (
 from secretsvc.deployment.checks.database import check_database
 from secretsvc.deployment.checks.findings import Finding, fail
 from secretsvc.deployment.checks.names import check_names
+from secretsvc.deployment.ini_files import IniError, read_ini
 
 
 def check_deployment(ini: str) -> Iterator[Finding]:
@@ -25,11 +23,9 @@ def check_deployment(ini: str) -> Iterator[Finding]:
     It changes nothing. Raises `ConfigurationError` where a plugin does not fit.
     """
     try:
-        own = get_appsettings(ini)
-    except (configparser.Error, LookupError, ValueError) as error:
-        # Its text may quote a line of the file.
-        advice = "compare it with the sample that secretsvc-server init writes"
-        yield fail("ini", f"{type(error).__name__}: no ini file with a section [app:main]: {advice}")
+        own = read_ini(ini)
+    except IniError as error:
+        yield fail("ini", str(error))
         return
     registry = secretsvc.assemble(own).registry
     settings = registry.service_settings
