@@ -10,7 +10,7 @@ from databases import ENGINES
 from guarding import kid_of
 from psycopg import sql
 from rotation import NEW_KEY, NEXT_KEY, Operator, fill, rotated
-from service import MASTER_KEY, arrange
+from service import ADMIN, MASTER_KEY, arrange
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from vault import Vault
@@ -22,7 +22,7 @@ from secretsvc.deployment.checks.database import _TRIGGERS
 from secretsvc.kernel.clock import now_ms
 
 CHECKS = ["names", "settings", "files", "key", "key source", "database", "durability", "schema", "triggers"]
-CHECKS += ["rights", "clock", "adoption", "ring"]
+CHECKS += ["rights", "admins", "clock", "adoption", "ring"]
 SESAME = "open-sesame"
 #: What a migration does for roles that have these rights by then.
 NARROWED = [
@@ -43,7 +43,7 @@ def check(forks, operator, issuer):
     """Runs it; the exit code, and the level and the text of each check's findings."""
 
     def check(**settings):
-        given = {"MASTER_KEY": MASTER_KEY, **issuer.environment(), **settings}
+        given = {"MASTER_KEY": MASTER_KEY, "BOOTSTRAP_ADMINS": ADMIN, **issuer.environment(), **settings}
         done = forks.run(operator, "check", "production.ini", **given)
         for secret in (MASTER_KEY, NEXT_KEY, SESAME):
             assert secret not in done.stdout + done.stderr
@@ -241,11 +241,48 @@ def test_a_trigger_that_is_missing_fails(check, service, database_url):
     assert (code, found["triggers"]) == (1, [("fail", told)])
 
 
+FOREIGN = {
+    "sqlite": ["CREATE TRIGGER drops BEFORE INSERT ON audit_record BEGIN SELECT RAISE(IGNORE); END"],
+    "postgresql": [
+        "CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "CREATE TRIGGER drops BEFORE INSERT ON audit_record FOR EACH ROW EXECUTE FUNCTION drops()",
+        "CREATE RULE hides AS ON INSERT TO audit_record DO INSTEAD NOTHING",
+    ],
+}
+
+
+def test_a_foreign_trigger_or_rule_on_our_tables_fails(check, service, database_url):
+    named = {"sqlite": "drops on audit_record", "postgresql": "drops on audit_record, hides on audit_record"}
+    engine = service.engine.name
+    execute(database_url, *FOREIGN[engine])
+    code, found = check()
+    ((level, told),) = found["triggers"]
+    assert (code, level) == (1, "fail")
+    assert told.startswith(f"not of this service: {named[engine]}: ")
+    execute(database_url, "UPDATE schema_release SET revision = '9998', oldest_release = '0.0.1'")
+    execute(database_url, "UPDATE alembic_version SET version_num = '9998'")
+    assert levels(check()[1])["triggers"] == "warn"
+
+
+def test_triggers_on_other_tables_are_no_matter_of_ours(check, database_url):
+    execute(database_url, "CREATE TABLE theirs (id INTEGER)")
+    engine = make_url(database_url).get_backend_name()
+    execute(database_url, *(one.replace("audit_record", "theirs") for one in FOREIGN[engine]))
+    assert levels(check()[1])["triggers"] == "ok"
+
+
+def test_without_an_administrator_it_fails(check, service):
+    code, found = check(BOOTSTRAP_ADMINS="")
+    assert (code, levels(found)["admins"]) == (1, "fail")
+    arrange(service)
+    assert levels(check(BOOTSTRAP_ADMINS="")[1])["admins"] == "ok"
+
+
 def test_the_triggers_that_are_looked_for_are_all_that_the_migrations_make(database_url):
     engine = make_engine(database_url)
     with read_once(engine) as connection:
-        statement = _TRIGGERS[engine.name].replace("pg_table_is_visible(tgrelid)", "NOT tgisinternal")
-        assert {(row[0], row[1]) for row in connection.execute(text(statement))} == TRIGGERS[engine.name]
+        found = connection.execute(text(_TRIGGERS[engine.name]))
+        assert {(row[0], row[1]) for row in found} == TRIGGERS[engine.name]
     engine.dispose()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
@@ -11,9 +11,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.db.files import file_of
-from secretsvc.db.schema import TRIGGERS, recorded, schema_release
+from secretsvc.db.schema import REVISION, TRIGGERS, recorded, schema_release
 from secretsvc.db.supported import UnsupportedDatabaseError
-from secretsvc.deployment.checks.findings import Finding, fail, ok
+from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 from secretsvc.deployment.checks.rights import check_rights
 from secretsvc.deployment.migrating import heads
 from secretsvc.kernel.clock import now_ms
@@ -28,7 +28,9 @@ _TRIGGERS = {
     "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": """
         SELECT tgname, relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
-        WHERE tgenabled IN ('O', 'A') AND pg_table_is_visible(tgrelid)
+        WHERE tgenabled IN ('O', 'A') AND NOT tgisinternal AND pg_table_is_visible(tgrelid)
+        UNION ALL SELECT rulename, relname FROM pg_rewrite JOIN pg_class ON pg_class.oid = ev_class
+        WHERE ev_enabled <> 'D' AND relkind IN ('r', 'p') AND pg_table_is_visible(ev_class)
     """,
 }
 _KIDS = text(
@@ -72,8 +74,9 @@ def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Findi
         return
     yield ok("schema", f"at {', '.join(found)}, which this release serves")
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        lambda: check_triggers(connection),
+        lambda: check_triggers(connection, registry.models.own),
         lambda: check_rights(connection, {*registry.models.names, schema_release.name}),
+        lambda: check_admins(registry, connection),
         lambda: check_clock(connection),
         lambda: check_adoption(registry, connection),
         lambda: check_ring(registry, connection),
@@ -82,15 +85,38 @@ def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Findi
         yield from check()
 
 
-def check_triggers(connection: Connection) -> Iterator[Finding]:
-    """Those that keep the audit log append-only, and what is left of deleted environments."""
+def check_triggers(connection: Connection, own: Collection[str]) -> Iterator[Finding]:
+    """Whether the tables that are `own` have exactly the triggers that promises rest on, and no rules."""
     name = connection.dialect.name
     there = {(row[0], row[1]) for row in connection.execute(text(_TRIGGERS[name]))}
-    missing = sorted(f"{trigger} on {table}" for trigger, table in TRIGGERS[name] - there)
+    missing = _listed(TRIGGERS[name] - there)
+    foreign = _listed((trigger, table) for trigger, table in there - TRIGGERS[name] if table in own)
+    found = recorded(connection)
     if missing:
-        yield fail("triggers", f"missing or disabled: {', '.join(missing)}: restore a copy that has them")
+        yield fail("triggers", f"missing or disabled: {missing}: restore a copy that has them")
+    if foreign and found is not None and found.revision > REVISION:
+        yield warn("triggers", f"unknown, perhaps of a newer release: {foreign}: check with that release")
+    elif foreign:
+        advice = "find out who made them, drop them, and verify the audit log"
+        yield fail("triggers", f"not of this service: {foreign}: {advice}")
+    if not missing and not foreign:
+        yield ok("triggers", "the audit log refuses to be changed, and no other trigger is on our tables")
+
+
+def _listed(triggers: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(sorted(f"{trigger} on {table}" for trigger, table in triggers))
+
+
+def check_admins(registry: ServiceRegistry, connection: Connection) -> Iterator[Finding]:
+    """Whether anyone can administer the service: without an admin every request is refused."""
+    try:
+        named = registry.service_settings.bootstrap_admins
+    except ServerMisconfigured:
+        return
+    if named or registry.admin_exists(connection, now_ms()):
+        yield ok("admins", "BOOTSTRAP_ADMINS names one" if named else "a global admin can sign in")
     else:
-        yield ok("triggers", "the audit log refuses to be changed")
+        yield fail("admins", "no global admin: name one in BOOTSTRAP_ADMINS, who then grants the role")
 
 
 def check_durability(connection: Connection) -> Iterator[Finding]:
