@@ -15,6 +15,7 @@ from secretsvc.authentication.explaining import explain
 from secretsvc.deployment import migrating
 from secretsvc.deployment.auditing import audit
 from secretsvc.deployment.backup import back_up
+from secretsvc.deployment.checks.environment import use_environment
 from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
 from secretsvc.deployment.first import write_first_files
@@ -29,6 +30,7 @@ from secretsvc.keyring import domain
 
 #: More than a token has: what is longer is refused as such.
 LONGEST_TOKEN = 65_536
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -178,19 +180,24 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
 
 @main.command()
 @INI
-def check(ini: str) -> None:
+@click.option("--environment", metavar="FILE", type=FILE, help="Take the settings of systemd's FILE.")
+@click.option("--start", is_flag=True, help="Fail only for a fault that fails every request.")
+def check(ini: str, environment: Path | None, start: bool) -> None:
     """Look at all that can be wrong before the service serves, one line each. Exit 1 if anything fails.
 
     Names and settings, files, the master key, the sources of the issuers' keys, the database. It changes
-    nothing and prints no secret. Run it as the service's user, with its environment.
+    nothing and prints no secret. Run it as the service's user, with its environment: --environment reads
+    an EnvironmentFile of systemd, instead of this shell's variables.
 
     \b
     Example:
       secretsvc-server check production.ini
+      secretsvc-server check --environment /etc/secretsvc/environment production.ini
     """
     failed = False
     with failing_plainly():
-        for found in check_deployment(ini):
+        ignored = [] if environment is None else use_environment(environment)
+        for found in (*ignored, *check_deployment(ini, start=start)):
             click.echo(found.line)
             failed = failed or found.level is Level.FAIL
     sys.exit(1 if failed else 0)

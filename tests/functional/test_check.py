@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets as random
+import sys
 
 import psycopg
 import pytest
@@ -362,3 +363,87 @@ def test_a_file_that_is_no_ini_of_ours_is_said_without_its_lines(check, operator
 
 def test_every_engine_has_its_triggers_named():
     assert set(TRIGGERS) == set(ENGINES)
+
+
+@pytest.mark.engine_neutral
+def test_a_storage_whose_library_is_missing_or_that_is_away_is_told(check, monkeypatch):
+    storage = {"RATE_LIMIT": "9/day", "RATE_LIMIT_STORAGE": "redis://127.0.0.1:1"}
+    assert "does not answer" in check(**storage)[1]["settings"][0][1]
+    for module in ("redis.backoff", "redis.retry"):
+        monkeypatch.setitem(sys.modules, module, None)
+    code, found = check(**storage)
+    assert (code, levels(found)["settings"]) == (1, "fail")
+    assert "RATE_LIMIT_STORAGE needs the package redis, which is missing" in found["settings"][0][1]
+
+
+@pytest.mark.engine_neutral
+def test_settings_that_contradict_each_other_fail(check):
+    code, found = check(MASTER_KEY_FILE="/some/key", BODY_MAX_BYTES="10", DRAIN_SECONDS="500")
+    assert [level for level, _ in found["settings"]] == ["fail", "fail", "warn"]
+    assert code == 1
+
+
+@pytest.fixture
+def at_start(forks, operator, issuer):
+    """Runs the check of the start with settings in an environment file; the exit code and what it printed."""
+
+    def check(**settings):
+        given = {"DATABASE_URL": operator.url, "MASTER_KEY": MASTER_KEY, "BOOTSTRAP_ADMINS": ADMIN}
+        given |= issuer.environment() | settings
+        lines = [f"{name}='{value}'" for name, value in given.items()]
+        (operator.directory / "environment").write_text("\n".join(["# Of the service", *lines]))
+        arguments = ("check", "--start", "--environment", "environment", "production.ini")
+        done = forks.run(operator, *arguments, DATABASE_URL="sqlite:////nowhere/x", RATE_LIMIT="of the shell")
+        assert done.stderr == ""
+        return done.returncode, done.stdout
+
+    return check
+
+
+def test_the_check_of_the_start_passes_in_the_environment_of_the_unit(at_start):
+    code, told = at_start()
+    assert code == 0
+    assert "fail" not in {line[:4] for line in told.splitlines()}
+    assert "key source" not in told
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"ACCESS_ISSUER": ""},
+        {"RATE_LIMIT": "often"},
+        {"BOOTSTRAP_ADMINS": "ann"},
+        {"BOOTSTRAP_ADMINS": ""},
+        {"DATABASE_URL": "sqlite://"},
+        {"DATABASE_URL": "sqlite:////nowhere/x.sqlite"},
+    ],
+)
+def test_the_check_of_the_start_fails_where_every_request_does(at_start, faults):
+    assert at_start(**faults)[0] == 1
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"MASTER_KEY": "short"},
+        {"PUBLIC_ORIGIN": "x"},
+        {"TRUSTED_PROXY": "10.0.0.0/8"},
+        {"ACCESS_JWKS_URL": "file:/nowhere/jwks.json"},
+        {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"},
+        {"BODY_MAX_BYTES": "10"},
+    ],
+)
+def test_the_check_of_the_start_warns_of_every_other_fault(at_start, faults):
+    code, told = at_start(**faults)
+    assert (code, "fail " in told) == (0, False)
+
+
+@pytest.mark.engine_neutral
+def test_a_line_that_systemd_ignores_is_told(forks, operator, tmp_path):
+    (tmp_path / "environment").write_text("export MASTER_KEY=open-sesame\n")
+    done = forks.run(operator, "check", "--environment", str(tmp_path / "environment"), "production.ini")
+    assert "systemd ignores line 1 of " in done.stdout
+    assert SESAME not in done.stdout
+    assert "setting MASTER_KEY is missing" in done.stdout

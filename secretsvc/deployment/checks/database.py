@@ -12,7 +12,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.db.files import file_of
 from secretsvc.db.schema import REVISION, TRIGGERS, recorded, schema_release
-from secretsvc.db.supported import UnsupportedDatabaseError
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 from secretsvc.deployment.checks.rights import check_rights
 from secretsvc.deployment.migrating import heads
@@ -24,6 +23,8 @@ from secretsvc.web.request import ServiceRegistry
 
 #: What tokens may be off by unless ACCESS_LEEWAY says otherwise.
 CLOCK_SECONDS = 30
+#: How long the database may take to answer while the service starts.
+START_SECONDS = 1.0
 _TRIGGERS = {
     "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": """
@@ -42,35 +43,37 @@ _KIDS = text(
 _NEWEST = text("SELECT created_at FROM audit_record ORDER BY id DESC LIMIT 1")
 
 
-def check_database(registry: ServiceRegistry) -> Iterator[Finding]:
-    """All that can be asked of the database; of one that is not there, that."""
+def check_database(registry: ServiceRegistry, *, start: bool = False) -> Iterator[Finding]:
+    """What can be asked of the database; at the `start` within seconds, and without the counts."""
     try:
         url = make_url(registry.service_settings.database_url)
     except ServerMisconfigured:
-        yield fail("database", "it was not asked: mend DATABASE_URL first")
+        yield fail("database", "it was not asked: mend DATABASE_URL first", True)
         return
     path = file_of(url) if url.get_backend_name() == "sqlite" else None
     # SQLite would make an empty one.
     if path is not None and not os.path.exists(path):
-        yield fail("database", f"{path} is not there: make it by secretsvc-server migrate")
+        yield fail("database", f"{path} is not there: make it by secretsvc-server migrate", True)
         return
+    database = registry.database
     try:
-        with registry.database.engine.connect() as connection:
-            yield from _checks(registry, for_mode(connection, Mode.AUTOCOMMIT))
-    except UnsupportedDatabaseError as error:
-        yield fail("database", error.reason)
+        engine = database.engine_to_watch_by(START_SECONDS) if start else database.engine
+        with engine.connect() as connection:
+            yield from _checks(registry, for_mode(connection, Mode.AUTOCOMMIT), start=start)
+    except ServerMisconfigured as error:
+        yield fail("database", getattr(error, "reason", "its settings cannot be used"), True)
     except SQLAlchemyError as error:
         yield fail("database", f"{cause_of(error)}: mend DATABASE_URL or the database")
 
 
-def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Finding]:
+def _checks(registry: ServiceRegistry, connection: Connection, *, start: bool) -> Iterator[Finding]:
     connection.execute(text("SELECT 1"))
     yield ok("database", f"{connection.dialect.name} answers")
     yield from check_durability(connection)
     found = heads(connection)
     if not registry.models.is_served(found, recorded(connection)):
         at = ", ".join(found) or "none"
-        yield fail("schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate")
+        yield fail("schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate", True)
         return
     yield ok("schema", f"at {', '.join(found)}, which this release serves")
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
@@ -81,7 +84,8 @@ def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Findi
         lambda: check_adoption(registry, connection),
         lambda: check_ring(registry, connection),
     )
-    for check in checks:
+    # The last counts every envelope.
+    for check in checks[:-1] if start else checks:
         yield from check()
 
 
@@ -116,7 +120,7 @@ def check_admins(registry: ServiceRegistry, connection: Connection) -> Iterator[
     if named or registry.admin_exists(connection, now_ms()):
         yield ok("admins", "BOOTSTRAP_ADMINS names one" if named else "a global admin can sign in")
     else:
-        yield fail("admins", "no global admin: name one in BOOTSTRAP_ADMINS, who then grants the role")
+        yield fail("admins", "no global admin: name one in BOOTSTRAP_ADMINS, who then grants the role", True)
 
 
 def check_durability(connection: Connection) -> Iterator[Finding]:
