@@ -89,7 +89,10 @@ class Authenticator:
         )
 
     def require_settings(self) -> None:
-        """Pass if the settings that every request needs here are well-formed. Raises `ServerMisconfigured`."""
+        """Pass if the settings that every request needs here are well-formed.
+
+        Raises `ServerMisconfigured`, or what the storage of the rate limit raises.
+        """
         _ = self.settings.access_header, self.settings.access_cookie, self._issuers
         if self.settings.rate_limit is not None:
             _ = self._counter

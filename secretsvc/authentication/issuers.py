@@ -22,11 +22,6 @@ _PROXY_NAMES = ("email", "common_name")
 class Verifying(Protocol):
     """Whatever judges the tokens of one issuer."""
 
-    @property
-    def are_sound(self) -> bool:
-        """Whether each of them has a verifier."""
-        return all(one.verifier is not None for one in self._issuers)
-
     def verify(self, token: str, now: float) -> Verified:
         """As `Verifier.verify`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -166,17 +166,22 @@ def key_may_seal(registry: ServiceRegistry, connection: Connection) -> bool:
     return found
 
 
+def schema_revisions(connection: Connection) -> Sequence[str]:
+    """Return the revisions that the schema is at: of our tables, and of each plugin's."""
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+
+
 def database_state(registry: ServiceRegistry, connection: Connection) -> State:
     """Asks the database. Raises what the driver raises where there is none."""
     connection.execute(text("SELECT 1"))
     found_release = recorded(connection)
     degraded = (READ_ONLY,) if _is_read_only(connection) else ()
     try:
-        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+        found = schema_revisions(connection)
     except DBAPIError as error:
         if error.connection_invalidated:
             raise
-        found = []
+        found = ()
     if not registry.models.is_served(found, found_release):
         return State((SCHEMA,), degraded)
     reasons = () if key_may_seal(registry, connection) else (KEY,)
@@ -246,7 +251,7 @@ def sealing_state(registry: ServiceRegistry) -> State:
 
 
 def settings_state(registry: ServiceRegistry) -> State:
-    """Not ready while a malformed setting fails every request, degraded while it fails some (contract 17.7)."""
+    """Not ready while malformed settings fail every request, degraded while some fail (contract 17.7)."""
     bad = registry.service_settings.report() - WITH_OWN_CAUSE
     try:
         registry.authenticator.require_settings()

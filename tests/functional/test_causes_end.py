@@ -11,6 +11,7 @@ from jwks_server import KeyServer, answer
 from observing import watched
 from relay import relayed
 from service import MASTER_KEY
+from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from secretsvc.db.schema import REVISION
@@ -54,7 +55,7 @@ def test_a_schema_that_was_migrated_is_served(make_service):
     service.execute("UPDATE alembic_version SET version_num = '0000'")
     with watched(service.restarted(**LISTENING)) as operator:
         operator.until(503, reasons=["schema_not_served"])
-        service.execute(f"UPDATE alembic_version SET version_num = '{REVISION}'")
+        service.execute(text("UPDATE alembic_version SET version_num = :found"), {"found": REVISION})
         operator.until(200)
 
 
