@@ -95,7 +95,7 @@ class Authenticator:
         """
         _ = self.settings.access_header, self.settings.access_cookie, self._issuers
         if self.settings.rate_limit is not None:
-            _ = self._counter
+            _ = self.counter
 
     @property
     def has_every_issuer(self) -> bool:
