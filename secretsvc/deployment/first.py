@@ -17,6 +17,7 @@ DEPLOY = (
     *("postgresql-roles.sh", "prometheus-alerts.yaml"),
     *("secretsvc.service", "secretsvc.socket"),
     *("secretsvc@.service", "secretsvc-shared.socket", "secretsvc@-shared.conf"),
+    "environment.example",
     *("secretsvc-audit-tail.service", "secretsvc-audit.logrotate"),
 )
 #: Samples are for root and for containers to read, and hold nothing of the deployment's.

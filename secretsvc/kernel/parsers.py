@@ -86,7 +86,9 @@ def database_url(raw: str) -> str:
         parts = make_url(url)
     except ArgumentError:
         raise ValueError from None
-    in_memory = parts.database in (None, "", ":memory:", "file::memory:") or parts.query.get("mode") == "memory"
+    in_memory = (
+        parts.database in (None, "", ":memory:", "file::memory:") or parts.query.get("mode") == "memory"
+    )
     if scheme.startswith("sqlite") and (in_memory or parts.query.get("vfs") == "memdb"):
         raise MalformedError("a database in memory is lost: name a file, as in sqlite:////var/lib/x.sqlite")
     return url

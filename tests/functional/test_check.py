@@ -19,7 +19,9 @@ from vault import Vault
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import make_engine, read_once, write_transaction
 from secretsvc.db.schema import TRIGGERS, WRITES
+from secretsvc.deployment.checks.configuration import check_settings
 from secretsvc.deployment.checks.database import _TRIGGERS
+from secretsvc.deployment.checks.findings import Level
 from secretsvc.kernel.clock import now_ms
 
 CHECKS = ["names", "settings", "files", "key", "key source", "database", "durability", "schema", "triggers"]
@@ -365,15 +367,22 @@ def test_every_engine_has_its_triggers_named():
     assert set(TRIGGERS) == set(ENGINES)
 
 
+STORAGE = {"RATE_LIMIT": "9/day", "RATE_LIMIT_STORAGE": "redis://127.0.0.1:1"}
+
+
 @pytest.mark.engine_neutral
-def test_a_storage_whose_library_is_missing_or_that_is_away_is_told(check, monkeypatch):
-    storage = {"RATE_LIMIT": "9/day", "RATE_LIMIT_STORAGE": "redis://127.0.0.1:1"}
-    assert "does not answer" in check(**storage)[1]["settings"][0][1]
+def test_a_storage_that_does_not_answer_is_a_warning(check):
+    ((level, told),) = check(**STORAGE)[1]["settings"]
+    assert (level, "does not answer" in told) == ("warn", True)
+
+
+@pytest.mark.engine_neutral
+def test_a_storage_whose_library_is_missing_fails(make_service, monkeypatch):
     for module in ("redis.backoff", "redis.retry"):
         monkeypatch.setitem(sys.modules, module, None)
-    code, found = check(**storage)
-    assert (code, levels(found)["settings"]) == (1, "fail")
-    assert "RATE_LIMIT_STORAGE needs the package redis, which is missing" in found["settings"][0][1]
+    (found,) = check_settings(make_service(**STORAGE).app.registry)
+    assert (found.level, found.stops) == (Level.FAIL, True)
+    assert "RATE_LIMIT_STORAGE needs the package redis, which is missing" in found.text
 
 
 @pytest.mark.engine_neutral

@@ -10,7 +10,9 @@ from secretsvc.kernel.settings import Settings
 
 
 def found(tmp_path, **settings):
-    return [(one.level, one.text.partition(":")[0]) for one in contradictions(Settings({}, settings), tmp_path)]
+    return [
+        (one.level, one.text.partition(":")[0]) for one in contradictions(Settings({}, settings), tmp_path)
+    ]
 
 
 @pytest.mark.parametrize("provider", ["file", "vault"])

@@ -20,7 +20,7 @@ from secretsvc.deployment.environment_files import read_environment
         ('A="a \'b\' \\$c \\"d\\" \\\\ \\e"\n', {"A": "a 'b' $c \"d\" \\ \\e"}),
         ("A='one'\"two\"three\n", {"A": "onetwothree"}),
         ("A='one' 'two'\nB=3\n", {"A": "onetwo", "B": "3"}),
-        ("A=it's \"so\"\n", {"A": "it's \"so\""}),
+        ('A=it\'s "so"\n', {"A": 'it\'s "so"'}),
         ("A=one\\\ntwo\nB=3\n", {"A": "onetwo", "B": "3"}),
         ('A="one\\\ntwo\nthree"\nB=3\n', {"A": "onetwo\nthree", "B": "3"}),
         ("A=a\\ \\nb\n", {"A": "a nb"}),

@@ -19,7 +19,16 @@ STOP_SECONDS = 45.0
 SYSTEMD_SECONDS = 90.0
 _TIMEOUT = re.compile(r"(?m)^[ \t]*Timeout(?:Stop)?Sec[ \t]*=[ \t]*(.*?)[ \t]*$")
 _SPAN = re.compile(r"([0-9.]+)\s*([a-z]*)")
-_UNITS_OF_TIME = {"ms": 0.001, "": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "hr": 3600.0}
+_UNITS_OF_TIME = {
+    "ms": 0.001,
+    "": 1.0,
+    "s": 1.0,
+    "sec": 1.0,
+    "min": 60.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+}
 
 
 def contradictions(settings: Settings, units: Path = UNITS) -> Iterator[Finding]:

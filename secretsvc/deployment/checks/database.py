@@ -73,7 +73,9 @@ def _checks(registry: ServiceRegistry, connection: Connection, *, start: bool) -
     found = heads(connection)
     if not registry.models.is_served(found, recorded(connection)):
         at = ", ".join(found) or "none"
-        yield fail("schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate", True)
+        yield fail(
+            "schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate", True
+        )
         return
     yield ok("schema", f"at {', '.join(found)}, which this release serves")
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
