@@ -39,7 +39,10 @@ class Models:
         return {table.name for table in self.tables}
 
     def add(self, tables: Collection[Table], branch: Migrations | None) -> None:
-        """Add the tables of one package, with its `branch` unless it is ours. Raises `ValueError` for a revision or a label that another has."""
+        """Add the tables of one package, with its `branch` unless it is ours.
+
+        Raises `ValueError` for a revision or a label that another has.
+        """
         self.tables.update(tables)
         if branch is None:
             self.own.update(table.name for table in tables)

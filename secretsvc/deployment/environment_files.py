@@ -9,7 +9,7 @@ from typing import NamedTuple
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BLANK = re.compile(r"\s*")
 _COMMENT = re.compile(r"[#;][^\r\n]*")
-_KEY = re.compile(r"([^=\r\n]*)(=?)")
+_KEY = re.compile(r"[^=\r\n]*=?")
 #: One part of a value: in single quotes, in double quotes, or as it stands, up to the end of its line.
 _PART = re.compile(
     r"""
@@ -49,10 +49,11 @@ def _assignments(text: str) -> Iterator[tuple[int, str, str | None]]:
         comment = _COMMENT.match(text, at)
         if comment is None:
             line = text.count("\n", 0, at) + 1
-            key = _KEY.match(text, at)
-            assert key is not None
-            value, at = _value(text, key.end()) if key[2] else (None, key.end())
-            yield line, key[1].rstrip(), value
+            key, value = text[at : _end(_KEY, text, at)], None
+            at += len(key)
+            if key.endswith("="):
+                value, at = _value(text, at)
+            yield line, key.rstrip("=").rstrip(), value
         else:
             at = comment.end()
         at = _end(_BLANK, text, at)
