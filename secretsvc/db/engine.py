@@ -107,7 +107,7 @@ def make_engine(
     parts = make_url(url)
     sqlite = parts.get_backend_name() == "sqlite"
     told = {"check_same_thread": False} if sqlite else {"connect_timeout": timeout, **POSTGRESQL_OPTIONS}
-    arguments = {name: value for name, value in told.items() if name not in parts.query}
+    arguments: dict[str, object] = {n: value for n, value in told.items() if n not in parts.query}
     if not sqlite:
         # Whatever the URL says: in another encoding some texts could be neither written nor read.
         arguments["client_encoding"] = "utf8"

@@ -68,7 +68,7 @@ def _distance(variable: str, name: str) -> int:
 def edits(one: str, other: str) -> int:
     """Return how many letters more, less, other, or swapped with their neighbour make one the other."""
     before: list[int] = []
-    row = [*range(len(other) + 1)]
+    row: list[int] = [*range(len(other) + 1)]
     for i, letter in enumerate(one, 1):
         earlier, before = before, row
         row = [i]
