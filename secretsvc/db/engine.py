@@ -9,14 +9,14 @@ because SQLite's waiting is a poll that can starve a thread or a process for sec
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -106,11 +106,6 @@ def make_engine(
     """
     parts = make_url(url)
     sqlite = parts.get_backend_name() == "sqlite"
-    told = {"check_same_thread": False} if sqlite else {"connect_timeout": timeout, **POSTGRESQL_OPTIONS}
-    arguments: dict[str, object] = {n: value for n, value in told.items() if n not in parts.query}
-    if not sqlite:
-        # Whatever the URL says: in another encoding some texts could be neither written nor read.
-        arguments["client_encoding"] = "utf8"
     # The connection last used is the one most surely alive, so it is the next to be handed out.
     engine = create_engine(
         url,
@@ -121,7 +116,7 @@ def make_engine(
         pool_timeout=timeout,
         pool_use_lifo=True,
         pool_reset_on_return=None,
-        connect_args=arguments,
+        connect_args=_arguments(parts, timeout),
     )
     if sqlite:
         _keep_sqlite_in_order(engine, file_of(parts))
@@ -132,6 +127,15 @@ def make_engine(
         event.listen(engine, "connect", lambda made, _: introduce(made, with_limits=with_limits))
     _listen(engine)
     return engine
+
+
+def _arguments(url: URL, timeout: int) -> Mapping[str, object]:
+    """Return what the driver gets beside the URL, whose parameters take precedence."""
+    is_sqlite = url.get_backend_name() == "sqlite"
+    usual = {"check_same_thread": False} if is_sqlite else {"connect_timeout": timeout, **POSTGRESQL_OPTIONS}
+    chosen = {name: value for name, value in usual.items() if name not in url.query}
+    # Whatever the URL says: in another encoding some texts could be neither written nor read.
+    return chosen if is_sqlite else {**chosen, "client_encoding": "utf8"}
 
 
 def _listen(engine: Engine) -> None:

@@ -10,7 +10,7 @@ from pyramid.exceptions import ConfigurationError
 from secretsvc.kernel.ini_values import IniValueError, accept_percent_signs
 
 
-class IniError(ConfigurationError):  # type: ignore[misc]
+class IniError(ConfigurationError):  # type: ignore[misc]  # it has no types of its own
     """Why an ini file cannot be used, in one line."""
 
 

@@ -16,7 +16,7 @@ class IniValueError(ValueError):
     """A value of an ini file that cannot be read; its text names the option and quotes no value."""
 
 
-class _Values(NicerConfigParser.InterpolateWrapper):  # type: ignore[misc]
+class _Values(NicerConfigParser.InterpolateWrapper):  # type: ignore[misc]  # it has no types of its own
     def before_get(self, parser: Any, section: str, option: str, value: str, defaults: Any) -> str:
         try:
             read: str = self._original.before_get(
