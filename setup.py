@@ -9,6 +9,7 @@ SHIPPED = ("alembic/**/*.py", "alembic/*.mako", "production.ini", "development.i
 # By these names alone: whoever starts containers there keeps a master key and passwords beside them.
 SHIPPED += ("deploy/*file", "deploy/*.cfg", "deploy/*.conf", "deploy/*.sh", "deploy/*.yaml")
 SHIPPED += ("deploy/*.service", "deploy/*.socket", "deploy/*.timer", "deploy/*.logrotate")
+SHIPPED += ("deploy/*.example",)
 
 
 class BuildWithShipped(build_py):

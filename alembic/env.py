@@ -5,7 +5,6 @@ from logging.config import fileConfig
 
 from alembic.util.exc import CommandError
 from pyramid.exceptions import ConfigurationError
-from pyramid.paster import get_appsettings
 
 import secretsvc
 from alembic import context
@@ -14,6 +13,8 @@ from secretsvc.db.base import described
 from secretsvc.db.engine import Mode, for_mode, make_engine
 from secretsvc.db.migrations import add_branches, record_release
 from secretsvc.db.schema import schema_release
+from secretsvc.db.supported import UnsupportedDatabaseError
+from secretsvc.deployment.ini_files import read_ini
 
 config = context.config
 
@@ -25,8 +26,8 @@ def application():
     """
     if "registry" in config.attributes:
         return config.attributes["registry"]
-    settings = get_appsettings(config.config_file_name, config.get_main_option("app_section", "main"))
     try:
+        settings = read_ini(config.config_file_name, config.get_main_option("app_section", "main"))
         return secretsvc.assemble(settings).registry
     except ConfigurationError as error:
         raise CommandError(str(error)) from error
@@ -68,4 +69,7 @@ def run(registry):
 
 if config.config_file_name and not config.attributes.get("url"):
     fileConfig(config.config_file_name, disable_existing_loggers=False)
-run(application())
+try:
+    run(application())
+except UnsupportedDatabaseError as error:
+    raise CommandError(error.reason) from None

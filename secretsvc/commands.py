@@ -10,15 +10,16 @@ from pathlib import Path
 from shlex import quote
 
 import click
-from pyramid.paster import get_appsettings, setup_logging
 
 from secretsvc.authentication.explaining import explain
 from secretsvc.deployment import migrating
 from secretsvc.deployment.auditing import audit
 from secretsvc.deployment.backup import back_up
+from secretsvc.deployment.checks.environment import use_environment
 from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
 from secretsvc.deployment.first import write_first_files
+from secretsvc.deployment.ini_files import read_ini, set_up_logging
 from secretsvc.deployment.pruning import prune
 from secretsvc.deployment.replacing import replace_key
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
@@ -29,6 +30,7 @@ from secretsvc.keyring import domain
 
 #: More than a token has: what is longer is refused as such.
 LONGEST_TOKEN = 65_536
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -165,8 +167,8 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
     """
     if lose_data and down_to is None:
         raise click.UsageError("--lose-data goes with --down-to.")
-    setup_logging(ini)
     with failing_plainly():
+        set_up_logging(ini)
         if down_to is None:
             click.echo(f"The schema is at {', '.join(migrating.upgrade(ini))}.")
             return
@@ -182,20 +184,25 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
 
 @main.command()
 @INI
-def check(ini: str) -> None:
+@click.option("--environment", metavar="FILE", type=FILE, help="Take the settings of systemd's FILE.")
+@click.option("--start", is_flag=True, help="Fail only for a fault that fails every request.")
+def check(ini: str, environment: Path | None, start: bool) -> None:
     """Report what is wrong before the service serves.
 
     It looks at names and settings, files, the master key, the sources of the issuers' keys and the
     database, and prints a line for each check. Exit 1 if any fails. It changes nothing and prints no
-    secret. Run it as the service's user, with its environment.
+    secret. Run it as the service's user, with its environment: --environment reads an EnvironmentFile of
+    systemd, instead of this shell's variables.
 
     \b
     Example:
       secretsvc-server check production.ini
+      secretsvc-server check --environment /etc/secretsvc/environment production.ini
     """
     failed = False
     with failing_plainly():
-        for found in check_deployment(ini):
+        ignored = [] if environment is None else use_environment(environment)
+        for found in (*ignored, *check_deployment(ini, start=start)):
             click.echo(found.line)
             failed = failed or found.level is Level.FAIL
     sys.exit(1 if failed else 0)
@@ -216,7 +223,7 @@ def backup(ini: str, file: Path) -> None:
       secretsvc-server backup production.ini /var/backups/secretsvc-$(date +%F).sqlite
     """
     with failing_plainly():
-        made = back_up(Settings(get_appsettings(ini)).database_url, file)
+        made = back_up(Settings(read_ini(ini)).database_url, file)
     click.echo(f"Wrote {file}: {made.size} bytes, schema {', '.join(made.schema)}.")
     for kid, count in made.envelopes.items():
         click.echo(f"It needs master key {kid}: {count} envelopes.")
@@ -238,10 +245,11 @@ def explain_token(ini: str) -> None:
     Example:
       secretsvc-server explain-token production.ini < token
     """
-    setup_logging(ini)
     with failing_plainly():
+        set_up_logging(ini)
+        settings = Settings(read_ini(ini))
         text = sys.stdin.buffer.read(LONGEST_TOKEN).decode("ascii", "replace")
-        found = explain(Settings(get_appsettings(ini)), text, now_ms() / 1000)
+        found = explain(settings, text, now_ms() / 1000)
     for line in found.lines:
         click.echo(line)
     sys.exit(0 if found.good else 1)

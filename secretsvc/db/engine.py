@@ -9,14 +9,14 @@ because SQLite's waiting is a poll that can starve a thread or a process for sec
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -24,6 +24,7 @@ from secretsvc.db.failures import end_what_stays_ill
 from secretsvc.db.files import file_of, make_private
 from secretsvc.db.limits import introduce
 from secretsvc.db.silence import ANSWER_SECONDS, Silence
+from secretsvc.db.supported import require_supported
 from secretsvc.db.write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
 from secretsvc.kernel.stopwatch import waiting
 
@@ -99,13 +100,12 @@ def make_engine(
     """An engine for an SQLAlchemy URL of either database.
 
     It has `pool_size` connections at most; to make one, or to wait for one, takes at most `timeout` seconds,
-    and an answer of PostgreSQL at most `answer_seconds`; without it nothing else is limited either. Of its
-    silence the log is told at `silence_level`. What the URL says to the driver holds. Raises
-    `sqlalchemy.exc.ArgumentError`.
+    and an answer of PostgreSQL at most `answer_seconds`; without it nothing else is limited either. The log
+    reports its silence at `silence_level`. Parameters of the URL take precedence, but for the encoding.
+    Connecting raises `UnsupportedDatabaseError`. Raises `sqlalchemy.exc.ArgumentError`.
     """
     parts = make_url(url)
     sqlite = parts.get_backend_name() == "sqlite"
-    told = {"check_same_thread": False} if sqlite else {"connect_timeout": timeout, **POSTGRESQL_OPTIONS}
     # The connection last used is the one most surely alive, so it is the next to be handed out.
     engine = create_engine(
         url,
@@ -116,16 +116,26 @@ def make_engine(
         pool_timeout=timeout,
         pool_use_lifo=True,
         pool_reset_on_return=None,
-        connect_args={name: value for name, value in told.items() if name not in parts.query},
+        connect_args=_arguments(parts, timeout),
     )
     if sqlite:
         _keep_sqlite_in_order(engine, file_of(parts))
     else:
         _notice_silence(engine, answer_seconds, silence_level)
+        event.listen(engine, "connect", lambda made, _: require_supported(made))
         with_limits = answer_seconds is not None and "options" not in parts.query
         event.listen(engine, "connect", lambda made, _: introduce(made, with_limits=with_limits))
     _listen(engine)
     return engine
+
+
+def _arguments(url: URL, timeout: int) -> Mapping[str, object]:
+    """Return what the driver gets beside the URL, whose parameters take precedence."""
+    is_sqlite = url.get_backend_name() == "sqlite"
+    usual = {"check_same_thread": False} if is_sqlite else {"connect_timeout": timeout, **POSTGRESQL_OPTIONS}
+    chosen = {name: value for name, value in usual.items() if name not in url.query}
+    # Whatever the URL says: in another encoding some texts could be neither written nor read.
+    return chosen if is_sqlite else {**chosen, "client_encoding": "utf8"}
 
 
 def _listen(engine: Engine) -> None:

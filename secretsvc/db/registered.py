@@ -30,6 +30,8 @@ class Models:
 
     tables: set[Table] = field(default_factory=set)
     branches: list[Migrations] = field(default_factory=list)
+    #: The names of the tables that our own migrations make.
+    own: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> set[str]:
@@ -37,9 +39,14 @@ class Models:
         return {table.name for table in self.tables}
 
     def add(self, tables: Collection[Table], branch: Migrations | None) -> None:
-        """Takes in those of one package. Raises `ValueError` for a revision or a label that another has."""
+        """Add the tables of one package, with its `branch` unless it is ours.
+
+        Raises `ValueError` for a revision or a label that another has.
+        """
         self.tables.update(tables)
-        if branch is not None:
+        if branch is None:
+            self.own.update(table.name for table in tables)
+        else:
             for other in self.branches:
                 taken = branch.revisions & other.revisions or {branch.label} & {other.label}
                 if taken:

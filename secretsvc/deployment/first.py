@@ -19,6 +19,7 @@ DEPLOY = (
     *("postgresql-roles.sh", "prometheus-alerts.yaml"),
     *("secretsvc.service", "secretsvc.socket"),
     *("secretsvc@.service", "secretsvc-shared.socket", "secretsvc@-shared.conf"),
+    "environment.example",
     *("secretsvc-audit-tail.service", "secretsvc-audit.logrotate"),
     *(f"secretsvc-{task}.{kind}" for task in _TASKS for kind in ("service", "timer")),
 )

@@ -11,7 +11,6 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.script.revision import RevisionError
 from alembic.util.exc import CommandError
-from pyramid.paster import get_appsettings
 from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError
 
@@ -19,6 +18,7 @@ import secretsvc
 from alembic import command
 from secretsvc.db.engine import read_transaction
 from secretsvc.db.migrations import add_branches
+from secretsvc.deployment.ini_files import read_ini
 from secretsvc.deployment.shipped import shipped
 
 NOT_THE_OWNER = (
@@ -89,7 +89,7 @@ def heads(connection: Connection) -> tuple[str, ...]:
 def _config(ini: str) -> Config:
     config = Config(ini)
     # For Alembic's entry, which would make it again.
-    config.attributes["registry"] = secretsvc.assemble(get_appsettings(ini)).registry
+    config.attributes["registry"] = secretsvc.assemble(read_ini(ini)).registry
     # An ini file of a source tree names a folder there, and another may name none.
     config.set_main_option("script_location", str(shipped("alembic")).replace("%", "%%"))
     return config

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 import click
 from alembic.util.exc import CommandError
 from pyramid.exceptions import ConfigurationError
-from pyramid.paster import get_appsettings, setup_logging
 from pyramid.registry import Registry
 from sqlalchemy.exc import SQLAlchemyError
 
 import secretsvc
 from secretsvc.db.engine import read_transaction, write_transaction
+from secretsvc.db.supported import UnsupportedDatabaseError
 from secretsvc.deployment.backup import BackupRefused
+from secretsvc.deployment.ini_files import read_ini, set_up_logging
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
 from secretsvc.kernel.call import Call
@@ -29,9 +30,9 @@ INI = click.argument("ini", type=click.Path(exists=True, dir_okay=False))
 
 def registry_of(ini: str) -> Registry:
     """What the ini file configures, with its logging. Raises `ClickException`."""
-    setup_logging(ini)
     try:
-        return secretsvc.configure(get_appsettings(ini)).registry
+        set_up_logging(ini)
+        return secretsvc.configure(read_ini(ini)).registry
     except ConfigurationError as error:
         raise click.ClickException(str(error)) from None
 
@@ -55,9 +56,11 @@ def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[Call]:
 
 @contextmanager
 def failing_plainly() -> Iterator[None]:
-    """What an operator can do something about is one line, without a traceback."""
+    """Report failures that an operator can mend in one line, without a traceback."""
     try:
         yield
+    except UnsupportedDatabaseError as error:
+        raise click.ClickException(error.reason) from None
     except SecretsvcError as error:
         raise click.ClickException(f"{error.code}: {error.message}") from None
     except (BackupRefused, CommandError, ConfigurationError) as error:

@@ -27,6 +27,10 @@ _NO_LISTED_ADDRESS = frozenset("'\"*")
 TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 
 
+class MalformedError(ValueError):
+    """A malformed text; that of the error says why in constant words, which the log can have."""
+
+
 def is_quoted(raw: str) -> bool:
     """Whether a text begins and ends with the same quotation mark."""
     text = raw.strip()
@@ -79,9 +83,14 @@ def database_url(raw: str) -> str:
         raise ValueError
     url = f"{scheme}://{rest}"
     try:
-        make_url(url)
+        parts = make_url(url)
     except ArgumentError:
         raise ValueError from None
+    in_memory = (
+        parts.database in (None, "", ":memory:", "file::memory:") or parts.query.get("mode") == "memory"
+    )
+    if scheme.startswith("sqlite") and (in_memory or parts.query.get("vfs") == "memdb"):
+        raise MalformedError("a database in memory is lost: name a file, as in sqlite:////var/lib/x.sqlite")
     return url
 
 

@@ -18,6 +18,7 @@ from secretsvc.kernel.addresses import Network, networks
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.origins import Origin
 from secretsvc.kernel.parsers import (
+    MalformedError,
     algorithms,
     comma_separated,
     database_url,
@@ -91,8 +92,9 @@ class Setting(Generic[T]):
             raise ServerMisconfigured()
         try:
             return self.parse(raw)
-        except ValueError:
-            instance.complain(f"setting {variable} is malformed")
+        except ValueError as error:
+            reason = f": {error}" if isinstance(error, MalformedError) else ""
+            instance.complain(f"setting {variable} is malformed{reason}")
             raise ServerMisconfigured() from None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from wsgiref.types import WSGIApplication
 
 from secretsvc import collector_paused
+from secretsvc.kernel.ini_values import accept_percent_signs
 
 #: At so many new objects they are looked through for garbage, as Python 3.13 has it by itself: at the 700 of
 #: older ones it was done in nearly each list of 500, which makes 1,000 and leaves none.
@@ -23,6 +24,8 @@ def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSG
     serves, an interrupt ends the process with one line.
     """
     _end_by_interrupts()
+    # `pserve` reads the section of the application after this one.
+    accept_percent_signs()
 
     def serve(application: WSGIApplication) -> None:
         with collector_paused():

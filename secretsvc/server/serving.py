@@ -12,9 +12,11 @@ from typing import Any
 from wsgiref.types import WSGIApplication
 
 from pyramid.config import global_registries
+from sqlalchemy.exc import SQLAlchemyError
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 
+from secretsvc.db.supported import UnsupportedDatabaseError
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
 from secretsvc.server.dispatcher import Dispatcher
@@ -35,6 +37,8 @@ THREADS_SECONDS = 1.0
 #: Descriptors beside those of connections: files, the database's, pipes.
 OTHER_DESCRIPTORS = 256
 THREADS = 8
+#: How long the database may take to answer while the server starts.
+CONNECT_SECONDS = 1.0
 
 
 class NotStartedError(Exception):
@@ -169,7 +173,7 @@ def server_of(
     """A server for the application, whose registry gives its limits and what else it looks after.
 
     Without a registry it is the application's own. Raises NotStartedError for a malformed setting of the
-    server's own, and where nothing can be bound.
+    server's own, for a database that is not supported, and where nothing can be bound.
     """
     registry = registry or getattr(application, "registry", None)
     settings = registry.service_settings if registry is not None else Settings({}, {})
@@ -177,6 +181,8 @@ def server_of(
         drain, operations = settings.drain_seconds, settings.operations_listen
     except ServerMisconfigured:
         raise NotStartedError("a setting of the server is malformed; the log names it") from None
+    if registry is not None:
+        _require_supported_database(registry)
     limits, where = _limits(settings, drain, options), options.get("listen")
     try:
         server = Server(application, limits, **options)
@@ -186,6 +192,18 @@ def server_of(
     except OSError as error:
         raise NotStartedError(f"nothing can listen on {where}: {error.strerror}") from None
     return server
+
+
+def _require_supported_database(registry: Any) -> None:
+    # A database that does not answer now can do so later: it is no reason to refuse the start.
+    with suppress(ServerMisconfigured, SQLAlchemyError):
+        engine = registry.database.engine_to_watch_by(CONNECT_SECONDS)
+        try:
+            engine.connect().close()
+        except UnsupportedDatabaseError as error:
+            raise NotStartedError(error.reason) from None
+        finally:
+            engine.dispose()
 
 
 def _limits(settings: Settings, drain: float, options: dict[str, Any]) -> Limits:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import secrets as random
+import sys
 
 import psycopg
 import pytest
 from databases import ENGINES
 from guarding import kid_of
-from hypothesis import given
-from hypothesis import strategies as st
 from psycopg import sql
 from rotation import NEW_KEY, NEXT_KEY, Operator, fill, rotated
-from service import MASTER_KEY, arrange
+from service import ADMIN, MASTER_KEY, arrange
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from vault import Vault
@@ -20,12 +19,13 @@ from vault import Vault
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import make_engine, read_once, write_transaction
 from secretsvc.db.schema import TRIGGERS, WRITES
+from secretsvc.deployment.checks.configuration import check_settings
 from secretsvc.deployment.checks.database import _TRIGGERS
+from secretsvc.deployment.checks.findings import Level
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.near_names import is_one_edit
 
 CHECKS = ["names", "settings", "files", "key", "key source", "database", "durability", "schema", "triggers"]
-CHECKS += ["rights", "clock", "adoption", "ring"]
+CHECKS += ["rights", "admins", "clock", "adoption", "ring"]
 SESAME = "open-sesame"
 #: What a migration does for roles that have these rights by then.
 NARROWED = [
@@ -46,7 +46,7 @@ def check(forks, operator, issuer):
     """Runs it; the exit code, and the level and the text of each check's findings."""
 
     def check(**settings):
-        given = {"MASTER_KEY": MASTER_KEY, **issuer.environment(), **settings}
+        given = {"MASTER_KEY": MASTER_KEY, "BOOTSTRAP_ADMINS": ADMIN, **issuer.environment(), **settings}
         done = forks.run(operator, "check", "production.ini", **given)
         for secret in (MASTER_KEY, NEXT_KEY, SESAME):
             assert secret not in done.stdout + done.stderr
@@ -120,15 +120,19 @@ def test_an_unknown_key_of_the_ini_fails_and_the_nearest_is_named(check, operato
 
 
 @pytest.mark.engine_neutral
-def test_a_variable_one_edit_from_a_known_one_is_told(check):
-    _, found = check(RATELIMIT="1/minute", WORKLOAD_ISSUERS="ci", WORKLOAD_CI_AUDIENC="x", UNRELATED="y")
-    assert found["names"] == [
-        ("warn", "the variable RATELIMIT is no setting: if RATE_LIMIT is meant, rename it"),
-        (
-            "warn",
-            "the variable WORKLOAD_CI_AUDIENC is no setting: if WORKLOAD_CI_AUDIENCE is meant, rename it",
-        ),
-    ]
+def test_a_variable_that_is_a_misspelt_setting_fails(check):
+    code, found = check(TRUSTED_PROXY="10.0.0.0/8", WORKLOAD_ISSUERS="ci", WORKLOAD_CI_AUDIENC="x", OTHER="y")
+    advice = "is meant, else keep it out of the service's environment"
+    assert (code, found["names"]) == (
+        1,
+        [
+            ("fail", f"the variable {variable} is no setting: rename it if {meant} {advice}")
+            for variable, meant in (
+                ("TRUSTED_PROXY", "TRUSTED_PROXIES"),
+                ("WORKLOAD_CI_AUDIENC", "WORKLOAD_CI_AUDIENCE"),
+            )
+        ],
+    )
 
 
 @pytest.mark.engine_neutral
@@ -240,11 +244,48 @@ def test_a_trigger_that_is_missing_fails(check, service, database_url):
     assert (code, found["triggers"]) == (1, [("fail", told)])
 
 
+FOREIGN = {
+    "sqlite": ["CREATE TRIGGER drops BEFORE INSERT ON audit_record BEGIN SELECT RAISE(IGNORE); END"],
+    "postgresql": [
+        "CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "CREATE TRIGGER drops BEFORE INSERT ON audit_record FOR EACH ROW EXECUTE FUNCTION drops()",
+        "CREATE RULE hides AS ON INSERT TO audit_record DO INSTEAD NOTHING",
+    ],
+}
+
+
+def test_a_foreign_trigger_or_rule_on_our_tables_fails(check, service, database_url):
+    named = {"sqlite": "drops on audit_record", "postgresql": "drops on audit_record, hides on audit_record"}
+    engine = service.engine.name
+    execute(database_url, *FOREIGN[engine])
+    code, found = check()
+    ((level, told),) = found["triggers"]
+    assert (code, level) == (1, "fail")
+    assert told.startswith(f"not of this service: {named[engine]}: ")
+    execute(database_url, "UPDATE schema_release SET revision = '9998', oldest_release = '0.0.1'")
+    execute(database_url, "UPDATE alembic_version SET version_num = '9998'")
+    assert levels(check()[1])["triggers"] == "warn"
+
+
+def test_triggers_on_other_tables_are_no_matter_of_ours(check, database_url):
+    execute(database_url, "CREATE TABLE theirs (id INTEGER)")
+    engine = make_url(database_url).get_backend_name()
+    execute(database_url, *(one.replace("audit_record", "theirs") for one in FOREIGN[engine]))
+    assert levels(check()[1])["triggers"] == "ok"
+
+
+def test_without_an_administrator_it_fails(check, service):
+    code, found = check(BOOTSTRAP_ADMINS="")
+    assert (code, levels(found)["admins"]) == (1, "fail")
+    arrange(service)
+    assert levels(check(BOOTSTRAP_ADMINS="")[1])["admins"] == "ok"
+
+
 def test_the_triggers_that_are_looked_for_are_all_that_the_migrations_make(database_url):
     engine = make_engine(database_url)
     with read_once(engine) as connection:
-        statement = _TRIGGERS[engine.name].replace("pg_table_is_visible(tgrelid)", "NOT tgisinternal")
-        assert {(row[0], row[1]) for row in connection.execute(text(statement))} == TRIGGERS[engine.name]
+        found = connection.execute(text(_TRIGGERS[engine.name]))
+        assert {(row[0], row[1]) for row in found} == TRIGGERS[engine.name]
     engine.dispose()
 
 
@@ -322,22 +363,96 @@ def test_a_file_that_is_no_ini_of_ours_is_said_without_its_lines(check, operator
     assert (code, levels(found)) == (1, {"ini": "fail"})
 
 
-@given(word=st.text("AB_", min_size=2, max_size=8), at=st.integers(0, 7), letter=st.sampled_from("ABC"))
-def test_one_edit_is_a_letter_more_less_other_or_two_swapped(word, at, letter):
-    at %= len(word)
-    edited = {
-        word[:at] + letter + word[at:],
-        word[:at] + word[at + 1 :],
-        word[:at] + letter + word[at + 1 :],
-        word[:at] + word[at : at + 2][::-1] + word[at + 2 :],
-    }
-    for other in edited - {word}:
-        assert is_one_edit(word, other)
-        assert is_one_edit(other, word)
-    assert not is_one_edit(word, word)
-    assert not is_one_edit(word, f"{word}CC")
-    assert not is_one_edit(word, f"C{word}C")
-
-
 def test_every_engine_has_its_triggers_named():
     assert set(TRIGGERS) == set(ENGINES)
+
+
+STORAGE = {"RATE_LIMIT": "9/day", "RATE_LIMIT_STORAGE": "redis://127.0.0.1:1"}
+
+
+@pytest.mark.engine_neutral
+def test_a_storage_that_does_not_answer_is_a_warning(check):
+    ((level, told),) = check(**STORAGE)[1]["settings"]
+    assert (level, "does not answer" in told) == ("warn", True)
+
+
+@pytest.mark.engine_neutral
+def test_a_storage_whose_library_is_missing_fails(make_service, monkeypatch):
+    for module in ("redis.backoff", "redis.retry"):
+        monkeypatch.setitem(sys.modules, module, None)
+    (found,) = check_settings(make_service(**STORAGE).app.registry)
+    assert (found.level, found.stops) == (Level.FAIL, True)
+    assert "RATE_LIMIT_STORAGE needs the package redis, which is missing" in found.text
+
+
+@pytest.mark.engine_neutral
+def test_settings_that_contradict_each_other_fail(check):
+    code, found = check(MASTER_KEY_FILE="/some/key", BODY_MAX_BYTES="10", DRAIN_SECONDS="500")
+    assert [level for level, _ in found["settings"]] == ["fail", "fail", "warn"]
+    assert code == 1
+
+
+@pytest.fixture
+def at_start(forks, operator, issuer):
+    """Runs the check of the start with settings in an environment file; the exit code and what it printed."""
+
+    def check(**settings):
+        given = {"DATABASE_URL": operator.url, "MASTER_KEY": MASTER_KEY, "BOOTSTRAP_ADMINS": ADMIN}
+        given |= issuer.environment() | settings
+        lines = [f"{name}='{value}'" for name, value in given.items()]
+        (operator.directory / "environment").write_text("\n".join(["# Of the service", *lines]))
+        arguments = ("check", "--start", "--environment", "environment", "production.ini")
+        done = forks.run(operator, *arguments, DATABASE_URL="sqlite:////nowhere/x", RATE_LIMIT="of the shell")
+        assert done.stderr == ""
+        return done.returncode, done.stdout
+
+    return check
+
+
+def test_the_check_of_the_start_passes_in_the_environment_of_the_unit(at_start):
+    code, told = at_start()
+    assert code == 0
+    assert "fail" not in {line[:4] for line in told.splitlines()}
+    assert "key source" not in told
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"ACCESS_ISSUER": ""},
+        {"RATE_LIMIT": "often"},
+        {"BOOTSTRAP_ADMINS": "ann"},
+        {"BOOTSTRAP_ADMINS": ""},
+        {"DATABASE_URL": "sqlite://"},
+        {"DATABASE_URL": "sqlite:////nowhere/x.sqlite"},
+    ],
+)
+def test_the_check_of_the_start_fails_where_every_request_does(at_start, faults):
+    assert at_start(**faults)[0] == 1
+
+
+@pytest.mark.engine_neutral
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"MASTER_KEY": "short"},
+        {"PUBLIC_ORIGIN": "x"},
+        {"TRUSTED_PROXY": "10.0.0.0/8"},
+        {"ACCESS_JWKS_URL": "file:/nowhere/jwks.json"},
+        {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"},
+        {"BODY_MAX_BYTES": "10"},
+    ],
+)
+def test_the_check_of_the_start_warns_of_every_other_fault(at_start, faults):
+    code, told = at_start(**faults)
+    assert (code, "fail " in told) == (0, False)
+
+
+@pytest.mark.engine_neutral
+def test_a_line_that_systemd_ignores_is_told(forks, operator, tmp_path):
+    (tmp_path / "environment").write_text("export MASTER_KEY=open-sesame\n")
+    done = forks.run(operator, "check", "--environment", str(tmp_path / "environment"), "production.ini")
+    assert "systemd ignores line 1 of " in done.stdout
+    assert SESAME not in done.stdout
+    assert "setting MASTER_KEY is missing" in done.stdout

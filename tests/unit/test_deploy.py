@@ -25,6 +25,8 @@ from processes import ROOT, free_port
 
 from secretsvc.commands import main
 from secretsvc.deployment.auditing import audit
+from secretsvc.deployment.checks.contradictions import STOP_SECONDS, contradictions
+from secretsvc.deployment.environment_files import read_environment
 from secretsvc.kernel.settings import Settings
 from secretsvc.server.limits import Limits
 
@@ -48,6 +50,11 @@ def text(name: str) -> str:
     return (DEPLOY / name).read_text("utf-8")
 
 
+def runnable(name: str) -> str:
+    """The unit with programs that are there."""
+    return re.sub(r"/opt/secretsvc/bin/(pserve|secretsvc-server)", "/bin/true", text(name))
+
+
 def documents() -> dict[str, Any]:
     """The Kubernetes objects, by kind."""
     return {one["kind"]: one for one in yaml.safe_load_all(text("kubernetes.yaml"))}
@@ -60,6 +67,40 @@ def test_no_file_names_a_setting_that_is_none():
     for name in UNITS:
         named |= set(re.findall(r"(?m)^Environment=(\w+)=", text(name)))
     assert named - {"CHAMELEON_CACHE"} <= SETTINGS
+
+
+def test_the_sample_of_the_environment_is_read_whole_and_names_settings():
+    found = read_environment(text("environment.example"))
+    assert found.ignored == ()
+    assert {*found.variables} <= SETTINGS
+    settings = Settings({}, found.variables)
+    for name in found.variables:
+        getattr(settings, name.lower())
+    assert [*contradictions(settings, DEPLOY)] == []
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_unit_checks_the_deployment_before_it_starts(name):
+    (before,) = re.findall(r"(?m)^ExecStartPre=(.*)$", text(name))
+    program, command, *arguments = shlex.split(before)
+    ini = str(ROOT / "production.ini")
+    assert (program, command, arguments[-1]) == (
+        "/opt/secretsvc/bin/secretsvc-server",
+        "check",
+        "/etc/secretsvc/production.ini",
+    )
+    assert main.commands["check"].make_context("check", [*arguments[:-1], ini]).params["start"]
+    assert float(re.findall(r"(?m)^TimeoutStopSec=(\d+)$", text(name))[0]) == STOP_SECONDS
+
+
+def test_the_check_that_runs_as_the_unit_fits_the_unit():
+    page = (ROOT / "docs" / "operations" / "troubleshooting.md").read_text("utf-8")
+    run = shlex.split(re.findall(r"(?m)^systemd-run .*$", page)[0])
+    unit = text("secretsvc@.service")
+    assert f"\n{run[run.index('-p') + 1]}\n" in unit
+    assert f"\nUser={run[4].removeprefix('--uid=')}\n" in unit
+    (before,) = re.findall(r"(?m)^ExecStartPre=(.*)$", unit)
+    assert run[run.index("-p") + 2 :] == before.replace(" --start", "").split()
 
 
 def test_whoever_stops_a_process_waits_longer_than_that_takes():
@@ -78,7 +119,7 @@ def test_a_unit_is_valid_and_leaves_little_open(name, tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is missing")
     for path in DEPLOY.glob("secretsvc*.s*"):
-        (tmp_path / path.name).write_text(path.read_text().replace("/opt/secretsvc/bin/pserve", "/bin/true"))
+        (tmp_path / path.name).write_text(runnable(path.name))
     # A template is judged by one of its instances.
     unit = tmp_path / name.replace("@.", "@6543.")
     if not unit.exists():
@@ -114,7 +155,7 @@ def test_the_processes_of_one_socket_are_units_of_systemd(tmp_path):
     assert folder == ""
     for name, as_ in [*((file, file) for file in files), (conf, units)]:
         (tmp_path / as_).parent.mkdir(exist_ok=True)
-        (tmp_path / as_).write_text(text(name).replace("/opt/secretsvc/bin/pserve", "/bin/true"))
+        (tmp_path / as_).write_text(runnable(name))
     started = enable.split()[3:]
     assert started[0] in files
     assert f"Service={started[1]}.service\n" in text(started[0])

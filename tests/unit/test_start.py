@@ -49,7 +49,9 @@ def test_what_is_needed_to_make_the_application_is_imported_while_the_collector_
 
 
 def test_of_the_dialects_a_start_imports_that_of_the_database_alone():
-    told = "import sys, secretsvc; secretsvc.main({}, **{'sqlalchemy.url': 'sqlite://'}); print(*sys.modules)"
+    told = (
+        "import sys, secretsvc; secretsvc.main({}, **{'sqlalchemy.url': 'sqlite:///x'}); print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     found = {name.split(".")[2] for name in done.stdout.split() if name.startswith("sqlalchemy.dialects.")}
     assert "sqlite" in found

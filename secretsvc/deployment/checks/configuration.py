@@ -16,23 +16,44 @@ from sqlalchemy.engine import make_url
 from secretsvc.authentication.jwks import DEADLINE, KeyCache
 from secretsvc.authentication.workload_issuers import workload_keys
 from secretsvc.db.files import open_to_others
-from secretsvc.deployment.checks.findings import Complaints, Finding, complaints, fail, ok, warn
+from secretsvc.deployment.checks.contradictions import NAME as SETTINGS
+from secretsvc.deployment.checks.contradictions import contradictions
+from secretsvc.deployment.checks.findings import (
+    Complaints,
+    Finding,
+    Level,
+    complaints,
+    fail,
+    ok,
+    warn,
+)
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import docs_page
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
 from secretsvc.registry import report_settings
+from secretsvc.server.readiness import settings_state
 from secretsvc.web.request import ServiceRegistry
 
 _READ, _WRITE = stat.S_IRGRP | stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH
 
 
-def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Those that are missing or malformed, of workload issuers too."""
+def check_settings(registry: ServiceRegistry) -> Iterator[Finding]:
+    """Settings that are missing, malformed or contradictory, of workload issuers too."""
+    settings, answers = registry.service_settings, True
     with complaints() as found:
         report_settings(settings)
-    amiss = found.findings("settings", f"{docs_page('settings.md')} says what it takes")
-    yield from amiss or [ok("settings", "none is missing or malformed")]
+        stops = bool(settings_state(registry).reasons)
+        with suppress(ServerMisconfigured):
+            answers = stops or registry.authenticator.is_counting()
+    amiss = found.findings(SETTINGS, f"{docs_page('settings.md')} says what it takes", stops=stops)
+    if stops and all(one.level is not Level.FAIL for one in amiss):
+        amiss.append(fail(SETTINGS, "RATE_LIMIT_STORAGE cannot be used: correct its URL", stops))
+    if not answers:
+        told = "the storage of RATE_LIMIT_STORAGE does not answer"
+        amiss.append(warn(SETTINGS, f"{told}: until it does, each process counts alone"))
+    amiss += contradictions(settings)
+    yield from amiss or [ok(SETTINGS, "none is missing, malformed or contradicts another")]
 
 
 def check_key(registry: ServiceRegistry) -> Iterator[Finding]:

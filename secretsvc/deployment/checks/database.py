@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
@@ -11,8 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.db.files import file_of
-from secretsvc.db.schema import TRIGGERS, recorded, schema_release
-from secretsvc.deployment.checks.findings import Finding, fail, ok
+from secretsvc.db.schema import REVISION, TRIGGERS, recorded, schema_release
+from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 from secretsvc.deployment.checks.rights import check_rights
 from secretsvc.deployment.migrating import heads
 from secretsvc.kernel.clock import now_ms
@@ -25,11 +25,15 @@ from secretsvc.web.request import ServiceRegistry
 #: What tokens may be off by unless ACCESS_LEEWAY says otherwise.
 CLOCK_SECONDS = 30
 _ROTATION = docs_page("operations/key-rotation.md")
+#: How long the database may take to answer while the service starts.
+START_SECONDS = 1.0
 _TRIGGERS = {
     "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": """
         SELECT tgname, relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
-        WHERE tgenabled IN ('O', 'A') AND pg_table_is_visible(tgrelid)
+        WHERE tgenabled IN ('O', 'A') AND NOT tgisinternal AND pg_table_is_visible(tgrelid)
+        UNION ALL SELECT rulename, relname FROM pg_rewrite JOIN pg_class ON pg_class.oid = ev_class
+        WHERE ev_enabled <> 'D' AND relkind IN ('r', 'p') AND pg_table_is_visible(ev_class)
     """,
 }
 _KIDS = text(
@@ -41,55 +45,86 @@ _KIDS = text(
 _NEWEST = text("SELECT created_at FROM audit_record ORDER BY id DESC LIMIT 1")
 
 
-def check_database(registry: ServiceRegistry) -> Iterator[Finding]:
-    """All that can be asked of the database; of one that is not there, that."""
+def check_database(registry: ServiceRegistry, *, start: bool = False) -> Iterator[Finding]:
+    """What can be asked of the database; at the `start` within seconds, and without the counts."""
     try:
         url = make_url(registry.service_settings.database_url)
     except ServerMisconfigured:
-        yield fail("database", "it was not asked: mend DATABASE_URL first")
+        yield fail("database", "it was not asked: mend DATABASE_URL first", True)
         return
     path = file_of(url) if url.get_backend_name() == "sqlite" else None
     # SQLite would make an empty one.
     if path is not None and not os.path.exists(path):
-        yield fail("database", f"{path} is not there: make it by secretsvc-server migrate")
+        yield fail("database", f"{path} is not there: make it by secretsvc-server migrate", True)
         return
+    database = registry.database
     try:
-        with registry.database.engine.connect() as connection:
-            yield from _checks(registry, for_mode(connection, Mode.AUTOCOMMIT))
+        engine = database.engine_to_watch_by(START_SECONDS) if start else database.engine
+        with engine.connect() as connection:
+            yield from _checks(registry, for_mode(connection, Mode.AUTOCOMMIT), start=start)
+    except ServerMisconfigured as error:
+        yield fail("database", getattr(error, "reason", "its settings cannot be used"), True)
     except SQLAlchemyError as error:
         yield fail("database", f"{cause_of(error)}: mend DATABASE_URL or the database")
 
 
-def _checks(registry: ServiceRegistry, connection: Connection) -> Iterator[Finding]:
+def _checks(registry: ServiceRegistry, connection: Connection, *, start: bool) -> Iterator[Finding]:
     connection.execute(text("SELECT 1"))
     yield ok("database", f"{connection.dialect.name} answers")
     yield from check_durability(connection)
     found = heads(connection)
     if not registry.models.is_served(found, recorded(connection)):
         at = ", ".join(found) or "none"
-        yield fail("schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate")
+        yield fail(
+            "schema", f"it is at {at}, which this release does not serve: secretsvc-server migrate", True
+        )
         return
     yield ok("schema", f"at {', '.join(found)}, which this release serves")
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        lambda: check_triggers(connection),
+        lambda: check_triggers(connection, registry.models.own),
         lambda: check_rights(connection, {*registry.models.names, schema_release.name}),
+        lambda: check_admins(registry, connection),
         lambda: check_clock(connection),
         lambda: check_adoption(registry, connection),
         lambda: check_ring(registry, connection),
     )
-    for check in checks:
+    # The last counts every envelope.
+    for check in checks[:-1] if start else checks:
         yield from check()
 
 
-def check_triggers(connection: Connection) -> Iterator[Finding]:
-    """Those that keep the audit log append-only, and what is left of deleted environments."""
+def check_triggers(connection: Connection, own: Collection[str]) -> Iterator[Finding]:
+    """Whether the tables that are `own` have exactly the triggers that promises rest on, and no rules."""
     name = connection.dialect.name
     there = {(row[0], row[1]) for row in connection.execute(text(_TRIGGERS[name]))}
-    missing = sorted(f"{trigger} on {table}" for trigger, table in TRIGGERS[name] - there)
+    missing = _listed(TRIGGERS[name] - there)
+    foreign = _listed((trigger, table) for trigger, table in there - TRIGGERS[name] if table in own)
+    found = recorded(connection)
     if missing:
-        yield fail("triggers", f"missing or disabled: {', '.join(missing)}: restore a copy that has them")
+        yield fail("triggers", f"missing or disabled: {missing}: restore a copy that has them")
+    if foreign and found is not None and found.revision > REVISION:
+        yield warn("triggers", f"unknown, perhaps of a newer release: {foreign}: check with that release")
+    elif foreign:
+        advice = "find out who made them, drop them, and verify the audit log"
+        yield fail("triggers", f"not of this service: {foreign}: {advice}")
+    if not missing and not foreign:
+        yield ok("triggers", "the audit log refuses to be changed, and no other trigger is on our tables")
+
+
+def _listed(triggers: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(sorted(f"{trigger} on {table}" for trigger, table in triggers))
+
+
+def check_admins(registry: ServiceRegistry, connection: Connection) -> Iterator[Finding]:
+    """Whether anyone can administer the service: without an admin every request is refused."""
+    try:
+        named = registry.service_settings.bootstrap_admins
+    except ServerMisconfigured:
+        return
+    if named or registry.admin_exists(connection, now_ms()):
+        yield ok("admins", "BOOTSTRAP_ADMINS names one" if named else "a global admin can sign in")
     else:
-        yield ok("triggers", "the audit log refuses to be changed")
+        yield fail("admins", "no global admin: name one in BOOTSTRAP_ADMINS, who then grants the role", True)
 
 
 def check_durability(connection: Connection) -> Iterator[Finding]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import configparser
 from collections.abc import Iterator
 
-from pyramid.paster import get_appsettings
-
 import secretsvc
+from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.deployment.checks.configuration import (
     check_files,
     check_key,
@@ -17,25 +15,33 @@ from secretsvc.deployment.checks.configuration import (
 from secretsvc.deployment.checks.database import check_database
 from secretsvc.deployment.checks.findings import Finding, fail
 from secretsvc.deployment.checks.names import check_names
+from secretsvc.deployment.ini_files import IniError, read_ini
 
 
-def check_deployment(ini: str) -> Iterator[Finding]:
-    """What there is to say of the deployment that an ini file and the environment describe.
+def check_deployment(ini: str, *, start: bool = False) -> Iterator[Finding]:
+    """Return what is right and wrong with the deployment that an ini file and the environment describe.
 
-    It changes nothing. Raises `ConfigurationError` where a plugin does not fit.
+    At the `start` only a fault that fails every request is a failure, and slow checks are left out. It
+    changes nothing. Raises `ConfigurationError` where a plugin does not fit.
     """
+    for found in _findings(ini, start=start):
+        yield found.at_start if start else found
+
+
+def _findings(ini: str, *, start: bool) -> Iterator[Finding]:
     try:
-        own = get_appsettings(ini)
-    except (configparser.Error, LookupError, ValueError) as error:
-        # Its text may quote a line of the file.
-        advice = "compare it with the sample that secretsvc-server init writes"
-        yield fail("ini", f"{type(error).__name__}: no ini file with a section [app:main]: {advice}")
+        own = read_ini(ini)
+    except IniError as error:
+        yield fail("ini", str(error), True)
         return
     registry = secretsvc.assemble(own).registry
     settings = registry.service_settings
+    # Otherwise made with the WSGI application.
+    registry.authenticator = Authenticator(settings, registry.refusals)
     yield from check_names(settings)
-    yield from check_settings(settings)
+    yield from check_settings(registry)
     yield from check_files(settings, ini)
     yield from check_key(registry)
-    yield from check_key_sources(settings)
-    yield from check_database(registry)
+    if not start:
+        yield from check_key_sources(settings)
+    yield from check_database(registry, start=start)

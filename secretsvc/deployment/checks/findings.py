@@ -19,11 +19,20 @@ class Level(Enum):
 
 
 class Finding(NamedTuple):
-    """`name` is the check's, `text` a sentence, which for what is amiss says what to do."""
+    """`name` is that of the check; `text` says what was found, and what to do about a problem.
+
+    `stops` is whether the fault fails every request.
+    """
 
     level: Level
     name: str
     text: str
+    stops: bool = False
+
+    @property
+    def at_start(self) -> Finding:
+        """The finding as the start takes it: what fails only some requests is a warning."""
+        return self._replace(level=Level.WARN) if self.level is Level.FAIL and not self.stops else self
 
     @property
     def line(self) -> str:
@@ -50,13 +59,14 @@ class Complaints(logging.Handler):
         """Keeps it."""
         self.records.append(record)
 
-    def findings(self, name: str, what_to_do: str) -> list[Finding]:
-        """Errors are failures, everything else is a warning."""
+    def findings(self, name: str, what_to_do: str, *, stops: bool = False) -> list[Finding]:
+        """Return failures for errors and warnings for everything else."""
         return [
             Finding(
                 Level.FAIL if record.levelno >= logging.ERROR else Level.WARN,
                 name,
                 f"{record.getMessage()}: {what_to_do}",
+                stops,
             )
             for record in self.records
         ]

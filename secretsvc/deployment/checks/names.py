@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
+from secretsvc.deployment.checks.findings import Finding, fail, ok
 from secretsvc.kernel.near_names import near_variables, setting_groups
 from secretsvc.kernel.release import docs_page
 from secretsvc.kernel.settings import Settings
@@ -14,11 +14,11 @@ NAME = "names"
 
 
 def check_names(settings: Settings) -> Iterator[Finding]:
-    """Unknown keys `secretsvc.…` fail; a variable close to a known one may belong to another program."""
+    """Fail for each key `secretsvc.…` and each variable that is probably a misspelt setting."""
     groups = setting_groups(settings)
     keys = {one.ini or g.ini_prefix + name for g in groups for name, one in g.known().items()}
     amiss = [*_unknown_keys(settings, keys), *_near_variables(settings)]
-    yield from amiss or [ok(NAME, "no unknown key, and no variable that looks like a mistyped one")]
+    yield from amiss or [ok(NAME, "no unknown key, and no variable that looks like a misspelt one")]
 
 
 def _unknown_keys(settings: Settings, keys: set[str]) -> Iterator[Finding]:
@@ -31,4 +31,5 @@ def _unknown_keys(settings: Settings, keys: set[str]) -> Iterator[Finding]:
 
 def _near_variables(settings: Settings) -> Iterator[Finding]:
     for variable, meant in near_variables(settings):
-        yield warn(NAME, f"the variable {variable} is no setting: if {meant} is meant, rename it")
+        advice = f"rename it if {meant} is meant, else keep it out of the service's environment"
+        yield fail(NAME, f"the variable {variable} is no setting: {advice}")
