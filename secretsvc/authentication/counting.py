@@ -52,7 +52,7 @@ class Counter:
         What would exceed the limit is not counted. Raises `RateLimited`.
         """
         limiter = self._ask(lambda limiter: _take(limiter, rate, cost, *whose))
-        return partial(_release, limiter, rate, cost, *whose)
+        return partial(_release, limiter, rate, cost, time.time(), *whose)
 
     def check(self) -> bool:
         """Whether the storage answers; asks it."""
@@ -104,14 +104,21 @@ def _count(limiter: FixedWindowRateLimiter, rate: RateLimitItem, *whose: str) ->
 def _take(limiter: FixedWindowRateLimiter, rate: RateLimitItem, cost: int, *whose: str) -> None:
     # One atomic round trip where it fits: to ask first and count then would let two pass at once.
     if not limiter.hit(rate, *whose, cost=cost):
-        _release(limiter, rate, cost, *whose)
+        _release(limiter, rate, cost, time.time(), *whose)
         raise RateLimited(_wait(limiter, rate, *whose))
 
 
-def _release(limiter: FixedWindowRateLimiter, rate: RateLimitItem, cost: int, *whose: str) -> None:
-    """Undoes a hit. While the storage is unavailable, what was counted stays counted."""
+def _release(
+    limiter: FixedWindowRateLimiter, rate: RateLimitItem, cost: int, taken_at: float, *whose: str
+) -> None:
+    """Undo a hit of `taken_at` (epoch seconds); it stays counted while the storage is unavailable.
+
+    A no-op once the window of the hit has ended: the next window would begin below zero.
+    """
     with suppress(StorageError):
-        limiter.storage.incr(rate.key_for(*whose), rate.get_expiry(), amount=-cost)
+        ends_at = limiter.get_window_stats(rate, *whose).reset_time
+        if time.time() < ends_at <= taken_at + rate.get_expiry():
+            limiter.storage.incr(rate.key_for(*whose), rate.get_expiry(), amount=-cost)
 
 
 def _wait(limiter: FixedWindowRateLimiter, rate: RateLimitItem, *whose: str) -> int:

@@ -19,6 +19,8 @@ from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY, error_answer, re
 _NOT_SUPPORTED = (NotSupported.code, NotSupported.default_message)
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
 
+# A line that begins with white space continues the header before it (RFC 9112, 5.2). Another server may drop it.
+_FOLDED_CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:[^\r]*\r\n[ \t]", re.IGNORECASE)
 # RFC 9110, 7.2, less the comma, which is what two hosts are joined by, and future kinds of address.
 _HOST = re.compile(
     r"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?", re.ASCII
@@ -116,6 +118,8 @@ class AnsweringParser(HTTPRequestParser):  # type: ignore[misc]  # it has no typ
 
     def parse_header(self, header_plus: bytes) -> None:
         """Raises ParsingError, also for an address or length that the standard library cannot read."""
+        if _FOLDED_CODING.search(header_plus):
+            raise ParsingError("ambiguous transfer coding")
         fields = [line.partition(b":") for line in header_plus.split(b"\r\n")[1:]]
         names = [name.lower() for name, _, _ in fields]
         codings = [value for name, _, value in fields if name.lower() == b"transfer-encoding"]

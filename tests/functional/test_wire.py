@@ -119,6 +119,8 @@ MALFORMED = [
             (b"Transfer-Encoding: ,chunked",),
             (b"Transfer-Encoding: chunked, ",),
             (b"Transfer-Encoding:\r\n chunked",),
+            (b"Transfer-Encoding: chunked\r\n ,",),
+            (b"transfer-encoding: chunked\r\n\t, chunked",),
             (b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"),
             (b"Transfer-Encoding: chunked, Chunked",),
         )

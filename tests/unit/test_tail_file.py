@@ -116,6 +116,14 @@ def test_a_file_that_came_back_is_continued_where_it_ends(path):
     assert written(path) == [7, 8, 9, 10]
 
 
+def test_the_file_of_another_tail_is_not_taken_for_a_rotated_one(path):
+    tail(path, 4)
+    tail(path.with_name(f"{path.name}-copy"), 7)
+    path.with_name(f"{path.name}.position").write_text('{"next":4,"until":9}')
+    tail(path, 9)
+    assert written(path) == [*range(9)]
+
+
 def test_without_a_position_the_last_whole_line_tells_where_to_go_on(path):
     tail(path, 4)
     path.with_name("audit.jsonl.position").unlink()

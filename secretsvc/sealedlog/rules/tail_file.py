@@ -137,11 +137,15 @@ class TailFile:
                         yield last + 1
 
     def _rotated(self) -> Iterator[Path]:
-        """The files that rotation may have made of this one: it adds to the name (`.1`, `-20260131`)."""
+        """Yield the files that rotation may have made of this one: it adds to the name (`.1`, `-20260131`).
+
+        A file with a lock of its own is another tail's.
+        """
         kept = {_beside(self.path, one).name for one in (POSITION, LOCK)}
         for path in self.path.parent.iterdir():
             begins = path.name.startswith((f"{self.path.name}.", f"{self.path.name}-"))
-            if begins and path.name not in kept and path.is_file():
+            is_tail = _beside(path, LOCK).exists()
+            if begins and path.name not in kept and path.is_file() and not is_tail:
                 yield path
 
 
