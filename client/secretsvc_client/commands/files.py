@@ -10,9 +10,10 @@ from secretsvc_client import output
 from secretsvc_client.api import Json, as_object, environment_path
 from secretsvc_client.cli import Call
 from secretsvc_client.commands.values import REASONS
-from secretsvc_client.commands.writes import read_file, written
-from secretsvc_client.errors import Invalid, WrongUse
+from secretsvc_client.commands.writes import written
+from secretsvc_client.errors import WrongUse
 from secretsvc_client.grammar import printable
+from secretsvc_client.inputs import has_key, read_text
 from secretsvc_client.private import replace_file
 
 EXAMPLES = {
@@ -42,20 +43,24 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="- is stdin")
     parser.add_argument("--format", choices=("env", "json"), help="default: json for *.json, else env")
     parser.add_argument("--replace", action="store_true", help="remove the keys that the file lacks")
+    parser.add_argument("--allow-empty", action="store_true", help="let --replace remove every key")
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--expected-rev", type=int, metavar="REV", help="write only at this revision")
     parser.add_argument("--reason", help="why, for the history")
 
 
 def import_file(call: Call) -> int:
-    """Writes what the file holds."""
+    """Write the secrets of a file."""
     args = call.args
-    try:
-        content = read_file(args.file).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Invalid("the file is no UTF-8") from None
+    media = args.format or ("json" if args.file.endswith(".json") else "env")
+    content = read_text(args.file)
+    if args.replace and not args.allow_empty and not has_key(content, media):
+        raise WrongUse(
+            "the input has no key, and --replace would remove every key: nothing is written",
+            "Give --allow-empty to remove every key.",
+        )
     body: Json = {
-        "format": args.format or ("json" if args.file.endswith(".json") else "env"),
+        "format": media,
         "content": content,
         "mode": "replace" if args.replace else "merge",
         "dry_run": args.dry_run,
