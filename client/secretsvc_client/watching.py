@@ -122,7 +122,7 @@ class Watcher:
             return None
         narrowed = self.selection.narrowed(state)
         if self.fallback is not None:
-            self.fallback.keep(state)
+            self.fallback.keep(state, self.selection.mode)
         # After a start from the fallback the id is learnt; the command may have the present state.
         is_new = known_id is not None or narrowed != self._given
         self._known, self._given = (environment_id, state.rev), narrowed

@@ -11,10 +11,10 @@ from secretsvc_client.api import Json, as_object, environment_path
 from secretsvc_client.cli import Call
 from secretsvc_client.commands.values import REASONS
 from secretsvc_client.commands.writes import written
+from secretsvc_client.destination import checked_mode, write_to
 from secretsvc_client.errors import WrongUse
 from secretsvc_client.grammar import printable
 from secretsvc_client.inputs import has_key, read_text
-from secretsvc_client.private import replace_file
 
 EXAMPLES = {
     "import": [
@@ -35,7 +35,10 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
     """Adds the command's own arguments."""
     if name == "export":
         parser.add_argument("--format", choices=FORMATS, default="json")
-        parser.add_argument("--output", metavar="FILE", help="into this file, which only you can read")
+        parser.add_argument("--output", metavar="FILE", help="write this file, pipe or device")
+        parser.add_argument(
+            "--mode", metavar="OCTAL", help="permissions of it (default: as they are, 0600 for a new file)"
+        )
         parser.add_argument("--rev", type=int, help="as it was at this revision")
         parser.add_argument("--name", help="of the Secret, with --format kubernetes")
         parser.add_argument("--reason", choices=REASONS, default="export", help="what the audit log says")
@@ -73,6 +76,9 @@ def export(call: Call) -> int:
     args, is_json = call.args, call.settings.is_json
     if is_json and args.format != "json":
         raise WrongUse("--json goes with --format json")
+    if args.mode is not None and not args.output:
+        raise WrongUse("--mode goes with --output")
+    mode = checked_mode(args.mode)
     query = {"format": args.format, "reason": args.reason, "rev": args.rev, "name": args.name}
     answer = call.service.answer("GET", f"{environment_path(call.settings)}/secrets:export", query)
     content = answer.body
@@ -82,8 +88,9 @@ def export(call: Call) -> int:
         found = as_object(answer)
         content = json.dumps(found if is_json else found.get("secrets"), indent=1).encode() + b"\n"
     if args.output:
-        replace_file(Path(args.output), content)
-        output.tell(f"{printable(args.output)} is written; only you can read it")
+        message = write_to(Path(args.output), content, mode)
+        if message:
+            output.tell(message)
     elif sys.stdout.isatty():
         print(printable(content.decode("utf-8", "replace"), lines=True), end="")
     else:

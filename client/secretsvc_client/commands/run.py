@@ -53,6 +53,12 @@ def configure(_name: str, parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="into this file instead of the environment, as its ending says: " + ", ".join(FORMATS),
     )
+    parser.add_argument(
+        "--mode",
+        metavar="OCTAL",
+        help="permissions of the files of --format and --fallback"
+        " (default: those of the file, 0600 for a new one)",
+    )
     parser.add_argument("--watch", action="store_true", help="restart the command when the secrets change")
     parser.add_argument(
         "--interval", metavar="SECONDS", type=float, default=10.0, help="of --watch (default 10)"
@@ -100,6 +106,7 @@ class Selection(NamedTuple):
     prefix: str
     file: Path | None
     media: str
+    mode: int | None = None
 
     @classmethod
     def of(cls, call: Call) -> Selection:
@@ -114,7 +121,14 @@ class Selection(NamedTuple):
                 raise WrongUse("the ending of the file of --format is none of " + ", ".join(FORMATS))
             if media != "json" and (only or args.prefix):
                 raise WrongUse("--only and --prefix go with a file that ends in .json, or without --format")
-        return cls(environment_path(call.settings), only, args.prefix or "", file, media)
+        mode = None
+        if args.mode is not None:
+            from secretsvc_client.destination import checked_mode
+
+            if not args.format and not args.fallback:
+                raise WrongUse("--mode goes with --format or --fallback")
+            mode = checked_mode(args.mode)
+        return cls(environment_path(call.settings), only, args.prefix or "", file, media, mode)
 
     def fetch(self, service: Service) -> State:
         """The secrets that were asked for; raises the `Failure` of whatever is not whole."""
@@ -177,9 +191,9 @@ class Selection(NamedTuple):
             import json
 
             content = json.dumps(dict(state.secrets), ensure_ascii=False, indent=1).encode() + b"\n"
-        from secretsvc_client.private import replace_file
+        from secretsvc_client.destination import write_to
 
-        replace_file(self.file, content)
+        write_to(self.file, content, self.mode)
         return made
 
 
