@@ -18,15 +18,19 @@ def read_text(file: str) -> str:
 
     Raises `WrongUse` for a file that cannot be read, `Invalid` for bytes that are not UTF-8.
     """
-    raw = _read(file)
+    return text_of(_read(file), "the input")
+
+
+def text_of(raw: bytes, name: str) -> str:
+    """Decode UTF-8 without a byte order mark; raise `Invalid`, which calls the text by its name."""
     if _is_utf_16(raw):
-        raise Invalid("the input is UTF-16, not UTF-8", "Convert it: iconv -f utf-16 -t utf-8")
+        raise Invalid(f"{name} is UTF-16, not UTF-8", "Save or convert it as UTF-8: iconv -f utf-16 -t utf-8")
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        raise Invalid("the input is not UTF-8", "Store a binary value in base64.") from None
+        raise Invalid(f"{name} is not UTF-8", "Store a binary value in base64.") from None
     if text.startswith(_BOM):
-        output.tell("the byte order mark of the input is left out")
+        output.tell(f"{name} begins with a byte order mark, which is left out")
         return text[len(_BOM) :]
     return text
 
