@@ -180,7 +180,7 @@ def _parsed(path: Path) -> dict[str, object]:
             raw = file.read(LONGEST + 1)
         if len(raw) > LONGEST:
             raise WrongUse(f"{printable(path)} is too long for settings")
-        found: dict[str, object] = tomllib.loads(raw.decode())
+        found: dict[str, object] = tomllib.loads(raw.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         raise WrongUse(f"{printable(path)} is not TOML") from None
     except OSError as error:

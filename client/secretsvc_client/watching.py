@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from secretsvc_client import output
 from secretsvc_client.api import Service, text
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
-from secretsvc_client.grammar import printable
 
 if TYPE_CHECKING:
     from secretsvc_client.cli import Call
@@ -165,7 +164,9 @@ class Keeper:
         try:
             self._child = child = subprocess.Popen(self._arguments, executable=self._program, env=environment)
         except OSError as error:
-            raise Failure(f"{printable(self._program)} cannot be started: {error.strerror}") from None
+            from secretsvc_client.commands.run import not_started
+
+            raise not_started(self._program, error) from None
         # Each once: a second one would meet a command that no longer minds the first.
         while self._owed:
             child.send_signal(self._owed.pop(0))

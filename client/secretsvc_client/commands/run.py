@@ -227,17 +227,21 @@ def replaced(program: str, arguments: list[str], environment: dict[bytes, bytes]
             signal.signal(ignored, signal.SIG_DFL)
         os.execve(program, arguments, environment)
     except OSError as error:
-        raise _not_started(program, error) from None
+        raise not_started(program, error) from None
 
 
-def _not_started(program: str, error: OSError) -> Failure:
+def not_started(program: str, error: OSError) -> Failure:
+    """Return why a program cannot be started, with what to do."""
     import errno
 
     if error.errno == errno.E2BIG:
         return Failure(
             "the secrets are more than an environment holds", "Take --only, --prefix or --format FILE."
         )
-    return Failure(f"{printable(program)} cannot be started: {error.strerror}")
+    hint = None
+    if error.errno == errno.ENOEXEC:
+        hint = "A script begins with a line such as #!/bin/sh."
+    return Failure(f"{printable(program)} cannot be started: {error.strerror}", hint)
 
 
 RUN = {"run": run}
