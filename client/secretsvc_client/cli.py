@@ -109,11 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.drop()
         return 1
     except Exception as error:
-        failure = _unexpected(error)
+        problem = _unexpected(error)
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
-            failure = Failure(f"the output cannot be written: {error.strerror}")
+            problem = Failure(f"the output cannot be written: {error.strerror}")
             output.drop()
-        output.report(failure, is_json="--json" in _own(given))
+        output.report(problem, is_json="--json" in _own(given))
         return 1
 
 

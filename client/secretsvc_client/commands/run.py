@@ -53,12 +53,6 @@ def configure(_name: str, parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="into this file instead of the environment, as its ending says: " + ", ".join(FORMATS),
     )
-    parser.add_argument(
-        "--mode",
-        metavar="OCTAL",
-        help="permissions of the files of --format and --fallback"
-        " (default: those of the file, 0600 for a new one)",
-    )
     parser.add_argument("--watch", action="store_true", help="restart the command when the secrets change")
     parser.add_argument(
         "--interval", metavar="SECONDS", type=float, default=10.0, help="of --watch (default 10)"
@@ -66,6 +60,12 @@ def configure(_name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fallback", metavar="FILE", help="keep the last good state, encrypted, for outages")
     parser.add_argument(
         "--fallback-age", metavar="HOURS", type=float, default=24.0, help="how old it may be (default 24)"
+    )
+    parser.add_argument(
+        "--mode",
+        metavar="OCTAL",
+        help="permissions of the files of --format and --fallback"
+        " (default: those of the file, 0600 for a new one)",
     )
 
 
