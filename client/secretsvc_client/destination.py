@@ -13,7 +13,7 @@ from secretsvc_client.errors import Failure, WrongUse
 from secretsvc_client.grammar import printable
 
 #: Errors of a rename that leave writing in place: a bind mount, a folder or an owner that cannot be changed.
-_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXDEV)
+_NO_RENAME = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXDEV)
 _MODE = 0o600
 
 
@@ -78,7 +78,7 @@ def _replace(path: Path, content: bytes, found: os.stat_result | None, mode: int
         os.replace(draft, target)
         draft = None
     except OSError as error:
-        if found is None or error.errno not in _IN_PLACE:
+        if found is None or error.errno not in _NO_RENAME:
             raise
         return False
     finally:

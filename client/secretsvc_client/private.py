@@ -30,9 +30,10 @@ def replace_file(path: Path, content: bytes) -> None:
         raise Failure(f"{printable(path)} cannot be written: {error.strerror}") from None
 
 
-def memory_folder(bases: Sequence[str | None] | None = None) -> Path:
+def memory_folder(bases: Sequence[str | None] = ()) -> Path:
     """Make a private folder in memory; on a disk, with a message, if the system has no such place."""
-    for base in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm") if bases is None else bases:  # noqa: S108
+    usual = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm")  # noqa: S108 - mkdtemp makes a private one
+    for base in bases or usual:
         if base and os.path.isabs(base) and os.access(base, os.W_OK | os.X_OK):
             with suppress(OSError):
                 return Path(tempfile.mkdtemp(prefix="secretsvc-", dir=base))

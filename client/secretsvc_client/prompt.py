@@ -113,9 +113,8 @@ class Typed:
 
 def ask_twice() -> str:
     """The value that the user enters twice; raises `WrongUse`, also for two that differ."""
-    try:
-        import termios as _  # noqa: F401 - Windows has none, and no limit on a line either
-    except ImportError:
+    if os.name == "nt":
+        # Windows has no termios, and does not cut a line.
         import getpass
 
         first, second = getpass.getpass("value (not shown): "), getpass.getpass("once more: ")
