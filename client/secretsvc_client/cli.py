@@ -94,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(given)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except SystemExit as ended:
         # The parser's own, after it has shown the help.
@@ -152,6 +153,8 @@ def _run(given: list[str]) -> int:
         from secretsvc_client.suggestions import command_hint
 
         raise WrongUse("there is no such command", command_hint(name, COMMANDS))
+    if sys.stdout is None and name != "run":
+        raise Failure("the output cannot be written: stdout is closed")
     own, rest = leading + remaining[1:], []
     if name == "run" and "--" in own:
         cut = own.index("--")

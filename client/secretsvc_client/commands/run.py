@@ -214,8 +214,10 @@ def _check(key: str, value: object, *, is_file: bool) -> None:
 
 def replaced(program: str, arguments: list[str], environment: dict[bytes, bytes]) -> int:
     """Becomes the command; where the system has no such thing, waits for it."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        # None if the descriptor is closed; the command gets it closed too.
+        if stream is not None:
+            stream.flush()
     try:
         if sys.platform == "win32":
             import subprocess

@@ -69,6 +69,22 @@ def test_a_full_disk_is_called_so(home, at):
     assert done.stderr == b"secretsvc: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.parametrize("command", ["export", "run -- sh -c 'echo $A >&2'"])
+def test_a_closed_stdout_is_called_so_and_stops_no_command(home, at, command):
+    with Hostile(secrets({"A": "value"})) as server:
+        done = subprocess.run(
+            ["sh", "-c", f"exec '{sys.executable}' -m secretsvc_client {command} >&-"],
+            env={**os.environ, **at(server), "PYTHONPATH": str(CLIENT)},
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    is_run = command.startswith("run")
+    assert done.returncode == (0 if is_run else 1), done.stderr
+    expected = "value\n" if is_run else "secretsvc: the output cannot be written: stdout is closed\n"
+    assert done.stderr == expected
+
+
 def test_the_log_shows_no_detail_as_blank(ask, at):
     record = {"created_at": 0, "action": "secret.list", "outcome": "success", "detail": None}
     with Hostile(told(200, {"items": [record], "next_cursor": None})) as server:
