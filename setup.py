@@ -8,7 +8,7 @@ from setuptools.command.build_py import build_py
 SHIPPED = ("alembic/**/*.py", "alembic/*.mako", "production.ini", "development.ini", "constraints/run.txt")
 # By these names alone: whoever starts containers there keeps a master key and passwords beside them.
 SHIPPED += ("deploy/*file", "deploy/*.cfg", "deploy/*.conf", "deploy/*.sh", "deploy/*.yaml")
-SHIPPED += ("deploy/*.service", "deploy/*.socket", "deploy/*.logrotate")
+SHIPPED += ("deploy/*.service", "deploy/*.socket", "deploy/*.timer", "deploy/*.logrotate")
 
 
 class BuildWithShipped(build_py):

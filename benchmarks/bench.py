@@ -72,9 +72,8 @@ def databases(engine: str) -> Iterator[Any]:
 def service_over(made: Any, **settings: str) -> Iterator[Service]:
     """The application over a fresh database; nobody is touched within an hour."""
     with tempfile.TemporaryDirectory(prefix="secretsvc-issuer-") as directory:
-        service = Service(
-            made.create(), TestIssuer(Path(directory)), **{"LAST_SEEN_RESOLUTION": "3600000", **settings}
-        )
+        usual = {"LAST_SEEN_RESOLUTION": "3600000", "WRITE_LIMIT": ""}
+        service = Service(made.create(), TestIssuer(Path(directory)), **usual | settings)
         # As the server does.
         gc.collect()
         gc.freeze()

@@ -75,7 +75,8 @@ class BuiltImage:
     def command(self, volume: Path, *command: str) -> list[str]:
         """The command line that runs a command of the image, which may write to the volume."""
         own = (self.root, volume, VOLUME, self.config["User"], self.config["WorkingDir"])
-        return ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", MOUNTS, "sh", *map(str, own), *command]
+        whole = [*map(str, own), *self.config["Entrypoint"], *command]
+        return ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", MOUNTS, "sh", *whole]
 
     def environment(self, settings: dict[str, str]) -> dict[str, str]:
         """What the image gives its commands, and settings beside it."""

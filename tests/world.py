@@ -20,6 +20,8 @@ from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 TABLES = (project, environment, secret, secret_version, revision, group, group_member, grant)
+#: The condition of an identity that was announced and did not come.
+UNSEEN = identity.c.last_seen_at.is_(None)
 LISTED = ("listed@example.com", "disabled-though-listed@example.com")
 
 
@@ -46,6 +48,8 @@ class World:
             pass
         with service.engine.connect() as connection:
             self._rows = [[dict(row) for row in connection.execute(select(t)).mappings()] for t in TABLES]
+            unseen = select(identity).where(UNSEEN)
+            self._unseen = [dict(row) for row in connection.execute(unseen).mappings()]
 
     def _arrange_things(self) -> None:
         service = self.service
@@ -136,7 +140,8 @@ class World:
         with write_transaction(self.service.engine) as connection:
             for table in reversed(TABLES):
                 connection.execute(delete(table))
-            connection.execute(delete(identity).where(identity.c.last_seen_at.is_(None)))
+            connection.execute(delete(identity).where(UNSEEN))
+            connection.execute(insert(identity), self._unseen)
             for table, rows in zip(TABLES, self._rows, strict=True):
                 connection.execute(insert(table), rows)
 

@@ -91,7 +91,18 @@ class Service:
         self._tell(method, target, str(answer.status), began, request_id)
         if 200 <= answer.status < 300 or (answer.status == 304 and "If-None-Match" in sent):
             return answer
-        raise refusal(answer, self.origin, request_id)
+        raise self._refusal(answer, request_id)
+
+    def _refusal(self, answer: Answer, request_id: str) -> Failure:
+        """As `refusal`; with a hint where no credential was there to send."""
+        failure = refusal(answer, self.origin, request_id)
+        is_unknown = answer.status == 401 or (answer.status == 403 and not failure.code)
+        if is_unknown and not self.settings.credential.has_source:
+            failure.hint = (
+                f"No credential was sent, for none is kept for {self.origin.server}: run `secretsvc login"
+                f" {self.origin}` with --command or --token-file, or set SECRETSVC_TOKEN."
+            )
+        return failure
 
     def _credential(self) -> dict[str, str]:
         """The headers; those of a moment ago where a command or another server gives them."""

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from secretsvc_client.errors import Failure, WrongUse
 from secretsvc_client.grammar import printable
-from secretsvc_client.settings import CredentialSettings
+from secretsvc_client.profiles import CredentialSettings
 
 #: Bytes of a token or of what a command prints.
 LONGEST = 65_536

@@ -25,6 +25,11 @@ class Origin(NamedTuple):
         usual = 443 if self.scheme == "https" else 80
         return host if self.port == usual else f"{host}:{self.port}"
 
+    @property
+    def server(self) -> str:
+        """Scheme, host and port: the origin that a kept credential belongs to."""
+        return f"{self.scheme}://{self.authority}"
+
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}{self.path}"
 
@@ -39,7 +44,11 @@ def origin_of(url: str) -> Origin:
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
         raise WrongUse("the URL of the service is not of the form https://secrets.example.com")
     if parts.username is not None or not url.isascii() or not url.isprintable() or " " in url:
-        raise WrongUse("the URL of the service holds a user, or characters that no URL has")
+        raise WrongUse(
+            "the URL of the service holds a user, or characters that no URL has",
+            "Write a host of other letters in its ASCII form, xn--….",
+        )
+    host = _canonical(host)
     if parts.scheme == "http" and not (host == "localhost" or is_loopback(host)):
         raise WrongUse(
             f"{printable(host)} is asked over http", "Only https, but to this machine itself (127.0.0.1)."
@@ -51,6 +60,27 @@ def origin_of(url: str) -> Origin:
     return Origin(
         parts.scheme, host, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
     )
+
+
+def server_of(url: object) -> str | None:
+    """The origin of a URL as text; None where the URL is not usable."""
+    try:
+        return origin_of(url).server if isinstance(url, str) else None
+    except WrongUse:
+        return None
+
+
+def _canonical(host: str) -> str:
+    """One spelling for each host: without the final dot of a name, IPv6 in its short form."""
+    if ":" in host:
+        try:
+            return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, host))
+        except OSError:
+            raise WrongUse("the URL of the service holds a malformed address") from None
+    host = host[:-1] if host.endswith(".") else host
+    if not all(host.split(".")):
+        raise WrongUse("the URL of the service holds a host with an empty label")
+    return host
 
 
 def is_loopback(address: str) -> bool:

@@ -1,7 +1,7 @@
 """Where the service is and which environment is meant, by the precedence of contract 9.1.
 
-Flags, then the environment, then `.secretsvc.toml`, then the user's configuration. A folder names project and
-environment only: whoever gives somebody a folder must not be able to say where the credential goes.
+Flags, then the environment, then `.secretsvc.toml`, then profiles, then the user's configuration. A folder
+names project and environment only: it must not choose where the credential goes.
 """
 
 from __future__ import annotations
@@ -12,32 +12,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from secretsvc_client import output
+from secretsvc_client.config_files import check_names, parse, read_own
 from secretsvc_client.errors import WrongUse
+from secretsvc_client.folder_file import FolderFile, find_folder_file
 from secretsvc_client.grammar import checked_slug, printable
+from secretsvc_client.origins import server_of
+from secretsvc_client.profiles import CredentialSettings, credential_of, read_profiles
 
-FOLDER_FILE = ".secretsvc.toml"
-#: Bytes of a file of settings.
-LONGEST = 65_536
 SECONDS = 8.0
-_FOLDER_NAMES = {"project", "environment"}
 _USER_NAMES = {"url", "project", "environment", "credential"}
-_CREDENTIAL_NAMES = {"token_file", "command", "header", "github_audience"}
 
 
-# Named tuples, not dataclasses: those load a module that takes a tenth of a start.
-class CredentialSettings(NamedTuple):
-    """Where the credential comes from; never the credential itself, but for that of the environment."""
-
-    token: str | None = None
-    token_file: str | None = None
-    command: tuple[str, ...] = ()
-    header: str | None = None
-    github_audience: str | None = None
-
-    def __repr__(self) -> str:
-        return "CredentialSettings(…)"
-
-
+# A named tuple, not a dataclass: that loads a module that takes a tenth of a start.
 class Settings(NamedTuple):
     """What is known before anything is sent; what a command needs it asks for by `need_…`."""
 
@@ -48,6 +35,10 @@ class Settings(NamedTuple):
     timeout: float = SECONDS
     is_json: bool = False
     is_debug: bool = False
+    #: The `.secretsvc.toml` that named the project or the environment.
+    named_by: Path | None = None
+    #: The message and the hint of a `.secretsvc.toml` that was found and is not trusted.
+    distrust: tuple[str, str] | None = None
 
     def need_url(self) -> str:
         """The address of the service; raises `WrongUse`."""
@@ -60,11 +51,17 @@ class Settings(NamedTuple):
 
     def need_project(self) -> str:
         """The project's slug; raises `WrongUse`."""
-        return checked_slug(self._need(self.project, "project"), "project")
+        return checked_slug(self._need(self.scope()[0], "project"), "project")
 
     def need_environment(self) -> str:
         """The environment's slug; raises `WrongUse`."""
-        return checked_slug(self._need(self.environment, "environment"), "environment")
+        return checked_slug(self._need(self.scope()[1], "environment"), "environment")
+
+    def scope(self) -> tuple[str | None, str | None]:
+        """Project and environment; raises `WrongUse` where a file that is not trusted would name one."""
+        if self.distrust:
+            raise WrongUse(*self.distrust)
+        return self.project, self.environment
 
     @staticmethod
     def _need(value: str | None, kind: str) -> str:
@@ -78,24 +75,32 @@ class Settings(NamedTuple):
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path) -> Settings:
     """The settings of a command; raises `WrongUse` for a file that says what it may not say."""
-    own = read_user_file(user_file(environ))
-    near = read_folder_file(folder, home_of(environ))
-    found = {
-        name: _text(flags.get(name))
-        or environ.get(f"SECRETSVC_{name.upper()}")
-        or near.get(name)
-        or own.get(name)
+    profiles, own = read_profiles(profiles_file(environ)), read_user_file(user_file(environ))
+    near = find_folder_file(folder, home_of(environ))
+    given = {
+        name: _text(flags.get(name)) or _text(environ.get(f"SECRETSVC_{name.upper()}"))
         for name in ("project", "environment")
     }
+    if near.skipped and not all(given.values()):
+        output.warn(f"{printable(near.skipped)} is not used: everybody can write its folder")
+    url = _text(flags.get("url")) or environ.get("SECRETSVC_URL") or profiles.url or _text(own.get("url"))
     return Settings(
-        url=_text(flags.get("url")) or environ.get("SECRETSVC_URL") or _text(own.get("url")),
-        project=_text(found["project"]),
-        environment=_text(found["environment"]),
-        credential=_credential(flags, environ, own.get("credential")),
+        url=url,
+        project=given["project"] or near.project or _text(own.get("project")),
+        environment=given["environment"] or near.environment or _text(own.get("environment")),
+        credential=_given_credential(flags, environ) or kept_credential(environ, url),
         timeout=_seconds(flags.get("timeout")),
         is_json=bool(flags.get("json")),
         is_debug=bool(flags.get("debug")),
+        named_by=_named_by(near, given),
+        distrust=None if all(given.values()) else near.distrust,
     )
+
+
+def _named_by(near: FolderFile, given: Mapping[str, str | None]) -> Path | None:
+    """The file, if a name of it was not given otherwise."""
+    counts = (near.project and not given["project"]) or (near.environment and not given["environment"])
+    return near.path if counts else None
 
 
 def home_of(environ: Mapping[str, str]) -> Path | None:
@@ -113,110 +118,49 @@ def user_file(environ: Mapping[str, str]) -> Path | None:
     return home / ".config" / "secretsvc" / "config.toml" if home else None
 
 
+def profiles_file(environ: Mapping[str, str]) -> Path | None:
+    """Where `login` keeps its profiles."""
+    path = user_file(environ)
+    return path.with_name("profiles.json") if path else None
+
+
 def read_user_file(path: Path | None) -> dict[str, object]:
     """The user's configuration; raises `WrongUse` where others may write it or it says something unknown."""
-    if path is None or not path.is_file():
+    raw = read_own(path) if path else None
+    if path is None or raw is None:
         return {}
-    state = path.stat()
-    if sys.platform != "win32" and (state.st_uid not in (0, os.geteuid()) or state.st_mode & 0o022):
-        raise WrongUse(f"{printable(path)} can be written by others", f"Run: chmod 600 {printable(path)}")
-    found = _parsed(path)
-    _only(found, _USER_NAMES, path)
+    found = parse(raw, path)
+    check_names(found, _USER_NAMES, path)
     for name in ("url", "project", "environment"):
         if not isinstance(found.get(name, ""), str):
             raise WrongUse(f"{name} in {printable(path)} is no text")
-    credential = found.get("credential", {})
-    if not isinstance(credential, dict):
-        raise WrongUse(f"credential in {printable(path)} is no table")
-    _only(credential, _CREDENTIAL_NAMES, path)
+    credential_of(found.get("credential", {}), path)
     return found
 
 
-def read_folder_file(folder: Path, home: Path | None) -> dict[str, str]:
-    """Project and environment of the nearest `.secretsvc.toml` that counts; raises `WrongUse`."""
-    path = _nearest(folder, home)
-    if path is None:
-        return {}
-    found = _parsed(path)
-    _only(found, _FOLDER_NAMES, path)
-    named = {name: value for name, value in found.items() if isinstance(value, str)}
-    if named.keys() != found.keys():
-        raise WrongUse(f"project and environment in {printable(path)} must be texts")
-    return {name: checked_slug(value, name) for name, value in named.items()}
+def kept_credential(environ: Mapping[str, str], url: str | None) -> CredentialSettings:
+    """Return what is kept for the origin of the URL, and nothing that is kept for another origin.
+
+    A credential of `config.toml`, where an earlier client kept it, belongs to the `url` beside it.
+    """
+    server = server_of(url)
+    profile = read_profiles(profiles_file(environ)).known.get(server or "")
+    if profile and profile.credential:
+        return credential_of(profile.credential, profiles_file(environ))
+    path = user_file(environ)
+    own = read_user_file(path)
+    table = own.get("credential", {}) if server and server_of(own.get("url")) == server else {}
+    return credential_of(table, path)
 
 
-def _nearest(folder: Path, home: Path | None) -> Path | None:
-    """The file in the folder or above it, up to home, another mount, or a folder of another user."""
-    try:
-        here = folder.resolve()
-        stop = home.resolve() if home else None
-        device = here.stat().st_dev
-        for one in (here, *here.parents):
-            state = one.stat()
-            if state.st_dev != device or not _is_ours(state):
-                return None
-            path = one / FOLDER_FILE
-            if path.is_file():
-                return path if _is_ours(path.stat()) else None
-            if one == stop:
-                return None
-    except OSError:
-        # What may not be looked at is not ours.
-        return None
-    return None
-
-
-def _is_ours(state: os.stat_result) -> bool:
-    return sys.platform == "win32" or state.st_uid == os.geteuid()
-
-
-def _parsed(path: Path) -> dict[str, object]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        with path.open("rb") as file:
-            raw = file.read(LONGEST + 1)
-        if len(raw) > LONGEST:
-            raise WrongUse(f"{printable(path)} is too long for settings")
-        found: dict[str, object] = tomllib.loads(raw.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
-        raise WrongUse(f"{printable(path)} is not TOML") from None
-    except OSError as error:
-        raise WrongUse(f"{printable(path)} cannot be read: {error.strerror}") from None
-    return found
-
-
-def _only(found: Mapping[str, object], allowed: set[str], path: Path) -> None:
-    for name in found:
-        if name not in allowed:
-            raise WrongUse(
-                f"{printable(path)} must not say {printable(name)!r}",
-                f"It may say {', '.join(sorted(allowed))}, and nothing else.",
-            )
-
-
-def _credential(flags: Mapping[str, object], environ: Mapping[str, str], own: object) -> CredentialSettings:
-    """The first of flag, environment and the user's configuration that names one, by itself."""
-    for given in (
-        flags,
-        {name: environ.get(f"SECRETSVC_{name.upper()}") for name in ("token_file", "github_audience")},
-    ):
-        token = environ.get("SECRETSVC_TOKEN") if given is not flags else None
+def _given_credential(flags: Mapping[str, object], environ: Mapping[str, str]) -> CredentialSettings | None:
+    """The first of flags and environment that names a credential, which goes where the user sends it."""
+    variables = {name: environ.get(f"SECRETSVC_{name.upper()}") for name in ("token_file", "github_audience")}
+    for given, token in ((flags, None), (variables, environ.get("SECRETSVC_TOKEN"))):
         file, audience = _text(given.get("token_file")), _text(given.get("github_audience"))
         if token or file or audience:
             return CredentialSettings(token=token, token_file=file, github_audience=audience)
-    table = own if isinstance(own, dict) else {}
-    command = table.get("command", [])
-    if not isinstance(command, list) or not all(isinstance(one, str) for one in command):
-        raise WrongUse("credential.command of the user's configuration is a list of texts, the program first")
-    return CredentialSettings(
-        token_file=_text(table.get("token_file")),
-        command=tuple(command),
-        header=_text(table.get("header")),
-        github_audience=_text(table.get("github_audience")),
-    )
+    return None
 
 
 def _seconds(value: object) -> float:

@@ -8,7 +8,7 @@ from functools import cached_property
 from limits.errors import ConfigurationError
 
 from secretsvc.authentication.assertions import Refused, Verifier, read_assertion
-from secretsvc.authentication.counting import Counter
+from secretsvc.authentication.counting import Counter, MissingLibraryError
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.remembering import RememberingVerifier
@@ -88,6 +88,20 @@ class Authenticator:
             kept_at=settings.access_jwks_cache,
         )
 
+    def require_settings(self) -> None:
+        """Pass if the settings that every request needs here are well-formed.
+
+        Raises `ServerMisconfigured`, or what the storage of the rate limit raises.
+        """
+        _ = self.settings.access_header, self.settings.access_cookie, self._issuers
+        if self.settings.rate_limit is not None:
+            _ = self.counter
+
+    @property
+    def has_every_issuer(self) -> bool:
+        """Whether no workload issuer is left out for its settings. Raises `ServerMisconfigured`."""
+        return self._issuers.are_sound
+
     def is_counting(self) -> bool:
         """Whether the storage of the counts answers, or no limit needs it. Raises `ServerMisconfigured`."""
         settings = self.settings
@@ -119,6 +133,9 @@ class Authenticator:
         """The counts of the limits that RATE_LIMIT_STORAGE keeps. Raises `ServerMisconfigured`."""
         try:
             return Counter(self.settings.rate_limit_storage)
+        except MissingLibraryError:
+            self.settings.complain("setting RATE_LIMIT_STORAGE needs the package redis, which is missing")
+            raise ServerMisconfigured() from None
         except ConfigurationError:
             self.settings.complain("setting RATE_LIMIT_STORAGE is malformed, or its library is missing")
             raise ServerMisconfigured() from None

@@ -27,11 +27,15 @@ SECONDS = 0.1
 PAUSE_SECONDS = 5.0
 
 
+class MissingLibraryError(ConfigurationError):
+    """A storage whose package is not installed."""
+
+
 class Counter:
     """Counts in a storage, or in this process alone while that storage is unavailable."""
 
     def __init__(self, uri: str) -> None:
-        """Raises `limits.errors.ConfigurationError` for a storage that is not known."""
+        """Raises `limits.errors.ConfigurationError` for an unknown storage, or one without its package."""
         self._shared = FixedWindowRateLimiter(_storage(uri))
         self._own = FixedWindowRateLimiter(MemoryStorage())
         self._turning = threading.Lock()
@@ -122,7 +126,7 @@ def _storage(uri: str) -> Storage:
             from redis.backoff import NoBackoff
             from redis.retry import Retry
         except ImportError as error:
-            raise ConfigurationError("the package redis is missing") from error
+            raise MissingLibraryError("the package redis is missing") from error
         limit = {"socket_timeout": SECONDS, "socket_connect_timeout": SECONDS}
         # Its own tries again would each wait as long.
         options = {**limit, "retry": Retry(NoBackoff(), 0)}

@@ -77,6 +77,11 @@ class Issuers:
                     before.group,
                 )
 
+    @property
+    def are_sound(self) -> bool:
+        """Whether each of them has a verifier."""
+        return all(one.verifier is not None for one in self._issuers)
+
     def verify(self, token: str, now: float) -> Verified:
         """As `Verifier.verify`. Raises `ServerMisconfigured` for a token of an issuer that is."""
         found = self.assigned(token)

@@ -12,6 +12,7 @@ from pyramid.tweens import EXCVIEW
 
 from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.authorization.rules.admission import Admission
+from secretsvc.authorization.rules.last_admin import admin_exists
 from secretsvc.authorization.rules.origins import OtherIssuer
 from secretsvc.db.engine import Mode
 from secretsvc.db.session import Session
@@ -92,5 +93,9 @@ def _check_body(request: ServiceRequest, limit: int) -> None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    """Installs the tween under the exception views, which answer what it raises."""
+    """Installs the tween under the exception views, which answer what it raises.
+
+    And puts on the registry what readiness asks of the database (contract 17.7).
+    """
+    config.registry.admin_exists = admin_exists
     config.add_tween(f"{__name__}.authentication_tween", under=EXCVIEW)

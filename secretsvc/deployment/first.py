@@ -11,6 +11,8 @@ from secretsvc.deployment.shipped import is_inside, shipped
 from secretsvc.kernel.crypto import generate_master_key
 
 INI, KEY, SAMPLES = "production.ini", "master-key", "deploy"
+#: What a timer starts.
+_TASKS = ("audit-export", "audit-verify", "audit-prune", "backup", "backup-postgresql")
 #: By name: in a source tree whoever starts containers there keeps a master key and passwords beside them.
 DEPLOY = (
     *("Caddyfile", "Dockerfile", "compose.yaml", "haproxy.cfg", "kubernetes.yaml", "nginx.conf"),
@@ -18,6 +20,7 @@ DEPLOY = (
     *("secretsvc.service", "secretsvc.socket"),
     *("secretsvc@.service", "secretsvc-shared.socket", "secretsvc@-shared.conf"),
     *("secretsvc-audit-tail.service", "secretsvc-audit.logrotate"),
+    *(f"secretsvc-{task}.{kind}" for task in _TASKS for kind in ("service", "timer")),
 )
 #: Samples are for root and for containers to read, and hold nothing of the deployment's.
 _PUBLIC = 0o644

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.server.looking import Look
 from secretsvc.web.request import ServiceRegistry
 
+log = logging.getLogger(__name__)
+
 DRAINING = "draining"
 NO_DATABASE = "database_unavailable"
 SCHEMA = "schema_not_served"
@@ -28,6 +31,16 @@ READ_ONLY = "database_read_only"
 NO_RATE_LIMIT = "rate_limit_storage_unavailable"
 STALE_ACCESS_KEYS = "access_keys_stale"
 NO_SEALING = "audit_settings_malformed"
+SETTINGS = "settings"
+SOME_SETTINGS = "settings_malformed"
+NO_ADMINS = "no_admins"
+
+#: Settings that every request needs, besides those that the authenticator reads.
+EVERY_REQUEST = frozenset({"database_url", "database_pool_size", "database_timeout", "trusted_proxies"})
+EVERY_REQUEST |= {"bootstrap_admins", "last_seen_resolution", "body_max_bytes"}
+#: Settings whose faults have a cause of their own (`KEY`, `NO_SEALING`), or end the start.
+WITH_OWN_CAUSE = frozenset({"key_provider", "audit_seal_seconds", "audit_origin"})
+WITH_OWN_CAUSE |= {"operations_listen", "drain_seconds"}
 
 #: The set of keys is refreshed every 5 minutes; older than this, the source has failed at least once.
 STALE_SECONDS = 360.0
@@ -49,6 +62,8 @@ class Readiness:
 
     def __init__(self, registry: ServiceRegistry, stopping: Callable[[], bool]) -> None:
         self._registry, self._stopping = registry, stopping
+        # Builds the authenticator's parts here, before several threads could each build them.
+        settings_state(registry)
         self._database = Look("database", self._look_at_database, State((NO_DATABASE,)), limit=DATABASE_LIMIT)
         self._counting = Look("rate limit", registry.authenticator.is_counting, False)
         self._envelopes: Look[int | None] = Look(
@@ -100,12 +115,17 @@ class Readiness:
 
     def _look_at_database(self) -> State:
         with read_once(self._engine) as connection:
-            return database_state(self._registry, connection)
+            state = database_state(self._registry, connection)
+            if READ_ONLY in state.degraded and connection.dialect.name == "postgresql":
+                # A session keeps the default of its beginning: only a new one can tell that this has ended.
+                connection.invalidate()
+            return state
 
     def _state_with(self, database: State) -> State:
         states = [State((DRAINING,))] if self._stopping() else []
-        states += [database, access_keys_state(access_keys_age(self._registry))]
-        if not self._counting.seen:
+        settings = settings_state(self._registry)
+        states += [settings, database, access_keys_state(access_keys_age(self._registry))]
+        if not (self._counting.seen or settings.reasons):
             states.append(State((), (NO_RATE_LIMIT,)))
         states.append(sealing_state(self._registry))
         return State(
@@ -146,20 +166,34 @@ def key_may_seal(registry: ServiceRegistry, connection: Connection) -> bool:
     return found
 
 
+def schema_revisions(connection: Connection) -> Sequence[str]:
+    """Return the revisions that the schema is at: of our tables, and of each plugin's."""
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+
+
 def database_state(registry: ServiceRegistry, connection: Connection) -> State:
     """Asks the database. Raises what the driver raises where there is none."""
     connection.execute(text("SELECT 1"))
     found_release = recorded(connection)
     degraded = (READ_ONLY,) if _is_read_only(connection) else ()
     try:
-        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+        found = schema_revisions(connection)
     except DBAPIError as error:
         if error.connection_invalidated:
             raise
-        found = []
+        found = ()
     if not registry.models.is_served(found, found_release):
         return State((SCHEMA,), degraded)
-    return State(() if key_may_seal(registry, connection) else (KEY,), degraded)
+    reasons = () if key_may_seal(registry, connection) else (KEY,)
+    return State((*reasons, *_admins_reasons(registry, connection)), degraded)
+
+
+def _admins_reasons(registry: ServiceRegistry, connection: Connection) -> tuple[str, ...]:
+    try:
+        named = registry.service_settings.bootstrap_admins
+    except ServerMisconfigured:
+        return ()  # `SETTINGS` reports it
+    return () if named or registry.admin_exists(connection, now_ms()) else (NO_ADMINS,)
 
 
 def _is_read_only(connection: Connection) -> bool:
@@ -214,3 +248,18 @@ def sealing_state(registry: ServiceRegistry) -> State:
     except ServerMisconfigured:
         return State((), (NO_SEALING,))
     return State()
+
+
+def settings_state(registry: ServiceRegistry) -> State:
+    """Not ready while malformed settings fail every request, degraded while some fail (contract 17.7)."""
+    bad = registry.service_settings.report() - WITH_OWN_CAUSE
+    try:
+        registry.authenticator.require_settings()
+        if bad & EVERY_REQUEST:
+            return State((SETTINGS,))
+        every = not bad and registry.authenticator.has_every_issuer
+    except Exception as error:
+        # A storage of rate limits may raise what its library likes; its text may hold a password.
+        log.debug("settings: %s", type(error).__qualname__)
+        return State((SETTINGS,))
+    return State() if every else State((), (SOME_SETTINGS,))

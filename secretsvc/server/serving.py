@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 from wsgiref.types import WSGIApplication
 
+from pyramid.config import global_registries
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 
@@ -22,6 +23,7 @@ from secretsvc.server.limits import KIB, MIB, Limits
 from secretsvc.server.listener import OTHERS_SECONDS, UNIX, listeners, notify
 from secretsvc.server.traffic import Traffic
 from secretsvc.server.watching import Watch
+from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)
 
@@ -147,12 +149,29 @@ class Server:
         self.stop()
 
 
-def server_of(application: WSGIApplication, **options: object) -> Server:
-    """A server for the application with the limits that its settings give.
+def registry_behind(application: WSGIApplication) -> ServiceRegistry:
+    """Return the registry of the application that WSGI filters may surround.
 
-    Raises NotStartedError for a malformed setting of the server's own, and where nothing can be bound.
+    A filter need not show what it surrounds, so it is looked for among the applications that this process
+    has made. Raises NotStartedError unless there is exactly one.
     """
-    registry = getattr(application, "registry", None)
+    shown: Any = getattr(application, "registry", None)
+    made: list[ServiceRegistry] = [shown] if hasattr(shown, "service_settings") else []
+    made = made or [one for one in global_registries if hasattr(one, "service_settings")]
+    if len(made) != 1:
+        raise NotStartedError(f"filters surround {len(made)} applications of secretsvc: a process serves one")
+    return made[0]
+
+
+def server_of(
+    application: WSGIApplication, registry: ServiceRegistry | None = None, **options: object
+) -> Server:
+    """A server for the application, whose registry gives its limits and what else it looks after.
+
+    Without a registry it is the application's own. Raises NotStartedError for a malformed setting of the
+    server's own, and where nothing can be bound.
+    """
+    registry = registry or getattr(application, "registry", None)
     settings = registry.service_settings if registry is not None else Settings({}, {})
     try:
         drain, operations = settings.drain_seconds, settings.operations_listen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,9 +13,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.memory import own_bytes
-from secretsvc.server.looking import Look
+from secretsvc.server.looking import STOP_SECONDS, Look
 from secretsvc.server.operations import Answer, OperationsListener, document
 from secretsvc.server.readiness import NO_DATABASE, Readiness, access_keys_age
+from secretsvc.server.start_line import address_of, log_start
 from secretsvc.web.request import ServiceRegistry
 
 #: The loop turns once a second; one that has not for so long hangs.
@@ -43,9 +45,16 @@ class Watch:
         if address is not None:
             pages = {"/live": self._live, "/ready": self._ready, "/metrics": self._metrics}
             self.listener = OperationsListener(address, pages)
+        self._start_line: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to look, and to answer."""
+        listening = [address_of(one.socket) for one in self._server.listeners]
+        operations = None if self.listener is None else address_of(self.listener.socket)
+        # A thread, because a silent database must not keep the start waiting.
+        arguments = (self._registry, listening, operations)
+        self._start_line = threading.Thread(target=log_start, args=arguments, name="start-line", daemon=True)
+        self._start_line.start()
         for look in self._looks:
             look.start()
         if self.listener is not None:
@@ -56,6 +65,8 @@ class Watch:
 
     def stop(self) -> None:
         """Ends all of them."""
+        if self._start_line is not None:
+            self._start_line.join(STOP_SECONDS)
         for look in self._looks:
             look.stop()
         if self.listener is not None:

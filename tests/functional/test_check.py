@@ -21,8 +21,8 @@ from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import make_engine, read_once, write_transaction
 from secretsvc.db.schema import TRIGGERS, WRITES
 from secretsvc.deployment.checks.database import _TRIGGERS
-from secretsvc.deployment.checks.names import is_one_edit
 from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.near_names import is_one_edit
 
 CHECKS = ["names", "settings", "files", "key", "key source", "database", "durability", "schema", "triggers"]
 CHECKS += ["rights", "clock", "adoption", "ring"]

@@ -33,6 +33,7 @@ def _mark(cells: list[tuple[Route, str]]) -> Iterator[Any]:
 
 EACH_CELL = pytest.mark.parametrize(("route", "path"), list(_mark(CELLS)), ids=IDS)
 NAMES = (
+    "announced",
     "project", "env", "dev", "identity", "member", "group", "global_grant", "shop_grant", "prod_grant",
     "group_shop_grant", "group_prod_grant",
 )  # fmt: skip

@@ -84,7 +84,7 @@ def test_keys_that_come_later_make_it_ready(watch, tmp_path, issuer):
 
 def test_a_process_whose_database_has_no_url_is_not_ready_and_still_has_figures(watch):
     with watch(**{"SQLALCHEMY.URL": "no url"}) as operator:
-        operator.until(503, reasons=["database_unavailable"])
+        operator.until(503, reasons=["settings", "database_unavailable"])
         assert operator.figures()["secretsvc_ready",] == 0
 
 

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 
 import pytest
-from limits.storage import MemoryStorage
+from distant import Distant
+from service import arrange
+from vault import Vault
 from waiting import least_seconds
 
 from secretsvc.authentication import counting
+from secretsvc.kernel.errors import Unavailable
+from secretsvc.secrets.rules import writing
 
 pytestmark = pytest.mark.engine_neutral
-
-
-class Distant(MemoryStorage):
-    """A storage that is away whenever a test wants it."""
-
-    STORAGE_SCHEME = ["distant"]
-    is_away = False
-    seconds = 0.0
-    asked = 0
-
-    @property
-    def base_exceptions(self):
-        return ConnectionError
-
-    def incr(self, *arguments, **options):
-        Distant.asked += 1
-        if Distant.is_away:
-            time.sleep(Distant.seconds)
-            raise ConnectionError("hunter2")
-        return super().incr(*arguments, **options)
-
-    def check(self):
-        if Distant.is_away:
-            raise ConnectionError("hunter2")
-        return True
 
 
 @pytest.fixture
@@ -56,6 +36,32 @@ def test_a_storage_that_is_away_refuses_nobody_and_the_limit_holds(make_service,
         ada.get("/projects", 429)
     told = [record.getMessage() for record in caplog.records if "storage" in record.getMessage()]
     assert told == ["the rate limit's storage is away (ConnectionError): this process counts by itself"]
+
+
+def test_bytes_are_counted_by_the_process_alone_while_it_is_away(make_service, distant):
+    service = make_service(WRITE_LIMIT="8/day", RATE_LIMIT_STORAGE="distant://")
+    vault = Vault(arrange(service, "shop", "prod"))
+    vault.set(A="eight by")
+    distant.is_away = True
+    vault.set(A="eight by")
+    vault.batch(429, set={"A": "x"})
+
+
+def test_a_write_that_is_undone_while_it_went_away_stays_counted(make_service, distant, monkeypatch):
+    service = make_service(WRITE_LIMIT="8/day", RATE_LIMIT_STORAGE="distant://")
+    vault = Vault(arrange(service, "shop", "prod"))
+
+    def fail(*_arguments):
+        distant.is_away = True
+        raise Unavailable(1)
+
+    with monkeypatch.context() as context:
+        context.setattr(writing, "apply", fail)
+        vault.batch(503, set={"A": "four"})
+    distant.is_away = False
+    monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + 1_001)
+    vault.batch(429, set={"A": "five5"})
+    vault.set(A="four")
 
 
 def test_it_is_asked_once_in_a_pause_and_used_again_when_it_is_back(
@@ -101,3 +107,12 @@ def test_readiness_asks_it(make_service, distant):
 def test_a_storage_that_is_not_known_is_told(make_service, uri):
     service = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE=uri)
     assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
+
+
+def test_a_storage_without_its_library_is_reported_as_that(make_service, monkeypatch, caplog):
+    for module in ("redis.backoff", "redis.retry"):
+        monkeypatch.setitem(sys.modules, module, None)
+    service = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE="redis://:hunter2@127.0.0.1:1")
+    assert service.user().get("/whoami", 500).json["code"] == "SERVER_MISCONFIGURED"
+    assert "setting RATE_LIMIT_STORAGE needs the package redis, which is missing" in caplog.text
+    assert "hunter2" not in caplog.text

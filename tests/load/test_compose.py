@@ -45,8 +45,9 @@ def program() -> str:
     if not found:
         pytest.skip("docker has no compose")
     services = yaml.safe_load(COMPOSE.read_text("utf-8"))["services"]
-    (version,) = re.findall(r"(?m)^ARG PYTHON=(\S+)$", (ROOT / "deploy" / "Dockerfile").read_text("utf-8"))
-    for image in (f"python:{version}-slim", services["database"]["image"]):
+    (base,) = re.findall(r"(?m)^ARG BASE=(\S+)$", (ROOT / "deploy" / "Dockerfile").read_text("utf-8"))
+    # The shell takes the default of the variable in the second.
+    for image in (base, services["database"]["image"]):
         if shell(f"docker image inspect {image} || docker pull {image}", ROOT).returncode:
             pytest.skip(f"{image} is not to be had here")
     return found[0]

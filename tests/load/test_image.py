@@ -29,7 +29,7 @@ from wheels import copy_source, make_dist
 from secretsvc.db.schema import REVISION
 
 HEAD = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
-BASE = "python:{}-slim".format(*re.findall(r"(?m)^ARG PYTHON=(\S+)$", HEAD))
+(BASE,) = re.findall(r"(?m)^ARG BASE=(\S+)$", HEAD)
 BUILD, RUN = re.findall(r"(?m)^#.*docker ((?:build|run) .*)$", HEAD)
 
 
@@ -79,10 +79,10 @@ def image(tmp_path_factory) -> Iterator[BuiltImage]:
     source = copy_source(folder / "source")
     make_dist(source)
     made = BuiltImage(folder)
-    version = f"3.{sys.version_info.minor}"
+    base = f"python:3.{sys.version_info.minor}-slim"
     try:
-        made.provide(f"python:{version}-slim")
-        made.build(source, "secretsvc", "--file", "deploy/Dockerfile", "--build-arg", f"PYTHON={version}")
+        made.provide(base)
+        made.build(source, "secretsvc", "--file", "deploy/Dockerfile", "--build-arg", f"BASE={base}")
     except NotBuildableHereError as error:
         pytest.skip(f"buildah cannot build here: {error}")
     yield made
@@ -153,6 +153,13 @@ def test_a_command_of_the_image_is_nobody_in_particular_and_finds_nothing_to_wri
     script += " and os.access(folder, os.W_OK)])"
     done = image.run(volume, {}, "python", "-c", script)
     assert done.stdout == f"65532 65532 []\n['/tmp', '{VOLUME}']\n", done.stderr
+
+
+@pytest.mark.engine_neutral
+def test_a_command_of_the_image_leaves_no_core_dump(image, volume):
+    script = "import resource; print(resource.getrlimit(resource.RLIMIT_CORE))"
+    done = image.run(volume, {}, "python", "-c", script)
+    assert done.stdout == "(0, 0)\n", done.stderr
 
 
 @pytest.mark.engine_neutral

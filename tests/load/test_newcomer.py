@@ -198,7 +198,7 @@ def test_a_newcomer_comes_from_an_empty_machine_to_a_failover(
 def test_every_block_of_the_pages_that_is_to_be_pasted_is_pasted_here_or_in_their_own_tests() -> None:
     counts = {name: page(name).count("```bash\n") for name in (*PAGES, DATABASE, TROUBLE)}
     assert counts == {
-        "installing.md": 6,
+        "installing.md": 8,
         "backup.md": 7,
         "key-rotation.md": 2,
         "high-availability.md": 1,

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes_validate import ValidationError, validate
-from pasting import blocks
+from pasting import blocks, section
 from postgresql_server import PROGRAMS
 from processes import ROOT, free_port
 
@@ -167,17 +167,43 @@ def test_the_image_runs_as_nobody_and_holds_no_setting():
 
 def test_the_image_is_made_of_named_versions_and_of_what_has_a_hash():
     dockerfile = re.sub(r"(?m)^#.*\n", "", text("Dockerfile"))
-    (version,) = re.findall(r"(?m)^ARG PYTHON=(\d\.\d+)$", dockerfile)
-    bases = re.findall(r"(?m)^FROM (\S+)", dockerfile)
-    assert {base.replace("${PYTHON}", version) for base in bases} == {f"python:{version}-slim"}
+    (base,) = re.findall(r"(?m)^ARG BASE=(\S+)$", dockerfile)
+    assert re.fullmatch(r"python:\d\.\d+-slim", base)
+    assert {*re.findall(r"(?m)^FROM (\S+)", dockerfile)} == {"${BASE}"}
     assert re.findall(r"pip install .*", dockerfile) == [
         "pip install --no-cache-dir --require-hashes -r /dist/requirements.txt \\"
     ]
     assert not re.findall(r"(?m)^ADD|apt-get|curl|wget|:latest", dockerfile)
-    others = {one["image"] for one in yaml.safe_load(text("compose.yaml"))["services"].values()} - {
-        "secretsvc"
-    }
-    assert [image for image in others if not re.fullmatch(r"\w+:\d+", image)] == []
+    compose = yaml.safe_load(text("compose.yaml"))["services"]
+    assert compose["database"]["image"] == "${DATABASE_IMAGE:-postgres:18}"
+
+
+def test_a_base_image_can_be_pinned_by_its_digest_as_the_page_says():
+    page = section(INSTALLING, "Under a service manager")
+    (base,) = re.findall(r"`--build-arg BASE=(\S+)@sha256:…`", page)
+    assert f"\nARG BASE={base}\n" in text("Dockerfile")
+    (image,) = re.findall(r"`DATABASE_IMAGE=(\S+)@sha256:…`", page)
+    assert f"${{DATABASE_IMAGE:-{image}}}" in text("compose.yaml")
+
+
+def test_no_process_that_has_the_master_key_leaves_it_in_a_core_dump_or_in_swap():
+    for name in UNITS:
+        assert {"LimitCORE=0", "MemorySwapMax=0"} <= {*text(name).splitlines()}
+    services = yaml.safe_load(text("compose.yaml"))["services"]
+    for name in ("migrate", "secretsvc"):
+        assert services[name]["ulimits"]["core"] == 0
+        assert services[name]["memswap_limit"] == services[name]["mem_limit"]
+    stage = dict(instructions())
+    done = subprocess.run(
+        [*json.loads(stage["ENTRYPOINT"]), "sh", "-c", "ulimit -Sc && ulimit -Hc && echo $1", "sh", "a b"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "0\n0\na b\n"
+    # `command` of a pod would replace the entry point.
+    pod = documents()["Deployment"]["spec"]["template"]["spec"]
+    assert not [one for one in (*pod["initContainers"], *pod["containers"]) if "command" in one]
 
 
 def test_what_the_image_starts_is_there():
@@ -280,13 +306,6 @@ def test_compose_migrates_as_the_owner_before_it_serves_as_the_other():
     assert services["secretsvc"]["ports"] == ["127.0.0.1:6543:6543"]
 
 
-def test_the_script_of_the_roles_does_what_the_page_says():
-    (block,) = blocks(INSTALLING, "The roles on PostgreSQL", "sql")
-    (script,) = re.findall(r"<<'SQL'\n(.*?)SQL\n", text("postgresql-roles.sh"), re.DOTALL)
-    told = script.replace("\\connect secretsvc\n", "").replace(":'owner'", "'one'")
-    assert told.replace(":'service'", "'another'") == block
-
-
 def alert_tests() -> list[dict[str, Any]]:
     """What the files of tests for promtool expect of alerts."""
     series = [yaml.safe_load((ROOT / name).read_text("utf-8"))["tests"] for name in ALERT_TESTS]
@@ -360,6 +379,6 @@ def test_the_objects_of_kubernetes_fit_one_another():
 
 def test_what_the_pod_runs_before_the_service_is_a_command_of_ours():
     (migrate,) = documents()["Deployment"]["spec"]["template"]["spec"]["initContainers"]
-    assert migrate["command"][:2] == ["secretsvc-server", "migrate"]
+    assert migrate["args"][:2] == ["secretsvc-server", "migrate"]
     assert migrate["env"][0]["valueFrom"]["secretKeyRef"]["key"] == "owner-url"
-    assert shlex.join(migrate["command"][2:]) == json.loads(dict(instructions())["CMD"])[2]
+    assert shlex.join(migrate["args"][2:]) == json.loads(dict(instructions())["CMD"])[2]

@@ -51,7 +51,7 @@ def audit(call: Call) -> int:
     query["since"], query["until"] = _moment(args.since), _moment(args.until)
     query["limit"] = min(args.limit, 500)
     if not args.everywhere:
-        query["project"], query["environment"] = settings.project, settings.environment
+        query["project"], query["environment"] = settings.scope()
     asked: Query = query
     items = []
     with output.Progress("reading the log") as progress:
@@ -92,6 +92,7 @@ def _moment(given: str | None) -> int | None:
 
 def access(call: Call) -> int:
     """What an identity may do at the scope that is meant, by which grants; or why it may not."""
+    project, environment = call.settings.scope()
     identity = _identity(call)
     found = call.service.get(f"/identities/{segment(text(identity, 'id'))}/effective-permissions")
     entries = items_of(found)
@@ -101,7 +102,6 @@ def access(call: Call) -> int:
     subject = printable(text(identity, "subject"))
     if identity.get("disabled"):
         print(f"{subject} is disabled, and may do nothing whatever it was granted")
-    project, environment = call.settings.project, call.settings.environment
     if project:
         print(_answer(subject, entries, project, environment))
     output.print_table(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from secretsvc_client import output
 from secretsvc_client.api import Service, as_object, environment_path, number
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, Invalid, Refused, WrongUse
@@ -30,6 +31,7 @@ EXAMPLES = {
 #: What `--format FILE` writes, by the ending of the file.
 FORMATS = {".json": "json", ".env": "env", ".sh": "shell", ".docker": "docker", ".yaml": "kubernetes"}
 #: What opens the service or a fallback is for the client, not for what it starts.
+_PREFIX = "SECRETSVC_"
 _OURS = ("SECRETSVC_TOKEN", "SECRETSVC_FALLBACK_KEY")
 
 
@@ -53,6 +55,9 @@ def configure(_name: str, parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="into this file instead of the environment, as its ending says: " + ", ".join(FORMATS),
     )
+    parser.add_argument(
+        "--quiet", action="store_true", help="do not name the environment that .secretsvc.toml chose"
+    )
     parser.add_argument("--watch", action="store_true", help="restart the command when the secrets change")
     parser.add_argument(
         "--interval", metavar="SECONDS", type=float, default=10.0, help="of --watch (default 10)"
@@ -73,6 +78,10 @@ def run(call: Call) -> int:
     """Replaces this process by the command; its own exit code where it cannot."""
     program = program_of(call)
     selection = Selection.of(call)
+    settings = call.settings
+    if settings.named_by and not call.args.quiet:
+        scope = "/".join(map(str, settings.scope()))
+        output.tell(f"secretsvc: {scope}, named by {printable(settings.named_by)}")
     fallback = None
     if call.args.fallback:
         from secretsvc_client.fallback import Fallback
@@ -175,6 +184,7 @@ class Selection(NamedTuple):
         }
         if self.prefix and not chosen:
             raise Refused("no key begins with what --prefix says", "`secretsvc list` shows what there is.")
+        chosen = _without_ours(chosen)
         for key, value in chosen.items():
             _check(key, value, is_file=self.file is not None)
         return State(state.rev, chosen, state.content)
@@ -195,6 +205,17 @@ class Selection(NamedTuple):
 
         write_to(self.file, content, self.mode)
         return made
+
+
+def _without_ours(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Leave out and name settings of the client, which the command may run: a writer could redirect it."""
+    # Names of variables have no case on Windows.
+    is_windows = sys.platform == "win32"
+    ours = sorted(key for key in secrets if (key.upper() if is_windows else key).startswith(_PREFIX))
+    if ours:
+        shown = ", ".join(printable(key)[:300] for key in ours)
+        output.warn(f"the command does not get {shown}: names that begin with {_PREFIX} are the client's own")
+    return {key: value for key, value in secrets.items() if key not in ours}
 
 
 def _check(key: str, value: object, *, is_file: bool) -> None:

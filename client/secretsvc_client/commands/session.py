@@ -12,10 +12,12 @@ from secretsvc_client import output
 from secretsvc_client.api import Json, Service, environment_path, text
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, WrongUse
+from secretsvc_client.folder_file import FOLDER_FILE, is_open_to_everybody
 from secretsvc_client.grammar import checked_slug, printable
 from secretsvc_client.origins import origin_of
 from secretsvc_client.private import replace_file
-from secretsvc_client.settings import FOLDER_FILE, Settings, read_user_file, user_file
+from secretsvc_client.profiles import Profile, credential_of, read_profiles, write_profiles
+from secretsvc_client.settings import kept_credential, profiles_file
 
 EXAMPLES = {
     "login": [
@@ -36,6 +38,9 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("address", metavar="URL", help="where the service is")
         parser.add_argument("--command", help="a program that prints headers or a token, with its arguments")
         parser.add_argument(
+            "--no-check", action="store_true", help="ask nothing, and keep the credential untried"
+        )
+        parser.add_argument(
             "--header", help="the header that carries the token (default Authorization: Bearer)"
         )
     if name == "use":
@@ -44,24 +49,32 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def login(call: Call) -> int:
-    """Probes the URL without a credential, keeps what is known, and shows who one is there."""
+    """Probe the URL without a credential, try the credential, and keep both if the service accepts it."""
     origin = origin_of(call.args.address)
-    settings = _with(call, url=str(origin))
-    found = probe(Service(settings, os.environ))
-    credential = _credential(call)
-    path = user_file(os.environ)
+    path = profiles_file(os.environ)
     if path is None:
         raise WrongUse("there is no home folder to keep the configuration in")
-    kept = {**read_user_file(path), "url": str(origin)}
-    if credential:
-        kept["credential"] = credential
-    write_user_file(path, kept)
+    profiles = read_profiles(path)
+    table = _credential_table(call)
+    # A token of the environment is not kept, and so not tried.
+    credential = credential_of(table, path) if table else kept_credential(os.environ, str(origin))
+    service = Service(call.settings._replace(url=str(origin), credential=credential), os.environ)
+    in_front = None if call.args.no_check else probe(service)
+    found = service.get("/whoami") if in_front and credential.has_source else None
+    identity = _identity_of(found) if found else {}
+    known = profiles.known.get(origin.server)
+    write_profiles(path, profiles.added(Profile(str(origin), table or (known.credential if known else {}))))
+    role = found.get("global_role") if found else None
     if call.settings.is_json:
-        output.print_json({"url": str(origin), "in_front": found, "configuration": str(path)})
-    else:
-        print(f"{origin} is kept in {printable(path)}")
-        for line in ADVICE[found]:
-            (output.warn if found == "nothing" else print)(line.replace("URL", str(origin)))
+        kept = {"url": str(origin), "in_front": in_front, "configuration": str(path)}
+        output.print_json({**kept, "subject": identity.get("subject"), "global_role": role})
+        return 0
+    print(f"{origin} is kept in {printable(path)}")
+    if found:
+        _print_identity(identity, role)
+    if in_front == "nothing" or (in_front and not found):
+        for line in ADVICE[in_front]:
+            (output.warn if in_front == "nothing" else print)(line.replace("URL", str(origin)))
     return 0
 
 
@@ -118,12 +131,8 @@ def _proxy_of(message: str) -> str:
     return "google" if "accounts.google.com" in host else "proxy"
 
 
-def _with(call: Call, url: str) -> Settings:
-    return call.settings._replace(url=url)
-
-
-def _credential(call: Call) -> Json:
-    """The table of the user's configuration that the flags give."""
+def _credential_table(call: Call) -> Json:
+    """The credential of a profile that the flags give; raises `WrongUse` for a header without a source."""
     args = call.args
     given: Json = {
         "token_file": args.token_file,
@@ -134,25 +143,12 @@ def _credential(call: Call) -> Json:
         given["token_file"] = os.path.abspath(args.token_file)
     if args.command:
         given["command"] = shlex.split(args.command)
+    if args.header and not (args.command or args.token_file or args.github_audience):
+        raise WrongUse(
+            "--header has no credential to carry",
+            "Give --command, --token-file or --github-audience with it.",
+        )
     return {name: value for name, value in given.items() if value}
-
-
-def write_user_file(path: Path, kept: Json) -> None:
-    """Replaces the user's configuration."""
-    lines = [f"{name} = {_toml(value)}" for name, value in kept.items() if name != "credential"]
-    table = kept.get("credential")
-    if isinstance(table, dict):
-        lines += ["", "[credential]", *(f"{name} = {_toml(value)}" for name, value in table.items())]
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    replace_file(path, "\n".join(lines).encode() + b"\n")
-
-
-def _toml(value: object) -> str:
-    """A text or a list of texts; JSON's strings are TOML's, but for what neither should hold."""
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, str) or not one.isprintable():
-            raise WrongUse("a setting holds characters that no setting has")
-    return json.dumps(value, ensure_ascii=False)
 
 
 def whoami(call: Call) -> int:
@@ -160,25 +156,40 @@ def whoami(call: Call) -> int:
     found = call.service.get("/whoami")
     if call.settings.is_json:
         output.print_json(found)
-        return 0
-    identity = found.get("identity")
-    if not isinstance(identity, dict):
-        raise Failure("the answer lacks identity, which the client needs")
-    disabled = " (disabled)" if identity.get("disabled") else ""
-    print(f"{printable(identity.get('kind'))} {printable(text(identity, 'subject'))}{disabled}")
-    print(f"role everywhere: {printable(found.get('global_role') or 'none')}")
+    else:
+        _print_identity(_identity_of(found), found.get("global_role"))
     return 0
 
 
+def _identity_of(found: Json) -> Json:
+    identity = found.get("identity")
+    if not isinstance(identity, dict) or not isinstance(identity.get("subject"), str):
+        raise Failure(
+            "the answer lacks identity, which the client needs", "Is the client newer than the service?"
+        )
+    return identity
+
+
+def _print_identity(identity: Json, role: object) -> None:
+    disabled = " (disabled)" if identity.get("disabled") else ""
+    print(f"{printable(identity.get('kind'))} {printable(text(identity, 'subject'))}{disabled}")
+    print(f"role everywhere: {printable(role or 'none')}")
+
+
 def use(call: Call) -> int:
-    """Write `.secretsvc.toml` here after reading the environment; raises `WrongUse` for a symbolic link."""
+    """Write `.secretsvc.toml` here once the environment is read; raises `WrongUse` if it would not count."""
     project = checked_slug(call.args.slug, "project")
     environment = checked_slug(call.args.environment_slug, "environment")
     path = Path.cwd() / FOLDER_FILE
     if path.is_symlink():
         # A folder of somebody else's could point it at any file of the user's.
         raise WrongUse(f"{printable(path)} is a symbolic link", "Remove the link and run the command again.")
-    settings = call.settings._replace(project=project, environment=environment)
+    if is_open_to_everybody(path.parent):
+        raise WrongUse(
+            f"{printable(path)} would not count: everybody can write its folder",
+            f"Run chmod o-w on {printable(path.parent)}, or choose another folder.",
+        )
+    settings = call.settings._replace(project=project, environment=environment, distrust=None)
     Service(settings, os.environ).get(environment_path(settings))
     replace_file(path, f'project = "{project}"\nenvironment = "{environment}"\n'.encode())
     if call.settings.is_json:

@@ -181,8 +181,8 @@ def test_login_finds_that_no_proxy_stands_in_front_and_says_so(ask, real, home):
     done = ask("login", url)
     assert done.code == 0
     assert "NO ACCESS PROXY" in done.err
-    kept = home / ".config" / "secretsvc" / "config.toml"
-    assert kept.read_text() == f'url = "{url}"\n'
+    kept = home / ".config" / "secretsvc" / "profiles.json"
+    assert json.loads(kept.read_text()) == {"default": url, "profiles": {url: {"url": url, "credential": {}}}}
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert ask("whoami", SECRETSVC_TOKEN=real()["SECRETSVC_TOKEN"]).code == 0
 

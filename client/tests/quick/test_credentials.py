@@ -71,8 +71,8 @@ def test_a_token_file_that_is_not_there_starts_nothing(ask, at):
     ids=["token", "header", "headers"],
 )
 def test_a_command_prints_a_token_or_headers(ask, at, home, printed, header, expected):
-    configure(home, f'[credential]\ncommand = ["printf", "{printed}"]\n{header}\n')
     with Hostile(secrets({})) as server:
+        configure(home, f'url = "{server.url}"\n[credential]\ncommand = ["printf", "{printed}"]\n{header}\n')
         assert ask(*RUN, **bare(at, server)).started
     assert sent(server, expected[0]) == [expected[1]]
 
@@ -90,16 +90,16 @@ def test_a_command_prints_a_token_or_headers(ask, at, home, printed, header, exp
     ids=["fails", "absent", "empty", "two", "host", "text"],
 )
 def test_a_command_that_gives_no_credential_starts_nothing(ask, at, home, command):
-    configure(home, f"[credential]\ncommand = {command}\n")
     with Hostile(secrets({})) as server:
+        configure(home, f'url = "{server.url}"\n[credential]\ncommand = {command}\n')
         done = ask(*RUN, **bare(at, server))
     assert done.code in (1, 2)
     assert (done.started, server.requests) == (None, [])
 
 
 def test_the_environments_token_wins_over_the_users_command(ask, at, home):
-    configure(home, '[credential]\ncommand = ["touch", "ran"]\n')
     with Hostile(secrets({})) as server:
+        configure(home, f'url = "{server.url}"\n[credential]\ncommand = ["touch", "ran"]\n')
         ask(*RUN, **at(server))
     assert sent(server, "Authorization") == ["Bearer the-token"]
     assert not (home / "work" / "ran").exists()

@@ -99,13 +99,7 @@ class Admission:
             # Given back first: were each request to hold two, those at once could all wait for a second.
             self.session.restart()
             try:
-                with write_transaction(self.session.engine) as connection:
-                    known = standing.identity
-                    if token is None:
-                        self._create_or_touch(connection, principal, known, is_bootstrap, now, request_id)
-                    else:
-                        self._touch(connection, principal, now)
-                        self._touch_token(connection, token, now)
+                self._write_visit(principal, token, standing.identity, is_bootstrap, now, request_id)
             except (DBAPIError, WriteLockTimeout) as error:
                 # Names can be read while nothing can be written, but a first visit has to be written.
                 if standing.is_first_visit or not isinstance(answer_to(error), Unavailable):
@@ -145,6 +139,21 @@ class Admission:
         if known is None or seen is None or seen <= now - self.settings.last_seen_resolution:
             return True
         return is_bootstrap and not known.disabled and not standing.has_own_global_admin
+
+    def _write_visit(
+        self,
+        principal: Principal,
+        token: ServiceToken | None,
+        known: KnownIdentity | None,
+        is_bootstrap: bool,
+        now: int,
+        request_id: str,
+    ) -> None:
+        with write_transaction(self.session.engine) as connection:
+            if token is None:
+                self._create_or_touch(connection, principal, known, is_bootstrap, now, request_id)
+            else:
+                self._touch_bearer(connection, principal, token, now)
 
     def _create_or_touch(
         self,
@@ -218,10 +227,11 @@ class Admission:
         touched = connection.execute(update(identity).where(*caller, stale).values(last_seen_at=now))
         return touched.rowcount > 0
 
-    def _touch_token(self, connection: Connection, token: ServiceToken | None, now: int) -> None:
-        """Writes `last_used_at` by the rule of `last_seen_at` (contract 6.4)."""
-        if token is None:
-            return
+    def _touch_bearer(
+        self, connection: Connection, principal: Principal, token: ServiceToken, now: int
+    ) -> None:
+        """Also writes the token's `last_used_at`, by the rule of `last_seen_at` (contract 6.4)."""
+        self._touch(connection, principal, now)
         row = service_token.c
         stale = or_(row.last_used_at.is_(None), row.last_used_at <= now - self.settings.last_seen_resolution)
         connection.execute(

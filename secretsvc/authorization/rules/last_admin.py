@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import func, select, text
+from sqlalchemy import Connection, func, select, text
 
 from secretsvc.authorization.rules.snapshot import usable_global_admin
 from secretsvc.kernel.actors import Kind
@@ -15,7 +15,7 @@ from secretsvc.tables.identities import identity
 
 # Any number will do, as long as every process takes the same.
 _LOCK = text("SELECT pg_advisory_xact_lock(7305809924719173479)")
-_ADMIN_IS_LEFT = select(usable_global_admin())
+_ADMIN_EXISTS = select(usable_global_admin())
 
 
 @contextmanager
@@ -50,8 +50,13 @@ def _wait_for_others(call: Call) -> None:
         call.connection.execute(_LOCK)
 
 
+def admin_exists(connection: Connection, now: int) -> bool:
+    """Whether a usable global admin exists at `now`, in epoch milliseconds."""
+    return bool(connection.execute(_ADMIN_EXISTS, {"now": now}).scalar_one())
+
+
 def _admin_is_left(call: Call) -> bool:
-    return bool(call.connection.execute(_ADMIN_IS_LEFT, {"now": call.now}).scalar_one())
+    return admin_exists(call.connection, call.now)
 
 
 def _bootstrap_admin_is_left(call: Call) -> bool:

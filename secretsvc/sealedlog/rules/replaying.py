@@ -119,12 +119,6 @@ class State(Contents):
         self.members.pop(group_id, None)
         self._drop_grants(lambda one: one.group_id == group_id)
 
-    def _add_member(self, _record: object, detail: GroupDetail) -> None:
-        self._count_member(detail, 1)
-
-    def _remove_member(self, _record: object, detail: GroupDetail) -> None:
-        self._count_member(detail, -1)
-
     def _count_member(self, detail: GroupDetail, more: int) -> None:
         """Nobody joins twice without leaving between: how often they are in is so in whatever order."""
         one, member = detail["identity_id"], f"{detail['identity_id']} of {detail['group_id']}"
@@ -264,8 +258,8 @@ _ACTS: dict[str, Callable[[State, Any, Any], None]] = {
     "identity.delete": State._delete_identity,
     "group.create": State._create_group,
     "group.delete": State._delete_group,
-    "group.member.add": State._add_member,
-    "group.member.remove": State._remove_member,
+    "group.member.add": lambda state, _record, detail: state._count_member(detail, 1),
+    "group.member.remove": lambda state, _record, detail: state._count_member(detail, -1),
     "project.create": State._create_project,
     "project.delete": State._delete_project,
     "environment.create": State._create_environment,

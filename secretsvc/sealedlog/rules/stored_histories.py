@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from secretsvc.db.types import FoundRow
+from secretsvc.db.types import FoundRow, Query
 from secretsvc.sealedlog.rules.held import UNTOLD, Revision, Version
 from secretsvc.sealedlog.rules.histories import History, reason_digest, shared
 from secretsvc.sealedlog.rules.stored_rows import (
@@ -104,7 +104,7 @@ def _is_before(time: object, first: object) -> bool:
 
 
 def _versions(connection: Connection) -> Iterator[StoredVersion]:
-    for row in all_rows(connection, _VERSIONS):
+    for row in all_rows(connection, _version_rows()):
         version = Version(row.rev, bool(row.deleted), _origin(row))
         yield StoredVersion(row.environment_id, row.key, row.version, row.created_at, row.created_by, version)
 
@@ -116,23 +116,27 @@ def _origin(row: FoundRow) -> str | None:
 
 
 def _revisions(connection: Connection) -> Iterator[tuple[str, int, Revision]]:
-    for environment_id, rev, *rest in all_rows(connection, _REVISIONS):
+    for environment_id, rev, *rest in all_rows(connection, _revision_rows()):
         made = Revision(*rest)
         yield environment_id, rev, made._replace(reason=reason_digest(made.reason))
 
 
-_VERSIONS = (
-    select(
-        as_read(secret.c.environment_id),
-        secret.c.key,
-        *(secret_version.c[name] for name in ("version", "rev", "created_at")),
-        as_read(secret_version.c.created_by),
-        secret_version.c.envelope.is_(None).label("deleted"),
-        *(as_read(one) for one in ORIGIN),
+def _version_rows() -> Query:
+    # Not made with the module: a foreign key takes its type from the other table, which is imported later.
+    return (
+        select(
+            as_read(secret.c.environment_id),
+            secret.c.key,
+            *(secret_version.c[name] for name in ("version", "rev", "created_at")),
+            as_read(secret_version.c.created_by),
+            secret_version.c.envelope.is_(None).label("deleted"),
+            *(as_read(one) for one in ORIGIN),
+        )
+        .select_from(secret_version.outerjoin(secret, secret.c.id == secret_version.c.secret_id))
+        .order_by(secret_version.c.secret_id, secret_version.c.version)
     )
-    .select_from(secret_version.outerjoin(secret, secret.c.id == secret_version.c.secret_id))
-    .order_by(secret_version.c.secret_id, secret_version.c.version)
-)
-_REVISIONS = select(
-    *(as_read(revision.c[name]) for name in ("environment_id", "rev", *Revision._fields))
-).order_by(revision.c.environment_id, revision.c.rev)
+
+
+def _revision_rows() -> Query:
+    columns = (as_read(revision.c[name]) for name in ("environment_id", "rev", *Revision._fields))
+    return select(*columns).order_by(revision.c.environment_id, revision.c.rev)

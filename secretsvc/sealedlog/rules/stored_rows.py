@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlalchemy import Boolean, Connection, Uuid
+from sqlalchemy.types import NullType
 
 from secretsvc.db.types import Expression, FoundRow, Query
 from secretsvc.sealedlog.rules.ids import as_flag, as_text
@@ -23,7 +24,12 @@ def differing(row: tuple[object, ...], told: tuple[object, ...]) -> list[str]:
 
 
 def as_read(column: Expression) -> Expression:
-    """Return a column as it is to be selected: ids as texts, flags as they are."""
+    """Return a column as it is to be selected: ids as texts, flags as they are.
+
+    Raises TypeError for a foreign key whose table is not imported yet: its type is not known.
+    """
+    if isinstance(column.type, NullType):
+        raise TypeError(f"the type of {column} is not known yet")
     if isinstance(column.type, Uuid):
         return as_text(column)
     return as_flag(column) if isinstance(column.type, Boolean) else column
