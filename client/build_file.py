@@ -17,7 +17,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGES = ("secretsvc_client", "tomli")
-MAIN = "import sys\nfrom secretsvc_client.cli import main\nsys.exit(main())\n"
+#: In the syntax of any Python, so that an old one can read it and report its age.
+MAIN = """\
+import sys
+if sys.version_info < (3, 9):
+    sys.stderr.write("secretsvc: Python 3.9 or later is needed, this is %d.%d\\n" % sys.version_info[:2])
+    sys.exit(2)
+from secretsvc_client.cli import main
+sys.exit(main())
+"""
 #: The first that a zip file can hold.
 _DATE = (1980, 1, 1, 0, 0, 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ PLAIN = {
     "--json": "JSON instead of tables, also of errors",
     "--debug": "say on stderr which requests are made; never a value or a credential",
 }
+#: What a write to stdout raises: a full disk, a quota, a limit on a file, a broken device.
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Call(NamedTuple):
@@ -73,12 +76,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises `WrongUse`."""
-        told = "wrong arguments"
+        hint = f"See `{self.prog} --help`."
         if message.startswith("the following arguments"):
-            told = message
-        elif message.startswith("argument "):
-            told = f"{message.partition(':')[0]} is malformed"
-        raise WrongUse(told, f"See `{self.prog} --help`.")
+            raise WrongUse(message, hint)
+        from secretsvc_client import suggestions
+
+        if message.startswith("argument "):
+            raise WrongUse(suggestions.problem_of(message, self), hint)
+        raise WrongUse("wrong arguments", suggestions.arguments_hint(message, self))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(given)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except SystemExit as ended:
         # The parser's own, after it has shown the help.
@@ -100,11 +106,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read the output has enough; Python must not complain at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        # The reader of the output has enough.
+        output.drop()
         return 1
     except Exception as error:
-        output.report(_unexpected(error), is_json="--json" in _own(given))
+        problem = _unexpected(error)
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            problem = Failure(f"the output cannot be written: {error.strerror}")
+            output.drop()
+        output.report(problem, is_json="--json" in _own(given))
         return 1
 
 
@@ -130,6 +140,8 @@ def parser_of(name: str) -> Parser:
 
 def _run(given: list[str]) -> int:
     leading, remaining = _leading(given)
+    if len(remaining) == 2 and remaining[0] == "help" and remaining[1] in COMMANDS:
+        remaining = [remaining[1], "--help"]
     if not remaining or remaining[0] in ("-h", "--help", "help"):
         print(_overview())
         return 0 if remaining else 2
@@ -138,7 +150,11 @@ def _run(given: list[str]) -> int:
         return 0
     name = remaining[0]
     if name not in COMMANDS:
-        raise WrongUse("there is no such command", "See `secretsvc --help`.")
+        from secretsvc_client.suggestions import command_hint
+
+        raise WrongUse("there is no such command", command_hint(name, COMMANDS))
+    if sys.stdout is None and name != "run":
+        raise Failure("the output cannot be written: stdout is closed")
     own, rest = leading + remaining[1:], []
     if name == "run" and "--" in own:
         cut = own.index("--")

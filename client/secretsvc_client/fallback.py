@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from secretsvc_client import output
 from secretsvc_client.api import Json, Service
+from secretsvc_client.destination import write_to
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
 from secretsvc_client.grammar import printable
 from secretsvc_client.origins import origin_of
-from secretsvc_client.private import replace_file
 from secretsvc_client.settings import Settings
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ class Fallback:
             self.forget_after(failure)
             raise
         narrowed = selection.narrowed(state)
-        self.keep(state)
+        self.keep(state, selection.mode)
         return narrowed
 
-    def keep(self, state: State) -> None:
-        """Replaces the file; a disk that fails is told and stops nothing."""
+    def keep(self, state: State, mode: int | None = None) -> None:
+        """Write the file, with the permissions of `mode`; a disk that fails is reported and stops nothing."""
         kept: Json = {"at": time.time(), "rev": state.rev, "secrets": dict(state.secrets)}
         if state.content is not None:
             kept["content"] = base64.b64encode(state.content).decode()
@@ -81,15 +81,16 @@ class Fallback:
         nonce = os.urandom(_NONCE)
         sealed = AESGCM(self._key).encrypt(nonce, json.dumps(kept).encode(), _MAGIC + self._about)
         try:
-            replace_file(self.path, _MAGIC + nonce + sealed)
+            write_to(self.path, _MAGIC + nonce + sealed, mode)
         except Failure as failure:
             output.warn(f"the fallback was not kept: {failure.message}")
 
     def forget_after(self, failure: Failure) -> None:
         """Removes the file where the failure says that access has ended."""
-        if failure.status in _DELETING:
+        if failure.status in _DELETING and os.path.isfile(self.path):
+            # The file itself, if the path is a link; a pipe or a device stays.
             with suppress(FileNotFoundError):
-                self.path.unlink()
+                os.unlink(os.path.realpath(self.path))
 
     def _instead(self, selection: Selection, failure: Unreachable) -> State:
         from secretsvc_client.commands.run import State
@@ -115,6 +116,8 @@ class Fallback:
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            return None
         try:
             with self.path.open("rb") as file:
                 raw = file.read(_LARGEST)

@@ -53,6 +53,8 @@ def origin_of(url: str) -> Origin:
         raise WrongUse(
             f"{printable(host)} is asked over http", "Only https, but to this machine itself (127.0.0.1)."
         )
+    if parts.path.rstrip("/").endswith("/api/v1"):
+        raise WrongUse("the URL of the service ends with /api/v1", "Leave /api/v1 out.")
     if port == 0:
         raise WrongUse("the URL of the service names port 0")
     return Origin(

@@ -74,14 +74,14 @@ def report(failure: Failure, *, is_json: bool) -> None:
     parts = [failure.message, *(": ".join(filter(None, issue)) for issue in failure.issues)]
     if failure.hint:
         parts.append(failure.hint)
-    if failure.request_id:
-        parts.append(f"(request {failure.request_id})")
-    # One line, whatever log it ends in.
-    warn(
-        " | ".join(part.replace("\n", " ") for part in parts[:-1])
-        + (" " if len(parts) > 1 else "")
-        + parts[-1]
-    )
+    request = f" (request {failure.request_id})" if failure.request_id else ""
+    # One line, for the log it may end in.
+    warn(" | ".join(part.replace("\n", " ") for part in parts) + request)
+
+
+def drop() -> None:
+    """Discard what stdout still has to write, which Python would report at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class Progress:

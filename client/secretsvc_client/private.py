@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from secretsvc_client import output
 from secretsvc_client.errors import Failure
 from secretsvc_client.grammar import printable
 
@@ -28,10 +30,13 @@ def replace_file(path: Path, content: bytes) -> None:
         raise Failure(f"{printable(path)} cannot be written: {error.strerror}") from None
 
 
-def memory_folder() -> Path:
-    """A new private folder: in memory where the system has such a place, else among temporary files."""
-    for base in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):  # noqa: S108 - mkdtemp makes a private one
+def memory_folder(bases: Sequence[str | None] = ()) -> Path:
+    """Make a private folder in memory; on a disk, with a message, if the system has no such place."""
+    usual = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm")  # noqa: S108 - mkdtemp makes a private one
+    for base in bases or usual:
         if base and os.path.isabs(base) and os.access(base, os.W_OK | os.X_OK):
             with suppress(OSError):
                 return Path(tempfile.mkdtemp(prefix="secretsvc-", dir=base))
-    return Path(tempfile.mkdtemp(prefix="secretsvc-"))
+    made = Path(tempfile.mkdtemp(prefix="secretsvc-"))
+    output.tell(f"no folder in memory here: while you edit, the values are on disk in {printable(made)}")
+    return made

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -16,7 +17,6 @@ from secretsvc_client.grammar import printable
 from secretsvc_client.origins import Origin, is_loopback
 
 if TYPE_CHECKING:
-    import ssl
     from http.client import HTTPResponse
 
     from typing_extensions import Buffer
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LARGEST = 64 * 1024 * 1024
 _PIECE = 262_144
 _NO_BODY = {204, 304}
+#: Python of python.org has no certificates on macOS at first.
+_MACOS = " Python of python.org: run Install Certificates.command." if sys.platform == "darwin" else ""
 
 
 class Answer(NamedTuple):
@@ -199,7 +201,11 @@ def _connected(origin: Origin, deadline: Deadline) -> socket.socket:
         try:
             plain.settimeout(deadline.left())
             plain.connect(address)
-            return _secured(plain, origin) if origin.scheme == "https" else plain
+            if origin.scheme == "http":
+                return plain
+            from secretsvc_client.handshake import secured
+
+            return secured(plain, origin, deadline)
         except OSError as error:
             plain.close()
             problem = error
@@ -243,23 +249,17 @@ def _within(deadline: Deadline, ask: Callable[[], _Addresses]) -> _Addresses:
     return found
 
 
-def _secured(plain: socket.socket, origin: Origin) -> ssl.SSLSocket:
-    import ssl
-
-    # Not the default context: that one logs the keys of connections where SSLKEYLOGFILE says so.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_default_certs()
-    return context.wrap_socket(plain, server_hostname=origin.host)
-
-
 def _unreachable(origin: Origin, error: OSError) -> Failure:
     # The name of the class, so that the module is not loaded where there is no TLS.
     if type(error).__name__ == "SSLCertVerificationError":
         reason = printable(getattr(error, "verify_message", "") or "it is not trusted")
         return Refused(
             f"the certificate of {origin.host} does not fit: {reason}",
-            "For an authority of your own set SSL_CERT_FILE; never send a credential past this.",
+            "For an authority of your own set SSL_CERT_FILE; never send a credential past this." + _MACOS,
         )
+    if getattr(error, "reason", None) in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+        from secretsvc_client.handshake import no_tls
+
+        return no_tls(origin)
     reason = type(error).__name__ if error.errno is None else printable(error.strerror or error.errno)
     return Unreachable(f"{origin.authority} cannot be reached: {reason}", "Is the service running?")

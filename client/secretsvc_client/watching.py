@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from secretsvc_client import output
 from secretsvc_client.api import Service, text
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
-from secretsvc_client.grammar import printable
 
 if TYPE_CHECKING:
     from secretsvc_client.cli import Call
@@ -122,7 +121,7 @@ class Watcher:
             return None
         narrowed = self.selection.narrowed(state)
         if self.fallback is not None:
-            self.fallback.keep(state)
+            self.fallback.keep(state, self.selection.mode)
         # After a start from the fallback the id is learnt; the command may have the present state.
         is_new = known_id is not None or narrowed != self._given
         self._known, self._given = (environment_id, state.rev), narrowed
@@ -165,7 +164,9 @@ class Keeper:
         try:
             self._child = child = subprocess.Popen(self._arguments, executable=self._program, env=environment)
         except OSError as error:
-            raise Failure(f"{printable(self._program)} cannot be started: {error.strerror}") from None
+            from secretsvc_client.commands.run import not_started
+
+            raise not_started(self._program, error) from None
         # Each once: a second one would meet a command that no longer minds the first.
         while self._owed:
             child.send_signal(self._owed.pop(0))

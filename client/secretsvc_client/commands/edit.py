@@ -1,4 +1,4 @@
-"""`edit`: the values in an editor, on a private file in memory; nothing that was typed is lost."""
+"""`edit`: the values in an editor, on a private file; nothing that was typed is lost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from secretsvc_client.cli import Call
 from secretsvc_client.commands.writes import show
 from secretsvc_client.errors import Conflict, Failure, WrongUse
 from secretsvc_client.grammar import printable
+from secretsvc_client.inputs import text_of
 from secretsvc_client.private import memory_folder
 
 EXAMPLES = {"edit": ["secretsvc edit", "EDITOR='code --wait' secretsvc edit --reason 'new database'"]}
@@ -71,10 +72,7 @@ class Draft:
         self.is_typed = self.is_typed or found != text.encode()
         if done.returncode != 0:
             raise Failure(f"the editor ended with {done.returncode}: nothing is written")
-        try:
-            return found.decode()
-        except UnicodeDecodeError:
-            raise WrongUse("the file is no UTF-8 any more") from None
+        return _saved(found)
 
     def values(self, text: str) -> dict[str, str]:
         """The values after the editor, which is opened anew where they cannot be read."""
@@ -87,6 +85,19 @@ class Draft:
                     raise
                 lines = [line for line in found.splitlines(True) if not line.startswith("# ERROR: ")]
                 text = f"# ERROR: {problem.message} (counted without this one)\n" + "".join(lines)
+
+
+def _saved(raw: bytes) -> str:
+    """Return the text of a saved draft without what the editor added: a byte order mark, CR before LF.
+
+    A CR of a value stands as an escape in the draft. Raises `WrongUse`.
+    """
+    text = text_of(raw, "the saved file")
+    if not text.strip():
+        raise WrongUse(
+            "the editor saved an empty file: nothing is written", "To remove every key, leave a comment."
+        )
+    return text.replace("\r\n", "\n")
 
 
 def _edit(call: Call, service: Service, path: str, draft: Draft) -> int:

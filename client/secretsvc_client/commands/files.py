@@ -10,10 +10,11 @@ from secretsvc_client import output
 from secretsvc_client.api import Json, as_object, environment_path
 from secretsvc_client.cli import Call
 from secretsvc_client.commands.values import REASONS
-from secretsvc_client.commands.writes import read_file, written
-from secretsvc_client.errors import Invalid, WrongUse
+from secretsvc_client.commands.writes import written
+from secretsvc_client.destination import checked_mode, write_to
+from secretsvc_client.errors import WrongUse
 from secretsvc_client.grammar import printable
-from secretsvc_client.private import replace_file
+from secretsvc_client.inputs import has_key, read_text
 
 EXAMPLES = {
     "import": [
@@ -34,7 +35,10 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
     """Adds the command's own arguments."""
     if name == "export":
         parser.add_argument("--format", choices=FORMATS, default="json")
-        parser.add_argument("--output", metavar="FILE", help="into this file, which only you can read")
+        parser.add_argument("--output", metavar="FILE", help="write this file, pipe or device")
+        parser.add_argument(
+            "--mode", metavar="OCTAL", help="permissions of it (default: as they are, 0600 for a new file)"
+        )
         parser.add_argument("--rev", type=int, help="as it was at this revision")
         parser.add_argument("--name", help="of the Secret, with --format kubernetes")
         parser.add_argument("--reason", choices=REASONS, default="export", help="what the audit log says")
@@ -42,20 +46,24 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="- is stdin")
     parser.add_argument("--format", choices=("env", "json"), help="default: json for *.json, else env")
     parser.add_argument("--replace", action="store_true", help="remove the keys that the file lacks")
+    parser.add_argument("--allow-empty", action="store_true", help="let --replace remove every key")
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--expected-rev", type=int, metavar="REV", help="write only at this revision")
     parser.add_argument("--reason", help="why, for the history")
 
 
 def import_file(call: Call) -> int:
-    """Writes what the file holds."""
+    """Write the secrets of a file."""
     args = call.args
-    try:
-        content = read_file(args.file).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Invalid("the file is no UTF-8") from None
+    media = args.format or ("json" if args.file.endswith(".json") else "env")
+    content = read_text(args.file)
+    if args.replace and not args.allow_empty and not has_key(content, media):
+        raise WrongUse(
+            "the input has no key, and --replace would remove every key: nothing is written",
+            "Give --allow-empty to remove every key.",
+        )
     body: Json = {
-        "format": args.format or ("json" if args.file.endswith(".json") else "env"),
+        "format": media,
         "content": content,
         "mode": "replace" if args.replace else "merge",
         "dry_run": args.dry_run,
@@ -68,6 +76,9 @@ def export(call: Call) -> int:
     args, is_json = call.args, call.settings.is_json
     if is_json and args.format != "json":
         raise WrongUse("--json goes with --format json")
+    if args.mode is not None and not args.output:
+        raise WrongUse("--mode goes with --output")
+    mode = checked_mode(args.mode)
     query = {"format": args.format, "reason": args.reason, "rev": args.rev, "name": args.name}
     answer = call.service.answer("GET", f"{environment_path(call.settings)}/secrets:export", query)
     content = answer.body
@@ -77,8 +88,9 @@ def export(call: Call) -> int:
         found = as_object(answer)
         content = json.dumps(found if is_json else found.get("secrets"), indent=1).encode() + b"\n"
     if args.output:
-        replace_file(Path(args.output), content)
-        output.tell(f"{printable(args.output)} is written; only you can read it")
+        message = write_to(Path(args.output), content, mode)
+        if message:
+            output.tell(message)
     elif sys.stdout.isatty():
         print(printable(content.decode("utf-8", "replace"), lines=True), end="")
     else:

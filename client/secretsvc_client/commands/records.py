@@ -70,7 +70,7 @@ def audit(call: Call) -> int:
                 one.get("outcome"),
                 (one.get("actor") or {}).get("subject"),
                 one.get("reason"),
-                json.dumps(one.get("detail"), separators=(",", ":"))[:80],
+                json.dumps(one["detail"], separators=(",", ":"))[:80] if one.get("detail") else "",
             )
             for one in items
         ],

@@ -66,6 +66,12 @@ def configure(_name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fallback-age", metavar="HOURS", type=float, default=24.0, help="how old it may be (default 24)"
     )
+    parser.add_argument(
+        "--mode",
+        metavar="OCTAL",
+        help="permissions of the files of --format and --fallback"
+        " (default: those of the file, 0600 for a new one)",
+    )
 
 
 def run(call: Call) -> int:
@@ -109,6 +115,7 @@ class Selection(NamedTuple):
     prefix: str
     file: Path | None
     media: str
+    mode: int | None = None
 
     @classmethod
     def of(cls, call: Call) -> Selection:
@@ -123,7 +130,14 @@ class Selection(NamedTuple):
                 raise WrongUse("the ending of the file of --format is none of " + ", ".join(FORMATS))
             if media != "json" and (only or args.prefix):
                 raise WrongUse("--only and --prefix go with a file that ends in .json, or without --format")
-        return cls(environment_path(call.settings), only, args.prefix or "", file, media)
+        mode = None
+        if args.mode is not None:
+            from secretsvc_client.destination import checked_mode
+
+            if not args.format and not args.fallback:
+                raise WrongUse("--mode goes with --format or --fallback")
+            mode = checked_mode(args.mode)
+        return cls(environment_path(call.settings), only, args.prefix or "", file, media, mode)
 
     def fetch(self, service: Service) -> State:
         """The secrets that were asked for; raises the `Failure` of whatever is not whole."""
@@ -187,9 +201,9 @@ class Selection(NamedTuple):
             import json
 
             content = json.dumps(dict(state.secrets), ensure_ascii=False, indent=1).encode() + b"\n"
-        from secretsvc_client.private import replace_file
+        from secretsvc_client.destination import write_to
 
-        replace_file(self.file, content)
+        write_to(self.file, content, self.mode)
         return made
 
 
@@ -221,8 +235,10 @@ def _check(key: str, value: object, *, is_file: bool) -> None:
 
 def replaced(program: str, arguments: list[str], environment: dict[bytes, bytes]) -> int:
     """Becomes the command; where the system has no such thing, waits for it."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        # None if the descriptor is closed; the command gets it closed too.
+        if stream is not None:
+            stream.flush()
     try:
         if sys.platform == "win32":
             import subprocess
@@ -234,17 +250,21 @@ def replaced(program: str, arguments: list[str], environment: dict[bytes, bytes]
             signal.signal(ignored, signal.SIG_DFL)
         os.execve(program, arguments, environment)
     except OSError as error:
-        raise _not_started(program, error) from None
+        raise not_started(program, error) from None
 
 
-def _not_started(program: str, error: OSError) -> Failure:
+def not_started(program: str, error: OSError) -> Failure:
+    """Return why a program cannot be started, with what to do."""
     import errno
 
     if error.errno == errno.E2BIG:
         return Failure(
             "the secrets are more than an environment holds", "Take --only, --prefix or --format FILE."
         )
-    return Failure(f"{printable(program)} cannot be started: {error.strerror}")
+    hint = None
+    if error.errno == errno.ENOEXEC:
+        hint = "A script begins with a line such as #!/bin/sh."
+    return Failure(f"{printable(program)} cannot be started: {error.strerror}", hint)
 
 
 RUN = {"run": run}

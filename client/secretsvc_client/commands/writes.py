@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
-from pathlib import Path
 
 from secretsvc_client import output
 from secretsvc_client.api import Json, environment_path, items_of, number
 from secretsvc_client.cli import Call
-from secretsvc_client.errors import Invalid, WrongUse
+from secretsvc_client.errors import WrongUse
 from secretsvc_client.grammar import checked_key, printable
+from secretsvc_client.inputs import read_text, without_line_end
 
 EXAMPLES = {
     "set": [
@@ -22,15 +21,16 @@ EXAMPLES = {
     "unset": ["secretsvc unset OLD_KEY OLDER_KEY --reason 'no longer used'"],
     "rename": ["secretsvc rename DB_URL DATABASE_URL"],
 }
-#: Bytes of a value; the service has a limit of its own.
-LONGEST = 16 * 1024 * 1024
 
 
 def configure(name: str, parser: argparse.ArgumentParser) -> None:
     """Adds the command's own arguments."""
     if name == "set":
         parser.add_argument("key", metavar="KEY")
-        parser.add_argument("--file", help="the value is this file, byte by byte; - is stdin, byte by byte")
+        parser.add_argument(
+            "--file", help="read the value from this file, - is stdin; keep its last line end"
+        )
+        parser.add_argument("--allow-empty", action="store_true", help="write a value that is empty")
         parser.add_argument("--description", help="what it is for")
     elif name == "unset":
         parser.add_argument("keys", metavar="KEY", nargs="+")
@@ -46,48 +46,31 @@ def set_value(call: Call) -> int:
     """Writes one value."""
     args = call.args
     key = checked_key(args.key)
-    body: Json = {"mode": "merge", "set": {key: read_value(args.file)}}
+    value = read_value(args.file, may_be_empty=args.allow_empty)
+    body: Json = {"mode": "merge", "set": {key: value}}
     if args.description is not None:
         body["descriptions"] = {key: args.description}
     return written(call, "secrets:batch", body)
 
 
-def read_value(file: str | None) -> str:
-    """The value; raises `Invalid` for bytes that are no UTF-8.
+def read_value(file: str | None, *, may_be_empty: bool) -> str:
+    """Read the value from the prompt, stdin or a file.
 
-    Of stdin without `--file -` one final line end is left out, which `echo` adds and nobody means.
+    One final line end of stdin is left out, unless `--file -` asks for all of it.
+    Raises `WrongUse` and `Invalid`.
     """
-    if file is None and is_asked():
-        value = getpass.getpass("value (not shown): ")
-        if value != getpass.getpass("once more: "):
-            raise WrongUse("the two are not the same: nothing is written")
-        return value
-    raw = read_file(file or "-")
-    try:
-        value = raw.decode()
-    except UnicodeDecodeError:
-        raise Invalid("the value is no UTF-8", "Store it in base64.") from None
-    return value[:-1] if file is None and value.endswith("\n") else value
+    if file is None and sys.stdin.isatty():
+        from secretsvc_client.prompt import ask_twice
 
-
-def is_asked() -> bool:
-    """Whether somebody sits there."""
-    return sys.stdin.isatty()
-
-
-def read_file(file: str) -> bytes:
-    """What a file holds, or stdin for `-`; raises `WrongUse`."""
-    try:
-        if file == "-":
-            raw = sys.stdin.buffer.read(LONGEST + 1)
-        else:
-            with Path(file).open("rb") as opened:
-                raw = opened.read(LONGEST + 1)
-    except OSError as error:
-        raise WrongUse(f"{printable(file)} cannot be read: {error.strerror}") from None
-    if len(raw) > LONGEST:
-        raise Invalid("the file is larger than 16 MiB")
-    return raw
+        return ask_twice()
+    value = read_text(file or "-")
+    if file is None:
+        value = without_line_end(value)
+    if not value and not may_be_empty:
+        raise WrongUse(
+            "the value is empty: nothing is written", "Give --allow-empty to write an empty value."
+        )
+    return value
 
 
 def unset(call: Call) -> int:

@@ -187,17 +187,6 @@ def test_login_finds_that_no_proxy_stands_in_front_and_says_so(ask, real, home):
     assert ask("whoami", SECRETSVC_TOKEN=real()["SECRETSVC_TOKEN"]).code == 0
 
 
-def test_a_value_is_asked_for_twice_and_not_shown(did, ask, real, values, monkeypatch):
-    answers = iter(["typed", "typed", "typed", "mistyped"])
-    monkeypatch.setattr("getpass.getpass", lambda _prompt: next(answers))
-    monkeypatch.setattr("secretsvc_client.commands.writes.is_asked", lambda: True)
-    did("set", "A")
-    done = ask("set", "A", **real())
-    assert done.code == 2
-    assert "typed" not in done.out + done.err
-    assert values() == {"A": "typed"}
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_is_told_every_command_and_flag(ask, shell):
     out = ask("completion", shell).out

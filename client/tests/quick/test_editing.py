@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import secretsvc_client
 from secretsvc_client.editing import merge, parse, write
 from secretsvc_client.errors import WrongUse
+from secretsvc_client.private import memory_folder
 
 KEYS = st.from_regex(r"[A-Z_][A-Z0-9_]{0,5}", fullmatch=True)
 TEXTS = st.one_of(st.text(), st.text("'\"\\\n\r\t #=$\x7f\x85\u2028\ufeff a"))
@@ -165,3 +166,36 @@ def test_an_edit_that_is_refused_keeps_what_was_typed(edit, service):
     assert done.code == 4
     assert [kept.read_text().splitlines()[-1] for kept in edit.memory.glob("*/secrets.env")] == ["A=typed"]
     assert present(service)[0] == 0
+
+
+@pytest.mark.parametrize("script", [r"s/$/\r/", r"1s/^/\xef\xbb\xbf/", r"1s/^/\xef\xbb\xbf/;s/$/\r/"])
+def test_an_editor_that_saves_another_form_changes_no_value(edit, service, script):
+    values = {"A": "1", "B": "x\ny\n", "C": "x\r\ny\r\n", "D": "'\r", "E": "it's\nhere"}
+    write_behind(service, **values)
+    done = edit(f'sed -i \'{script}\' "$1"; echo F=new >> "$1"')
+    assert done.code == 0, done.err
+    assert present(service) == (2, {**values, "F": "new"})
+    assert ("byte order mark" in done.err) == ("xef" in script)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+def test_an_editor_that_saves_no_utf_8_is_named(edit, service, encoding):
+    code = f"import pathlib,sys; pathlib.Path(sys.argv[1]).write_bytes('A=ü'.encode('{encoding}'))"
+    done = edit(f'{sys.executable} -c "{code}" "$1"')
+    assert done.code == 6
+    assert ("UTF-16" if "16" in encoding else "not UTF-8") in done.err
+    assert present(service)[0] == 0
+
+
+def test_an_editor_that_empties_the_file_removes_nothing(edit, service):
+    write_behind(service, A="1")
+    assert edit(': > "$1"').code == 2
+    assert present(service) == (1, {"A": "1"})
+
+
+def test_a_system_without_memory_says_that_the_values_are_on_disk(capsys, tmp_path):
+    memory_folder((str(tmp_path),))
+    assert capsys.readouterr().err == ""
+    made = memory_folder((None, "/nowhere"))
+    made.rmdir()
+    assert f"on disk in {made}" in capsys.readouterr().err

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from contextlib import suppress
 
 import pytest
 from failing import CASES, GOOD, LONG, PATIENCE
@@ -72,9 +75,31 @@ def test_a_certificate_that_fits_is_taken(ask, at, certificate, tmp_path):
 
 
 def test_what_speaks_no_tls_is_not_reached(ask, at):
+    # The server waits for the end of a request, as servers of HTTP do: the deadline must not be needed.
     with Hostile(GOOD) as server:
-        done = ask("run", *WAIT, "--", "true", **at(server.url.replace("http:", "https:")))
+        done = ask("run", "--timeout", "600", "--", "true", **at(server.url.replace("http:", "https:")))
     assert (done.code, done.started) == (3, None)
+    assert "does not speak TLS" in done.err
+    assert b"HEAD / HTTP/1.0\r\n\r\n" in server.requests
+    assert not any(b"the-token" in request for request in server.requests)
+
+
+def test_what_answers_tls_with_http_is_not_reached(ask, at):
+    def refuse():
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.recv(1)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            while connection.recv(1000):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        port = listener.getsockname()[1]
+        done = ask("list", "--timeout", "600", **at(f"https://127.0.0.1:{port}"))
+        thread.join()
+    assert "does not speak TLS | Does the URL begin with http?" in done.err
 
 
 def test_an_error_says_what_to_do_next_and_the_request_id(ask, at):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import pty
 import sys
 import time
+import tty
 from types import SimpleNamespace
 
 import pytest
@@ -200,3 +203,33 @@ def test_the_reason_of_a_denial_reaches_whoever_asks(sealed):
         sealed(server)
         done = sealed(server, "--json")
     assert json.loads(done.err)["error"]["message"] == "404 Nothing there."
+
+
+def test_a_link_is_followed_when_the_state_is_kept_used_and_removed(sealed, home):
+    (home / "data").mkdir()
+    sealed.path.symlink_to("data/sealed")
+    with Hostile(secrets(STATE)) as server:
+        assert sealed(server, "--mode", "640").started
+        assert (home / "data" / "sealed").stat().st_mode & 0o777 == 0o640
+        server.script[:] = [b""]
+        assert sealed(server).started
+        server.script[:] = [refused(403, "FORBIDDEN")]
+        assert sealed(server).started is None
+    assert sealed.path.is_symlink()
+    assert not (home / "data" / "sealed").exists()
+
+
+def test_a_device_is_no_state_and_stays(sealed):
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    sealed.path.symlink_to(os.ttyname(theirs))
+    with Hostile(secrets(STATE)) as server:
+        assert sealed(server).started
+        assert os.read(ours, 20).startswith(b"secretsvc-fallback")
+        server.script[:] = [b""]
+        assert sealed(server).started is None
+        server.script[:] = [refused(403, "FORBIDDEN")]
+        assert sealed(server).started is None
+    assert os.path.exists(os.ttyname(theirs))
+    os.close(ours)
+    os.close(theirs)
