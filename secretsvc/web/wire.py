@@ -19,7 +19,7 @@ from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY, error_answer, re
 _NOT_SUPPORTED = (NotSupported.code, NotSupported.default_message)
 _TOO_LARGE = (PayloadTooLarge.code, PayloadTooLarge.default_message)
 
-# A line that begins with white space continues the header before it (RFC 9112, 5.2). Other servers may drop it.
+# A line that begins with white space continues the header before it (RFC 9112, 5.2). Not every server agrees.
 _FOLDED_CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:[^\r]*\r\n[ \t]", re.IGNORECASE)
 # RFC 9110, 7.2, less the comma, which is what two hosts are joined by, and future kinds of address.
 _HOST = re.compile(
