@@ -42,7 +42,7 @@ COSTS = [
     ("GET", "/audit?project=shop&environment=prod&key=KEY", None, 2, 2),
     ("GET", "/whoami", None, 1, 1),
     # The guard adds its question, and on PostgreSQL its lock.
-    ("PATCH", "/identities/{target}", {"display_name": "T"}, 4, 5),
+    ("PATCH", "/identities/{target}", {"display_name": "T"}, 5, 6),
     ("PATCH", "/identities/{target}", {}, 1, 1),
     ("POST", "/grants", PROJECT | {"identity_id": "{fresh}"}, 4, 4),
     ("POST", "/groups", {"slug": "brand-new", "name": "New"}, 2, 2),

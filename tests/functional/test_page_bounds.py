@@ -94,7 +94,7 @@ def test_what_is_typed_is_looked_through_once_however_many_rows_there_are(monkey
         return look
 
     monkeypatch.setattr(editor, "changed_descriptions", counted(editor.changed_descriptions))
-    monkeypatch.setattr(edits, "_new_keys", counted(edits._new_keys))
+    monkeypatch.setattr(edits, "new_keys", counted(edits.new_keys))
     form = Form({f"value.K{number}": "x" for number in range(50)})
 
     class Nothing:
