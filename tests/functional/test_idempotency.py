@@ -13,6 +13,7 @@ from stopped_clock import StoppedClock
 from vault import Vault
 from waiting import eventually
 
+from secretsvc.db.engine import write_transaction
 from secretsvc.secrets import worker
 from secretsvc.secrets.models import idempotent_write
 from secretsvc.secrets.rules import idempotency
@@ -184,6 +185,16 @@ def test_what_is_older_goes_with_what_comes(service, prod, monkeypatch):
     for number, left in ((0, 2), (1, 2)):
         prod.post("batch", WRITES["batch"], headers={"Idempotency-Key": f"new-{number}"})
         assert len(service.rows(idempotent_write)) == left
+
+
+def test_a_sweep_removes_no_more_than_it_was_given_whatever_the_plan(service, prod):
+    for number in range(5):
+        prod.post("batch", WRITES["batch"], headers={"Idempotency-Key": f"old-{number}"})
+    with write_transaction(service.engine) as connection:
+        if service.engine.name == "postgresql":
+            for kind in ("hashjoin", "mergejoin", "hashagg", "sort", "material", "memoize"):
+                connection.exec_driver_sql(f"SET LOCAL enable_{kind} = off")
+        assert idempotency.sweep(connection, 2**53, 2) == 2
 
 
 def test_a_server_removes_what_is_older_without_a_further_write(service, prod, monkeypatch):

@@ -84,14 +84,18 @@ def is_any_old(connection: Connection, now: int) -> bool:
 
 
 def sweep(connection: Connection, now: int, most: int) -> int:
-    """Removes so many of the oldest that nobody can ask for any more, and says how many there were.
+    """Remove at most this many of the oldest rows that are no longer replayed; return how many.
 
-    Nobody waits for it: what another transaction sweeps is left to that.
+    It waits for no one: rows that another transaction sweeps are left to that one.
     """
     names = kept.primary_key.columns
-    old = select(*names).where(kept.c.created_at <= now - KEPT_MS).order_by(kept.c.created_at).limit(most)
-    swept = delete(kept).where(tuple_(*names).in_(old.with_for_update(skip_locked=True)))
-    return connection.execute(swept).rowcount
+    expired = select(*names).where(kept.c.created_at <= now - KEPT_MS).order_by(kept.c.created_at).limit(most)
+    # Not as a subquery of the deletion: PostgreSQL can evaluate it several times, and each time it skips the
+    # rows that are removed already and finds others.
+    found = connection.execute(expired.with_for_update(skip_locked=True)).all()
+    if found:
+        connection.execute(delete(kept).where(tuple_(*names).in_([tuple(row) for row in found])))
+    return len(found)
 
 
 def _digest(call: Call, once: Once, kid: str) -> bytes:
