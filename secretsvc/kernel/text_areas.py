@@ -10,6 +10,8 @@ NUL, REPLACEMENT = "\0", "\ufffd"
 Restore = Callable[[str, str], str]
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+#: Characters that a text area rewrites, or that it shows for those.
+_AMBIGUOUS = re.compile(r"[\r\n\0\ufffd]")
 #: What became of characters that text areas rewrite: line ends were kept, or became line feeds; NUL was lost.
 CR_LF_KEPT, CR_KEPT, LINE_FEEDS, NUL_LOST = "CR LF", "CR", "LF", "NUL"
 
@@ -27,6 +29,11 @@ def as_sent(text: str) -> str:
 def is_exact(text: str) -> bool:
     """Return whether a text comes back from a text area as it was."""
     return as_sent(text) == text
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text means itself, whatever is stored: `with_line_ends` never changes it."""
+    return _AMBIGUOUS.search(text) is None
 
 
 def exactly(typed: str, _stored: str) -> str:

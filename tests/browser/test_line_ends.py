@@ -164,3 +164,32 @@ def test_pasted_values_survive_the_editor_a_review_and_a_conflict(page: Page, va
     page.get_by_role("button", name="Apply 2 changes").click()
     expect(page.locator("#notice")).to_contain_text("Saved 2 changes")
     assert {key: vault.value(key) for key in PASTED} == PASTED
+
+
+def paste(page: Page, values: dict[str, str]) -> None:
+    page.goto(PROD)
+    page.get_by_role("textbox", name="Paste a .env file").fill(json.dumps(values))
+    page.get_by_role("button", name="Stage these lines").click()
+
+
+def test_a_value_revealed_after_its_paste_was_cleared_is_no_change(page: Page, vault: Vault) -> None:
+    paste(page, {"CRLF": "a\nb\n"})
+    expect(value_of(page, "CRLF")).to_have_value(SHOWN["CRLF"])
+    value_of(page, "CRLF").fill("")
+    reveal(page, "CRLF")
+    expect(value_of(page, "CRLF")).to_have_value(SHOWN["CRLF"])
+    review(page)
+    expect(page.get_by_text(UNCHANGED)).to_be_visible()
+    assert odd(vault) == ODD
+
+
+@pytest.mark.parametrize("scripts", [True], indirect=True, ids=["scripts"])
+def test_a_pasted_value_that_moves_to_the_row_of_its_key_stays_exact(page: Page, vault: Vault) -> None:
+    paste(page, {"FRESH": "x\ny"})
+    page.locator("input.nk").filter(visible=True).first.fill("CRLF")
+    page.get_by_role("link", name="Edit it").click()
+    expect(value_of(page, "CRLF")).to_have_value("x\ny")
+    review(page)
+    assert changes(page) == ["CRLF"]
+    apply(page)
+    assert odd(vault) == ODD | {"CRLF": "x\ny"}

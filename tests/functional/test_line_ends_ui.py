@@ -93,6 +93,97 @@ def test_a_pasted_value_that_was_edited_since_is_what_was_typed(browser, vault):
     assert vault.value("NEW") == "a\nb!"
 
 
+def stage(browser, pasted, form=None):
+    """Return the editor's form after a paste; with a form, after a paste into that."""
+    form = form or browser.open(PROD).forms["edits"]
+    form["paste"] = pasted
+    return send(form, "stage", value="1").forms["edits"]
+
+
+PASTED = [
+    ("a\r\nb", "a\nb"),
+    ("a\r\nb", "x\ny"),
+    ("a\rb", "\na\n"),
+    ("a\nb", "a\rb"),
+    ("a\0b", "a\ufffdb"),
+    ("a\0b", "\ufffd"),
+]
+
+
+@pytest.mark.parametrize(("stored", "pasted"), PASTED)
+def test_a_pasted_value_is_written_as_the_paste_names_it(browser, vault, stored, pasted):
+    vault.set(CRLF=stored)
+    page = send(stage(browser, json.dumps({"CRLF": pasted})))
+    assert keys(page) == ["CRLF"]
+    form = form_of(page, "/edit-apply")
+    form.action = f"{PROD}/edit-back"
+    page = send(send(form).forms["edits"])
+    send(form_of(page, "/edit-apply"))
+    assert vault.value("CRLF") == pasted
+
+
+def test_a_pasted_value_in_env_syntax_is_written_as_it_is_imported(browser, vault):
+    form = stage(browser, 'CRLF="a\\nb\\n"\nNUL="\ufffd\nb"')
+    send(form_of(send(form), "/edit-apply"))
+    assert (vault.value("CRLF"), vault.value("NUL")) == ("a\nb\n", "\ufffd\nb")
+
+
+def test_a_pasted_value_that_is_there_exactly_is_no_change(browser, vault):
+    assert send(stage(browser, json.dumps(ODD))).status_int == 303
+    assert vault.rev == 1
+
+
+def test_a_paste_over_a_revealed_value_is_a_change(browser, vault):
+    form = send(browser.open(PROD).forms["edits"], "reveal-all", value="1").forms["edits"]
+    send(form_of(send(stage(browser, json.dumps({"CRLF": "a\nb\n"}), form)), "/edit-apply"))
+    assert vault.values() == {**ODD, "CRLF": "a\nb\n"}
+
+
+def test_a_value_revealed_after_its_paste_was_cleared_is_no_change(browser, vault):
+    form = stage(browser, json.dumps({"CRLF": "a\nb\n"}))
+    form["value.CRLF"] = ""
+    form = send(form, "reveal", value="CRLF").forms["edits"]
+    assert "exact.value.CRLF" not in form.fields
+    assert send(form).status_int == 303
+    assert vault.rev == 1
+
+
+def test_a_pasted_value_that_was_edited_since_keeps_the_stored_line_ends(browser, vault):
+    form = stage(browser, json.dumps({"CRLF": "a\nb"}))
+    form["value.CRLF"] = "a\nb!"
+    page = send(form)
+    assert "line ends stay CR LF" in words(page)
+    send(form_of(page, "/edit-apply"))
+    assert vault.value("CRLF") == "a\r\nb!"
+
+
+def test_a_review_shows_a_pasted_value_as_it_will_be_written(browser):
+    page = send(stage(browser, json.dumps({"CRLF": "a\nb\n"})))
+    assert "line ends become LF" in words(page)
+    form = form_of(page, "/edit-apply")
+    form.action = f"{PROD}/edit-reveal"
+    page = send(form, "reveal", value="CRLF")
+    assert [part.text for part in page.html.select(".vals del, .vals ins")] == ["\r\nb\r", "\nb"]
+
+
+def test_a_pasted_key_that_somebody_adds_is_written_as_pasted(browser, vault):
+    form = form_of(send(stage(browser, json.dumps({"NEW": "a\nb"}))), "/edit-apply")
+    vault.set(NEW="a\r\nb")
+    form = form_of(send(form, status=412), "/edit-back")
+    assert form["keep.NEW"].value == "yours"
+    page = browser.post(f"{PROD}/edit-back", form.submit_fields())
+    send(form_of(send(page.forms["edits"]), "/edit-apply"))
+    assert vault.value("NEW") == "a\nb"
+
+
+def test_a_pasted_key_that_somebody_deletes_stays_as_pasted(browser, vault):
+    form = stage(browser, json.dumps({"CRLF": "a\nb"}))
+    vault.batch(delete=["CRLF"])
+    form["rev"] = "2"
+    form = send(form, "reveal", value="NUL").forms["edits"]
+    assert json.loads(form["exact.new.of-CRLF.value"].value) == "a\nb"
+
+
 @pytest.mark.parametrize(
     "exact", ["x", '"', '"\\ud800"', "[" * 9_999, '"' + "\\u0000" * 9, "null", '{"a": "b"}']
 )

@@ -41,12 +41,14 @@ class Edits:
     """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
 
     `blank` are keys without a value: one that is not deleted keeps its own, another begins with an empty one.
+    `exact` are the keys whose values are written as they are, with no line ends or NUL of the stored ones.
     """
 
     values: Mapping[str, str]
     descriptions: Mapping[str, str | None]
     removals: Collection[str]
     blank: Collection[str] = ()
+    exact: Collection[str] = ()
 
     def __repr__(self) -> str:
         keys = sorted({*self.values, *self.blank})
@@ -86,7 +88,7 @@ def edit_secrets(
 ) -> Written:
     """As `batch_secrets` merges, but what is as it was takes no version, and a description may change alone.
 
-    Values are texts of a page: one that differs only in what browsers rewrite is as it was.
+    Values are texts of a page: one that differs only in what browsers rewrite is as it was, if not exact.
     Raises as `batch_secrets` does, and `ValidationFailed` for the description of what is not there.
     """
     assert_can(call, Role.WRITER, at)
@@ -99,7 +101,7 @@ def edit_secrets(
         _check_described(edits, given.keys() | undeleted)
         values, line_ends = given, dict[str, str]()
         if given.keys() & undeleted:
-            values, line_ends = _changed(call, environment, given, with_line_ends)
+            values, line_ends = _changed(call, environment, given, with_line_ends, edits.exact)
         unchanged = (given.keys() - values.keys()) | ({*edits.blank} & undeleted)
         return Plan(values, edits.removals, edits.descriptions, unchanged=unchanged, line_ends=line_ends)
 
@@ -158,9 +160,16 @@ def rewrite(
 
 
 def _changed(
-    call: Call, environment: Environment, values: Mapping[str, str], restore: Restore
+    call: Call,
+    environment: Environment,
+    values: Mapping[str, str],
+    restore: Restore,
+    exact: Collection[str] = (),
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the values that are to be written, and what became of their line ends."""
+    """Return the values that are to be written, and what became of their line ends.
+
+    `restore` is not applied to the values of `exact` keys.
+    """
     changed, open_one = dict(values), call.ring.within(environment.id).opener()
     line_ends = {}
     with envelopes_inside(call, environment.id) as rows:
@@ -170,7 +179,8 @@ def _changed(
             # What cannot be read differs from whatever is given.
             with suppress(DecryptFailed, UnknownKid):
                 stored = open_one(envelope, kid, key, version).decode()
-                typed, changed[key] = changed[key], restore(changed[key], stored)
+                typed = changed[key]
+                changed[key] = typed if key in exact else restore(typed, stored)
                 if changed[key] == stored:
                     del changed[key]
                 elif became := outcome(typed, stored, changed[key]):

@@ -89,12 +89,22 @@ function tellTaken(row) {
   document.getElementById("announcer").textContent = `${key} exists.`;
 }
 
+// The hidden field of a pasted value, which a text area cannot show exactly, goes along.
+function moveExact(from, to) {
+  const exact = edits.elements[`exact.${from.name}`];
+  if (exact && from.value) {
+    edits.elements[`exact.${to.name}`]?.remove();
+    exact.name = `exact.${to.name}`;
+  }
+}
+
 // What was typed for the new key goes along, unless something else was typed there.
 function editTaken(row) {
   const old = rowOfKey(row);
   const [from, to] = [row, old].map((one) => one.querySelector(".w"));
   old.hidden = false;
   if (to.value === "" || to.classList.contains("open")) {
+    moveExact(from, to);
     to.value = from.value || to.value;
     row.querySelector(".nk").value = row.querySelector(".d").value && row.querySelector(".nk").value;
     from.value = "";

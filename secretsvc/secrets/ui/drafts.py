@@ -5,7 +5,7 @@ There is no session to keep what was typed: the pages hand it on to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Unpack
 
@@ -34,9 +34,9 @@ class Draft:
     """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
 
     `by_key` says that each key was typed by itself: one whose value is as it was is told of, and in a
-    conflict each can be given up. `restore` makes the value that was meant of what a page sent. `tab` is the
-    name of its page's view; `enctype` is how its forms are sent: a file's text would grow by being
-    urlencoded, beyond what a form may be.
+    conflict each can be given up. `restore` makes the value that was meant of what a page sent, except for
+    `exact_keys`, whose values are meant as they are. `tab` is the name of its page's view;
+    `enctype` is how its forms are sent: urlencoded, a file's text would be longer than a form may be.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Draft:
     carried_fields: Callable[[Form], dict[str, str]]
     by_key: bool
     restore: Restore = exactly
+    exact_keys: Callable[[Form], Collection[str]] = lambda _form: ()
     enctype: str | None = None
 
 
@@ -152,6 +153,7 @@ EDIT = Draft(
     carried_edits,
     by_key=True,
     restore=with_line_ends,
+    exact_keys=lambda form: read_edits(form).exact,
 )
 WRITE = replace(EDIT, name="write", template="secret", page=secret)
 IMPORT = Draft(

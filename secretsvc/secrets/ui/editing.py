@@ -124,7 +124,8 @@ def _rows(
     missing = around.missing_in(request.call, context.address, added)
     rows = review_rows(planned, values, described, missing, tells_unchanged=draft.by_key)
     if asked:
-        new = {key: draft.restore(value, old.get(key, "")) for key, value in values.items()}
+        new, exact = dict(values), draft.exact_keys(form)
+        new |= {key: draft.restore(values[key], old.get(key, "")) for key in values.keys() - {*exact}}
         rows = with_values(rows, lambda key: asked in (EVERY, key), old, new)
     lacking = sorted(missing)
     offered = offers(context, request, missing) if fits(request, draft.carried_fields(form), lacking) else []

@@ -28,7 +28,7 @@ from secretsvc.secrets.ui.edits import (
     rows_of,
     typed_keys,
 )
-from secretsvc.secrets.ui.exact import fields_beside, put, text_of
+from secretsvc.secrets.ui.exact import copy, fields_beside
 from secretsvc.secrets.ui.notices import notice_of
 from secretsvc.secrets.ui.rows import WITH_MENUS, Shown, rows_shown, segments
 from secretsvc.web.config import ServiceConfigurator
@@ -108,7 +108,7 @@ def _keep_for_gone(form: Form, state: EditorState) -> None:
     described = changed_descriptions(form)
     for key in sorted(typed_keys(form) - {item.key for item in state.items}):
         form.values[f"new.of-{key}.key"] = key
-        put(form, f"new.of-{key}.value", text_of(form, f"value.{key}"))
+        copy(form, f"value.{key}", f"new.of-{key}.value")
         form.values[f"new.of-{key}.description"] = described.get(key) or ""
 
 

@@ -30,7 +30,8 @@ def read_edits(form: Form) -> Edits:
     A value left blank stays, be it in a row for a new secret whose key is there already; an empty one is
     asked for by itself. A description counts where it is another than it was.
     """
-    values = {key: exact.text_of(form, f"value.{key}") for key, text in form.under("value.") if text}
+    fields = {key: f"value.{key}" for key, text in form.under("value.") if text}
+    values = {key: exact.text_of(form, field) for key, field in fields.items()}
     described, removals = changed_descriptions(form), _marked(form, "delete.")
     issues = []
     for key in _marked(form, "empty."):
@@ -47,7 +48,8 @@ def read_edits(form: Form) -> Edits:
         elif key in values:
             issues.append(Issue(f"new.{row}.key", "Given twice."))
         else:
-            values[key] = exact.text_of(form, f"new.{row}.value")
+            fields[key] = f"new.{row}.value"
+            values[key] = exact.text_of(form, fields[key])
             if description := form[f"new.{row}.description"].strip():
                 described[key] = description
             blank |= set() if values[key] else {key}
@@ -56,7 +58,8 @@ def read_edits(form: Form) -> Edits:
     body = {"mode": "merge", "set": values, "descriptions": described, "delete": removals}
     read = validate(schemas.BatchBody(), body)
     typed = {key: value for key, value in read["set"].items() if key not in blank}
-    return Edits(typed, read["descriptions"], read["delete"], blank)
+    as_given = {key for key in typed.keys() & fields.keys() if exact.exact_of(form, fields[key]) is not None}
+    return Edits(typed, read["descriptions"], read["delete"], blank, as_given)
 
 
 def exists(key: str) -> str:
@@ -134,11 +137,11 @@ def give_up(form: Form) -> None:
 
 def _take_out(form: Form, row: str, key: str | None) -> None:
     """Take out a row for a new secret; with a key, move its fields to the row of the secret that is there."""
-    value, description = exact.text_of(form, f"new.{row}.value"), form[f"new.{row}.description"]
+    field, description = f"new.{row}.value", form[f"new.{row}.description"]
+    if key is not None and form[field]:
+        exact.copy(form, field, f"value.{key}")
     for part in ("key", "value", "description"):
         form.values.pop(f"new.{row}.{part}", None)
-    if key is not None and value:
-        exact.put(form, f"value.{key}", value)
     if key is not None and description:
         form.values |= {f"description.{key}": description, f"was.{key}": ""}
 
@@ -148,6 +151,8 @@ def mark_shown(call: Call, form: Form, key: str, value: str) -> None:
 
     The mark is that of the text which a browser sends back for the value.
     """
+    # Of a paste that was cleared the exact text is left: the value would match it, and count as pasted.
+    exact.drop(form, f"value.{key}")
     form.values[f"value.{key}"] = value
     form.values[f"shown.{key}"] = _mark(call, key, value)
 
@@ -175,12 +180,17 @@ def remove_picked(form: Form) -> None:
 
 
 def stage(form: Form, values: Mapping[str, str], known: Set[str], *, replaces: bool) -> None:
-    """Puts values into the rows of their keys, or into new ones; `replaces` has the other keys deleted."""
+    """Puts values into the rows of their keys, or into new ones; `replaces` has the other keys deleted.
+
+    The syntax of a paste names line ends and NUL, so that a value is exactly what was pasted.
+    """
     present = {key for _, key in new_keys(form)}
     for number, (key, value) in enumerate(values.items()):
         if key in known:
             exact.put(form, f"value.{key}" if value else f"empty.{key}", value or "1")
-            form.values.pop(f"delete.{key}", None)
+            # With the mark, a paste that looks like a revealed value would count as only shown.
+            for name in (f"delete.{key}", f"shown.{key}"):
+                form.values.pop(name, None)
         elif key not in present:
             form.values[f"new.{FIRST_STAGED + number}.key"] = key
             exact.put(form, f"new.{FIRST_STAGED + number}.value", value)
