@@ -12,6 +12,8 @@ from typing import ClassVar, NamedTuple
 
 #: The number of issues that an answer names; one more says how many it leaves out (contract 17.3).
 MAX_ISSUES = 100
+#: The number of issues after which reading stops: a megabyte of unusable input takes seconds.
+MAX_COUNTED_ISSUES = 10_000
 
 
 class Issue(NamedTuple):

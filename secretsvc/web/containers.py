@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping
 import colander
 from colander import SchemaNode
 
-from secretsvc.kernel.errors import MAX_ISSUES
+from secretsvc.kernel.errors import MAX_COUNTED_ISSUES, MAX_ISSUES
 from secretsvc.web.types import JsonSchema, Type, described
 
 
 class Rejected(colander.Invalid):  # type: ignore[misc]  # it has no types of its own
     """The problems with members of an array or object; `left_out` is the number of those without a child.
 
-    A child takes far more time and room than the member that it is about.
+    A child takes far more time and room than the member that it is about. With `at_least`, reading stopped
+    before the last member.
     """
 
     left_out = 0
+    at_least = False
 
 
 class ListOf(Type):
@@ -69,22 +71,29 @@ class MapOf(Type):
 def _each(
     node: SchemaNode, members: Iterable[tuple[str, object]], item: Type, name_type: Type | None = None
 ) -> dict[str, object]:
-    """Read every member. Those that fail, or whose names do, are reported together, in order."""
+    """Read the members. Report those with an invalid value or name together, in order.
+
+    Reading stops after `MAX_COUNTED_ISSUES`.
+    """
     found: dict[str, object] = {}
     problems: dict[str, str | colander.Invalid] = {}
-    left_out = 0
+    count = left_out = 0
     for name, member in members:
         try:
             if name_type is not None:
                 name_type.deserialize(node, name)
             found[name] = item.deserialize(node, member)
         except colander.Invalid as error:
+            number = number_of_issues(error)
+            count += number
             if len(problems) < MAX_ISSUES:
                 problems[name] = error
             else:
-                left_out += number_of_issues(error)
+                left_out += number
+            if count >= MAX_COUNTED_ISSUES:
+                break
     if problems:
-        raise invalid(node, problems, left_out)
+        raise invalid(node, problems, left_out, at_least=count >= MAX_COUNTED_ISSUES)
     return found
 
 
@@ -94,10 +103,21 @@ def number_of_issues(error: colander.Invalid) -> int:
     return own + getattr(error, "left_out", 0)
 
 
-def invalid(node: SchemaNode, problems: Mapping[str, str | colander.Invalid], left_out: int = 0) -> Rejected:
+def is_at_least(error: colander.Invalid) -> bool:
+    """Whether reading stopped before all issues of an error were counted."""
+    return getattr(error, "at_least", False) or any(map(is_at_least, error.children))
+
+
+def invalid(
+    node: SchemaNode,
+    problems: Mapping[str, str | colander.Invalid],
+    left_out: int = 0,
+    *,
+    at_least: bool = False,
+) -> Rejected:
     """The problems with members of a node, by their names: a message, or the problems with their own."""
     found = Rejected(node)
-    found.left_out = left_out
+    found.left_out, found.at_least = left_out, at_least
     for name, problem in problems.items():
         named = colander.SchemaNode(colander.String(), name=name)
         if isinstance(problem, str):

@@ -13,7 +13,7 @@ import colander
 from colander import SchemaNode
 
 from secretsvc.kernel.errors import MAX_ISSUES, Issue, ValidationFailed
-from secretsvc.web.containers import ListOf, MapOf, Rejected, invalid, number_of_issues
+from secretsvc.web.containers import ListOf, MapOf, Rejected, invalid, is_at_least, number_of_issues
 from secretsvc.web.types import (
     Anything,
     Boolean,
@@ -196,7 +196,8 @@ def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
     """The values in the schema's types.
 
     Raises `ValidationFailed` with every issue (contract 2): at each level those of known fields in the order
-    of the schema, then unknown fields in the order in which they came.
+    of the schema, then unknown fields in the order in which they came. Reading of an array or object stops
+    after `MAX_COUNTED_ISSUES`.
     """
     try:
         if not values and isinstance(schema, Body):
@@ -204,7 +205,8 @@ def validate(schema: Body | Variants, values: Mapping[str, object]) -> Values:
         found: Values = schema.deserialize(values)
     except colander.Invalid as error:
         issues = tuple(_issues(error, ""))
-        raise ValidationFailed(issues=issues, left_out=number_of_issues(error) - len(issues)) from None
+        left_out = number_of_issues(error) - len(issues)
+        raise ValidationFailed(issues=issues, left_out=left_out, at_least=is_at_least(error)) from None
     return found
 
 

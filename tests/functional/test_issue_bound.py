@@ -34,6 +34,11 @@ BODIES = {
         {"mode": "merge", "delete": [5] * 1_000},
         ("delete.0", "delete.99", "900 more are left out."),
     ),
+    "a long array": (
+        "batch",
+        {"mode": "merge", "delete": [5] * 20_000},
+        ("delete.0", "delete.99", "At least 9,900 more are left out."),
+    ),
     "an object": (
         "batch",
         {"mode": "merge", "set": {f"K{number}": 5 for number in range(101)}},

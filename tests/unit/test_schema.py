@@ -94,6 +94,35 @@ def test_exactly_a_hundred_issues_are_all_named() -> None:
     assert found[100:] == [("", "1 more is left out.")]
 
 
+@pytest.mark.parametrize(
+    ("values", "counted"),
+    [
+        ({"numbers": [None] * 20_000}, "9,900"),
+        ({"numbers": [[None] * 20_000]}, "9,900"),
+        ({"numbers": [[None] * 150] * 20_000}, "9,950"),
+        ({"values": {f"{number}": None for number in range(20_000)}}, "9,900"),
+        ({"numbers": [None] * 20_000, "values": {"a": None}, "b": 1}, "9,902"),
+    ],
+    ids=["an array", "an array in an array", "many arrays", "an object", "and others"],
+)
+def test_reading_stops_after_ten_thousand_issues(values: dict[str, Any], counted: str) -> None:
+    found = issues(Outer(), {"slug": "a", "name": "n", **values})
+    assert found[100:] == [("", f"At least {counted} more are left out.")]
+
+
+def test_members_after_ten_thousand_issues_are_not_read() -> None:
+    read: list[object] = []
+
+    class Unusable(Integer):
+        def read(self, node: colander.SchemaNode, value: object) -> int:
+            read.append(value)
+            raise colander.Invalid(node, "Unusable.")
+
+    with pytest.raises(colander.Invalid):
+        colander.SchemaNode(ListOf(Unusable())).deserialize([*range(20_000)])
+    assert len(read) == 10_000
+
+
 def test_an_unknown_field_is_named_and_nothing_is_told_of_what_is_in_it() -> None:
     found = issues(Inner(), {"count": 1, "marker": {"secret": "value"}})
     assert found == [("marker", "Unknown field.")]

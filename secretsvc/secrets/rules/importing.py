@@ -12,15 +12,12 @@ from typing import Any
 from dotenv import parser
 from dotenv.parser import Binding, parse_binding
 
-from secretsvc.kernel.errors import Issue, ValidationFailed, refuse
+from secretsvc.kernel.errors import MAX_COUNTED_ISSUES, Issue, ValidationFailed, refuse
 from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, is_secret_key
 from secretsvc.kernel.json import parse_json
 
 #: A text to values by key, given how many values are enough to be too many. Raises ValidationFailed.
 Reader = Callable[[str, int], Mapping[str, str]]
-
-#: The number of unusable lines after which reading stops: python-dotenv takes seconds for a megabyte.
-MAX_UNUSABLE = 10_000
 
 # Lines without a binding, as python-dotenv skips them one by one, but at once: it takes seconds for half a
 # million of them. One with a lone surrogate is left for it to find.
@@ -40,7 +37,7 @@ def read_env(content: str, limit: int | None = None) -> dict[str, str]:
 
     It stops at the first value over the limit, which is among those returned, so that it is seen that
     there are too many. Raises ValidationFailed with an issue at `content` for each line that cannot be
-    used, up to `MAX_UNUSABLE`: its number is that of the line on which the binding itself starts.
+    used, up to `MAX_COUNTED_ISSUES`: its number is that of the line on which the binding itself starts.
     """
     values: dict[str, str] = {}
     issues: list[Issue] = []
@@ -48,7 +45,7 @@ def read_env(content: str, limit: int | None = None) -> dict[str, str]:
         problem = _binding_problem(binding, values)
         if problem:
             issues.append(Issue("content", f"Line {line}: {problem}."))
-            if len(issues) == MAX_UNUSABLE:
+            if len(issues) == MAX_COUNTED_ISSUES:
                 raise ValidationFailed(issues=issues, at_least=True)
         elif binding.key is not None:
             values[binding.key] = binding.value
