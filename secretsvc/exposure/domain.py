@@ -14,9 +14,9 @@ from secretsvc.exposure.rules.meetings import (
     OlderStates,
     Version,
     Window,
+    candidates_in,
     latest,
     relatives_of,
-    versions_in,
 )
 from secretsvc.identity.rules import COLUMNS, IDENTITY_NOT_FOUND, Identity
 from secretsvc.kernel.call import Call
@@ -71,9 +71,12 @@ class Position(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What one pass reads, in order, and where the next pass begins, None after the last."""
+    """What one pass reads, in order, and where the next pass begins, None after the last.
 
-    windows: dict[int, tuple[MetEnvironment, Window]]
+    The windows are by their secrets, each with its environment and key.
+    """
+
+    windows: dict[int, tuple[MetEnvironment, str, Window]]
     end: Position | None
 
 
@@ -87,18 +90,18 @@ def exposure_of(
     Raises `NotFound`.
     """
     assert_admin_somewhere(call)
-    found, complete_since = _found(call, identity_id)
+    whose, complete_since = _found(call, identity_id)
     items: list[Exposed] = []
     start: Position | None = Position(*cursor) if cursor else Position("", "", "", 0)
     while start is not None and len(items) <= limit:
         chosen = _choose(call, identity_id, start)
-        items += _exposed(call, identity_id, chosen)
-        start = chosen.end
+        found, start = _exposed(call, identity_id, chosen)
+        items += found
     if len(items) <= limit:
-        return Exposure(found, complete_since, items, None)
+        return Exposure(whose, complete_since, items, None)
     last = items[limit - 1]
     end = Position(last.project, last.environment, last.key, last.version)
-    return Exposure(found, complete_since, items[:limit], "/".join(map(str, end)))
+    return Exposure(whose, complete_since, items[:limit], "/".join(map(str, end)))
 
 
 def _found(call: Call, identity_id: UUID) -> tuple[Identity, int | None]:
@@ -124,22 +127,16 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
         if len(environments) > ENVIRONMENTS
         else None
     )
-    windows: dict[int, tuple[MetEnvironment, Window]] = {}
-    budget = VERSIONS
+    windows: dict[int, tuple[MetEnvironment, str, Window]] = {}
     for number, one in enumerate(keys):
-        within = environments[one.at]
         after = start.version if at_start and one.at == 0 and one.key == start.key else 0
         if after >= one.version:
             continue
-        until = min(one.version, after + budget)
-        if len(windows) == KEYS or (until < one.version and windows):
-            # One was done with; of an environment keys beyond the next were not asked for.
+        if len(windows) == KEYS:
+            # Of an environment keys beyond the next were not asked for.
             last = keys[number - 1]
             return Chosen(windows, Position(*_slugs(environments[last.at]), last.key, last.version))
-        windows[one.id] = within, Window(one.id, after, until)
-        budget -= until - after
-        if until < one.version:
-            return Chosen(windows, Position(*_slugs(within), one.key, until))
+        windows[one.id] = environments[one.at], one.key, Window(one.id, after)
     return Chosen(windows, end)
 
 
@@ -147,10 +144,11 @@ def _slugs(within: MetEnvironment) -> tuple[str, str]:
     return within.project, within.environment
 
 
-def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> list[Exposed]:
-    """The values among the windows: each at its newest version of a key."""
-    windows = [window for _, window in chosen.windows.values()]
-    newest = [one for one in versions_in(call, identity_id, windows) if not one.repeated]
+def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> tuple[list[Exposed], Position | None]:
+    """The values among the windows, each at its newest version of a key, and where the next pass begins."""
+    windows = [window for *_, window in chosen.windows.values()]
+    candidates, last = candidates_in(call, identity_id, windows, VERSIONS)
+    newest = [one for one in candidates if not one.repeated]
     relatives = relatives_of(call, identity_id, {one.origin for one in newest if one.related})
     same = [relatives[one.origin] if one.related else [one] for one in newest]
     environments = {one.environment_id for each in same for one in each}
@@ -160,9 +158,15 @@ def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> list[Exposed]:
         here = _seen_at(older, [other for other in each if other.of_key == one.of_key])
         seen_at = _seen_at(older, each)
         if seen_at is not None and (here is not None or one.is_current):
-            within, _ = chosen.windows[one.secret_id]
+            within = chosen.windows[one.secret_id][0]
             items.append(Exposed(*_slugs(within), one.key, one.version, seen_at, one.is_current))
-    return sorted(items, key=lambda item: (item.project, item.environment, item.key, item.version))
+    items.sort(key=lambda item: (item.project, item.environment, item.key, item.version))
+    return items, _after(chosen, *last) if last else chosen.end
+
+
+def _after(chosen: Chosen, secret_id: int, version: int) -> Position:
+    within, key, _ = chosen.windows[secret_id]
+    return Position(*_slugs(within), key, version)
 
 
 def _seen_at(older: OlderStates, versions: Collection[Version]) -> int | None:

@@ -6,7 +6,7 @@ An export gave the version that was in force at its revision: one that is not ne
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -31,6 +31,7 @@ from secretsvc.db.base import Id
 from secretsvc.db.listed import as_listed, listed
 from secretsvc.db.statements import ByDialect
 from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
+from secretsvc.exposure.rules.candidates import NEVER, WINDOW, candidates
 from secretsvc.exposure.rules.environments import there
 from secretsvc.kernel.call import Call
 from secretsvc.secrets.models import departed_version, secret, secret_version
@@ -38,19 +39,16 @@ from secretsvc.secrets.rules.lineage import ORIGIN, origin_of
 from secretsvc.secrets.rules.planning import Origin
 from secretsvc.secrets.rules.rows import versions_beside
 
-_WINDOW = {"secret_id": BigInteger, "after": BigInteger, "until": BigInteger}
 _ROOT = {"secret_id": BigInteger, "version": BigInteger}
 _STATES = {"environment_id": Id, "key": Text}
 _OF_VERSION = ("secret_id", "version", "rev", "created_at", "created_by", *(one.name for one in ORIGIN))
-_NEVER = 2**62
 
 
 class Window(NamedTuple):
-    """Versions of a secret, from after one up to another."""
+    """The versions of a secret after one of them."""
 
     secret_id: int
     after: int
-    until: int
 
 
 class Version(NamedTuple):
@@ -78,34 +76,40 @@ class Version(NamedTuple):
         return self.environment_id, self.secret_id
 
 
-def versions_in(call: Call, identity_id: UUID, windows: Collection[Window]) -> list[Version]:
-    """The versions that have values; one statement."""
-    return _versions(call, _INSIDE, identity_id, windows, _WINDOW)
+def candidates_in(
+    call: Call, identity_id: UUID, windows: Sequence[Window], most: int
+) -> tuple[list[Version], tuple[int, int] | None]:
+    """The first candidates of the windows that have values, and the last that was found.
+
+    The last one is a secret and a version, and None where the windows have no more candidates; one statement.
+    """
+    if not windows:
+        return [], None
+    dialect_name = call.connection.dialect.name
+    parameters = {"identity_id": identity_id, "most": most, **as_listed(dialect_name, windows, *WINDOW)}
+    rows = sorted(
+        call.connection.execute(_INSIDE[dialect_name], parameters).all(), key=lambda row: row.number
+    )
+    found = [_version(row, identity_id) for row in rows if row.kid is not None]
+    # Candidates end early where an environment was deleted after its keys were read.
+    if rows and (len(rows) == most or rows[-1].secret_id != windows[-1].secret_id):
+        return found, (rows[-1].secret_id, rows[-1].version)
+    return found, None
 
 
 def relatives_of(call: Call, identity_id: UUID, origins: Iterable[Origin]) -> dict[Origin, list[Version]]:
     """All versions that are the values of these origins, wherever they are; one statement."""
     roots = {(one.origin_secret_id, one.origin_version) for one in origins}
     found: dict[Origin, list[Version]] = defaultdict(list)
-    for one in _versions(call, _RELATED, identity_id, sorted(roots), _ROOT):
-        found[one.origin].append(one)
-    return found
-
-
-def _versions(
-    call: Call,
-    statements: Mapping[str, Query],
-    identity_id: UUID,
-    rows: Collection[tuple[int, ...]],
-    names: Iterable[str],
-) -> list[Version]:
-    if not rows:
-        return []
+    if not roots:
+        return found
     dialect_name = call.connection.dialect.name
-    parameters = {"identity_id": identity_id, **as_listed(dialect_name, rows, *names)}
-    return [
-        _version(row, identity_id) for row in call.connection.execute(statements[dialect_name], parameters)
-    ]
+    parameters = {"identity_id": identity_id, **as_listed(dialect_name, sorted(roots), *_ROOT)}
+    for row in call.connection.execute(_RELATED[dialect_name], parameters):
+        if row.kid is not None:
+            one = _version(row, identity_id)
+            found[one.origin].append(one)
+    return found
 
 
 def _version(row: FoundRow, identity_id: UUID) -> Version:
@@ -149,15 +153,14 @@ class OlderStates:
         return latest(seen_at for rev, seen_at in read if one.rev <= rev < one.next_rev)
 
 
-def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool]) -> Query:
-    """The versions that a condition on listed rows picks, each with what is there after it."""
+def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool], *more: Expression) -> Query:
+    """The versions that a condition on rows picks, each with what is there after it."""
     version, on = versions_beside(dialect_name, condition, rows)
     return (
-        select(*_columns(version))
+        select(*_columns(version), *more)
         .select_from(rows)
         .join(version, on)
         .join(secret, secret.c.id == version.c.secret_id)
-        .where(version.c.kid.is_not(None))
     )
 
 
@@ -165,7 +168,14 @@ def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Query:
     """As `_there`, of those whose environment is gone: none of them is current."""
     gone = departed_version.c
     version = [gone[name] for name in _OF_VERSION]
-    secret = [gone.environment_id, gone.key, literal_column("0").label("newest"), true().label("deleted")]
+    kid = literal_column("''", Text).label("kid")
+    secret = [
+        kid,
+        gone.environment_id,
+        gone.key,
+        literal_column("0").label("newest"),
+        true().label("deleted"),
+    ]
     return select(*version, *secret, gone.next_rev).select_from(rows).join(departed_version, condition)
 
 
@@ -181,11 +191,12 @@ def _columns(version: FromClause) -> list[Expression]:
     )
     return [
         *(version.c[name] for name in _OF_VERSION),
+        version.c.kid,
         secret.c.environment_id,
         secret.c.key,
         secret.c.version.label("newest"),
         secret.c.deleted,
-        func.coalesce(next_rev.scalar_subquery(), _NEVER, type_=BigInteger).label("next_rev"),
+        func.coalesce(next_rev.scalar_subquery(), NEVER, type_=BigInteger).label("next_rev"),
     ]
 
 
@@ -230,10 +241,9 @@ def _exported(one: Columns) -> Expression:
 
 
 def _inside(dialect_name: str) -> Query:
-    rows, (secret_id, after, until) = listed(dialect_name, **_WINDOW)
-    number = secret_version.c.version
-    is_inside = and_(secret_version.c.secret_id == secret_id, number > after, number <= until)
-    found = _fenced(_there(dialect_name, rows, is_inside))
+    rows = candidates(dialect_name)
+    is_it = and_(secret_version.c.secret_id == rows.c.secret_id, secret_version.c.version == rows.c.version)
+    found = _fenced(_there(dialect_name, rows, is_it, rows.c.number))
     one, other = found.c, secret_version.alias("other").c
     root = func.coalesce(one.origin_secret_id, one.secret_id), func.coalesce(one.origin_version, one.version)
     made = select(other.version).where(_is_made_of(other, root))
