@@ -36,7 +36,7 @@ def test_whatever_is_asked_is_answered_as_described(seeded, caller):
     print(f"{caller}: {findings.requests} requests, {dict(sorted(findings.statuses.items()))}")
     assert not findings.failures, "\n\n".join(f"{key}: {told}" for key, told in findings.failures.items())
     assert not findings.errors, "\n\n".join(findings.errors)
-    assert len(findings.operations) == 56
+    assert len(findings.operations) == 57
     assert (200 in findings.statuses, 401 in findings.statuses) == (True, True)
 
 
