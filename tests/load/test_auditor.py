@@ -16,7 +16,7 @@ from service import ADMIN, MASTER_KEY
 PAGE = (ROOT / "docs" / "audit.md").read_text("utf-8")
 WELL = "All is as it was sealed.\n"
 #: In which all that the page has to be pasted stands.
-SECTIONS = ("What to do", "For an auditor", "Retention", "Another signing key")
+SECTIONS = ("What to do", "A file for a log collector", "For an auditor", "Retention", "Another signing key")
 #: Where the page has the addresses and the date of somebody else.
 ORIGIN, EXPORT, LINES, DATE = (
     "https://secrets.example.com",
@@ -54,7 +54,8 @@ def test_an_operator_keeps_copies_sends_prunes_and_replaces_the_key(
     given = Operator(tmp_path, database_url).environment({"MASTER_KEY": MASTER_KEY})
     with Deployment(tmp_path, database_url, issuer, AUDIT_SEAL_SECONDS="1").start(1) as deployed:
         origin = f"http://127.0.0.1:{deployed.processes[0].port}"
-        key, checkpoint, export, verify, tail = shown("What to do", tmp_path, origin)
+        key, checkpoint, export, verify = shown("What to do", tmp_path, origin)
+        [tail] = shown("A file for a log collector", tmp_path, origin)
         pasted(export, tmp_path, given)
         given["ASSERTION"] = f"Proxy-Access-Jwt-Assertion: {issuer.sign(ADMIN)}"
         given["KEY"] = pasted(key, tmp_path, given)

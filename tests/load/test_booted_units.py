@@ -57,7 +57,8 @@ def urls(request: pytest.FixtureRequest, container: Container) -> Iterator[dict[
 
 def install(container: Container, environment: dict[str, str], owner: dict[str, str], port: int) -> None:
     """Follow the page of installing, for one process."""
-    user, units = blocks(INSTALLING, "Under a service manager")[:2]
+    user = blocks(INSTALLING, "The wheel and its commands")[1]
+    units = blocks(INSTALLING, "Under a service manager")[0]
     container.done(user)
     container.done("runuser -u secretsvc -- secretsvc-server init /var/lib/secretsvc")
     container.done(f"cd /root\n{file('environment', environment)}")
