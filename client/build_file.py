@@ -20,9 +20,6 @@ PACKAGES = ("secretsvc_client", "tomli")
 #: In the syntax of any Python, so that an old one can read it and report its age.
 MAIN = """\
 import sys
-if sys.version_info < (3, 9):
-    sys.stderr.write("secretsvc: Python 3.9 or later is needed, this is %d.%d\\n" % sys.version_info[:2])
-    sys.exit(2)
 from secretsvc_client.cli import main
 sys.exit(main())
 """

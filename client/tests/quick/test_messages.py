@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hostile import Hostile, secrets, told
 
-from build_file import MAIN
 from secretsvc_client.cli import COMMANDS
 
 CLIENT = Path(__file__).parents[2]
@@ -121,13 +120,6 @@ def test_a_folder_file_with_a_byte_order_mark_is_read(ask, real, home):
     (home / "work" / ".secretsvc.toml").write_bytes(b'\xef\xbb\xbfproject = "shop"\n')
     done = ask("list", **given)
     assert done.code == 0, done.err
-
-
-def test_an_old_python_gets_one_line():
-    code = f"import sys; sys.version_info = (3, 6, 8); exec({MAIN!r})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    expected = "secretsvc: Python 3.9 or later is needed, this is 3.6\n"
-    assert (done.returncode, done.stderr) == (2, expected)
 
 
 def test_no_synonym_hides_a_command():
