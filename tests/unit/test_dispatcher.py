@@ -54,5 +54,6 @@ def test_a_request_that_fails_takes_no_thread_with_it(dispatcher, caplog):
         dispatcher.add_task(task(lambda: 1 / 0))
     dispatcher.add_task(task(lambda: served.append(True)))
     assert eventually(lambda: served == [True])
-    assert caplog.text.count("a thread failed outside of a request") == THREADS
+    # Another thread can serve the last task before each failure is logged.
+    assert eventually(lambda: caplog.text.count("a thread failed outside of a request") == THREADS)
     assert "ZeroDivisionError" in caplog.text
