@@ -117,7 +117,8 @@ def _release(
     """
     with suppress(StorageError):
         ends_at = limiter.get_window_stats(rate, *whose).reset_time
-        if time.time() < ends_at <= taken_at + rate.get_expiry():
+        # Redis rounds the seconds that are left.
+        if time.time() < ends_at <= taken_at + rate.get_expiry() + 1:
             limiter.storage.incr(rate.key_for(*whose), rate.get_expiry(), amount=-cost)
 
 
