@@ -694,6 +694,8 @@ def test_what_is_there_before_the_first_request_is_not_collected_again_nor_each_
     monkeypatch.setattr("gc.collect", lambda: order.append("collect"))
     monkeypatch.setattr("gc.set_threshold", order.append)
     monkeypatch.setattr(Server, "run", run_briefly)
+    # The application of these tests has none.
+    monkeypatch.setattr("secretsvc.server.serving.registry_behind", lambda _application: None)
     make_server({}, listen="127.0.0.1:0")(application)
     # Once to make it old, once to let it be.
     assert order == ["freeze", "freeze", 2000, "run"]
