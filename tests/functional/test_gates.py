@@ -67,7 +67,8 @@ def test_a_storage_whose_library_is_missing_is_a_setting_that_is_wrong(make_serv
 
 
 def test_a_storage_that_is_not_asked_may_be_anything(make_service):
-    with watched(make_service(**LISTENING, RATE_LIMIT="", RATE_LIMIT_STORAGE="nonsense://")) as operator:
+    unlimited = dict.fromkeys(("RATE_LIMIT", "WRITE_LIMIT", "IDENTITY_LIMIT"), "")
+    with watched(make_service(**LISTENING, **unlimited, RATE_LIMIT_STORAGE="nonsense://")) as operator:
         operator.until(200, degraded=[])
 
 
