@@ -94,7 +94,7 @@ class Service:
         raise self._refusal(answer, request_id)
 
     def _refusal(self, answer: Answer, request_id: str) -> Failure:
-        """As `refusal`; with a hint where no credential was there to send."""
+        """Return `refusal`, with a hint if no credential was sent."""
         failure = refusal(answer, self.origin, request_id)
         is_unknown = answer.status == 401 or (answer.status == 403 and not failure.code)
         if is_unknown and not self.settings.credential.has_source:

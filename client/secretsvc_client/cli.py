@@ -54,7 +54,7 @@ PLAIN = {
     "--json": "JSON instead of tables, also of errors",
     "--debug": "say on stderr which requests are made; never a value or a credential",
 }
-#: What a write to stdout raises: a full disk, a quota, a limit on a file, a broken device.
+#: Errors of a write to stdout: a full disk, a quota, a limit on a file, a broken device.
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 

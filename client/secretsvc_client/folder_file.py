@@ -45,7 +45,7 @@ def find_folder_file(folder: Path, home: Path | None) -> FolderFile:
         except FileNotFoundError:
             continue
         except OSError:
-            # Without access to the folder, nobody can tell whether it has a file.
+            # Without access to the folder it is unknown whether it has a file.
             break
         if is_open_to_everybody(candidate):
             skipped = skipped or (path if _belongs_to_us(state) else None)

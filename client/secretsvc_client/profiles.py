@@ -44,7 +44,7 @@ class Profile(NamedTuple):
 
 
 class Profiles(NamedTuple):
-    """What `login` kept, by server; `default` is the server of the last login."""
+    """Profiles that `login` stored, by server; `default` is the server of the last login."""
 
     default: str | None
     known: Mapping[str, Profile]

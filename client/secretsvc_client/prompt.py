@@ -31,7 +31,7 @@ class Suspended(Exception):
 
 
 class Typed:
-    """What one prompt received: `feed` it the bytes of the terminal until it `is_done`."""
+    """Input of one prompt: `feed` it the bytes of the terminal until it `is_done`."""
 
     def __init__(self) -> None:
         self.is_done = False

@@ -49,7 +49,7 @@ def arguments_hint(message: str, parser: argparse.ArgumentParser) -> str:
     words = message.partition(":")[2].split()
     if parser.prog == "secretsvc run" and words and not words[0].startswith("-"):
         return "Write the command after `--`: secretsvc run -- ./server"
-    # What follows a `=` is a value, and so is a word without a dash.
+    # Text after `=` is a value, and so is a word without a dash.
     options = [word.partition("=")[0] for word in words if word.startswith("--")]
     names = [name for name in (closest(option, options_of(parser)) for option in options) if name]
     meant = f"Did you mean {names[0]}? " if names else ""

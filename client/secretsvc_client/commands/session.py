@@ -182,7 +182,7 @@ def use(call: Call) -> int:
     environment = checked_slug(call.args.environment_slug, "environment")
     path = Path.cwd() / FOLDER_FILE
     if path.is_symlink():
-        # A folder of somebody else's could point it at any file of the user's.
+        # Another user's folder could link it to any file of this user.
         raise WrongUse(f"{printable(path)} is a symbolic link", "Remove the link and run the command again.")
     if is_open_to_everybody(path.parent):
         raise WrongUse(

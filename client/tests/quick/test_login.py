@@ -12,7 +12,7 @@ TEAM = "Location: https://team.cloudflareaccess.com/cdn-cgi/access/login"
 
 
 def kept(home):
-    """What `login` kept; None without a file."""
+    """Return the profiles that `login` stored; None without a file."""
     file = home / ".config" / "secretsvc" / "profiles.json"
     return json.loads(file.read_text()) if file.exists() else None
 
