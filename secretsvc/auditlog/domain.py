@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 from uuid import UUID
 
@@ -25,7 +25,6 @@ from secretsvc.kernel.authorization import GLOBAL, Address, Role, decide, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Cursor, KindText, Subject, Time, Word, among, text
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
-from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.rules.reading import START, SealedLog, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
 
@@ -37,7 +36,7 @@ CHUNK = 500
 WINDOW = 50_000
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AuditActor:
     """Who acted; the system has neither identity nor kind."""
 
@@ -46,7 +45,7 @@ class AuditActor:
     subject: Subject
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AuditRecord:
     """One row of the log; `detail` is None where its text cannot be parsed.
 
@@ -67,7 +66,7 @@ class AuditRecord:
     index: Count | None = None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AuditPage:
     """Records, newest first, and the cursor of the older ones if there are any.
 
@@ -78,7 +77,7 @@ class AuditPage:
     next_cursor: Cursor | None = field(default=None)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AuditExcerpt:
     """The newest records, and the names of what they name by id."""
 
@@ -86,7 +85,7 @@ class AuditExcerpt:
     names: Names
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AuditBrowse:
     """Records, newest first, and where to go on in both directions: `older` is a cursor, `newer` an `after`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from secretsvc.authentication.assertions import Refused, Verified, Verifier, without_scheme
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
@@ -11,10 +13,9 @@ from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.refusals import Reason, advice
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.structs import struct
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Whether the token would do as far as could be seen, and the lines that say why. None holds it."""
 

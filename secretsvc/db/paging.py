@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -10,12 +11,11 @@ from sqlalchemy import ColumnElement, Connection
 
 from secretsvc.db.types import Query
 from secretsvc.kernel.described import Cursor
-from secretsvc.kernel.structs import struct
 
 T = TypeVar("T")
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Window:
     """A page of a list: at most `limit` items after the cursor; without a limit, all of them."""
 
@@ -23,7 +23,7 @@ class Window:
     cursor: UUID | None = None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
     """Items, and the cursor of the next page if there is one."""
 

@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
@@ -16,7 +17,6 @@ from sqlalchemy.engine import URL, make_url
 
 from secretsvc.db.files import BESIDE, file_of
 from secretsvc.db.write_lock import BUSY_TIMEOUT_SECONDS
-from secretsvc.kernel.structs import struct
 
 # A schema of an older release has no signing key yet.
 _SIGNED = "SELECT count(*) FROM sqlite_master WHERE name = 'audit_signer'"
@@ -28,7 +28,7 @@ class BackupRefused(Exception):
     """There is no backup, for the reason that it says."""
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Backup:
     """What a backup holds: its size in bytes, the schema's revisions, and the envelopes under each kid.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
@@ -23,7 +24,6 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Ordinal, SecretKey, Slug, Time, text
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, SLUG_LENGTH
-from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_pruned
 from secretsvc.tables.identities import identity
 
@@ -36,7 +36,7 @@ END = "~"
 CURSOR_LENGTH = 2 * SLUG_LENGTH + SECRET_KEY_LENGTH + 16 + 3
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Exposed:
     """A value that an identity met, at one key, by the newest version there that is the value.
 
@@ -51,7 +51,7 @@ class Exposed:
     current: bool
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Exposure:
     """A page of values, and the cursor of the next one; what is before `complete_since` may be missing."""
 

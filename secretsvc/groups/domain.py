@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, update
@@ -38,7 +38,6 @@ from secretsvc.kernel.described import Description, Name, Slug, Time
 from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import ByDescription, changes_left, gone
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 
@@ -46,7 +45,7 @@ GROUP_NOT_FOUND = "Group not found."
 MEMBER_NOT_FOUND = "Member not found."
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Group(ByDescription):
     """A group as clients see it; times in epoch milliseconds."""
 
@@ -64,7 +63,7 @@ def list_groups(call: Call, window: Window) -> Page[Group]:
     return page_of(call.connection, select(group), group.c.id, window, Group)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class CountedGroup(Group):
     """A group with the numbers of its members, and of its grants at scopes that the caller administers.
 

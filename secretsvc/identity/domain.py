@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from sqlalchemy import bindparam, delete, func, select, update
@@ -26,7 +26,6 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
@@ -44,7 +43,7 @@ SEGMENTS = {
 }
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class WhoAmI:
     """The caller, and its role at every scope if it has one."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from uuid import UUID
 
 from sqlalchemy import bindparam, func, select
@@ -12,13 +12,12 @@ from secretsvc.kernel.described import KindText, Name, Subject, Time
 from secretsvc.kernel.display_names import WithNames, folded
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.kernel.fingerprints import fingerprint
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.identities import identity
 
 IDENTITY_NOT_FOUND = "Identity not found."
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Identity(WithNames):
     """An identity; times in epoch milliseconds, `last_seen_at` None until the first visit."""
 

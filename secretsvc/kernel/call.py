@@ -16,10 +16,9 @@ from secretsvc.kernel.budget import Admission
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import RateLimited
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.structs import struct
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Denial:
     """A refusal to be written once the main transaction is closed.
 

@@ -6,12 +6,12 @@ The dataclasses that use cases return describe the API's answers by their type h
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, ScopeType
 from secretsvc.kernel.grammar import NO_NUL, NOT_BLANK, SECRET_KEY, SECRET_KEY_LENGTH, SLUG, SLUG_LENGTH
-from secretsvc.kernel.structs import struct
 
 MAX_INTEGER = 2**53 - 1
 T = TypeVar("T")
@@ -79,7 +79,7 @@ RoleText = Annotated[str, among(*Role), Called("Role")]
 ScopeText = Annotated[str, among(*ScopeType), Called("ScopeType")]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Items(Generic[T]):
     """A whole list."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from secretsvc.kernel.authorization import Role, ScopeType
-from secretsvc.kernel.structs import struct
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Admin:
     """Somebody who may grant what is missing, by name and subject, and the scope of that."""
 
@@ -17,7 +17,7 @@ class Admin:
     scope: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A refusal at a scope that its caller sees.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from secretsvc.kernel.structs import struct
 
-
-@struct
+@dataclass(frozen=True, slots=True)
 class Named:
     """A project or an environment by its slug and its name."""
 
@@ -15,7 +14,7 @@ class Named:
     name: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class ShellEnvironment:
     """An environment that the caller sees, with the number of its keys."""
 
@@ -25,7 +24,7 @@ class ShellEnvironment:
     keys: int
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class ShellProject:
     """A project with the environments that the caller sees, oldest first, and some of the other projects.
 

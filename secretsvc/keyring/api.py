@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.described import Kid
-from secretsvc.kernel.structs import struct
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import api_view
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class KeyRing:
     """The ring and its rows, in the words of the contract."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from limits import RateLimitItem
 
@@ -12,7 +13,6 @@ from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Kid, called
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
-from secretsvc.kernel.structs import struct
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
     Row,
@@ -36,7 +36,7 @@ VERIFY_PAGE = 500
 
 
 @called("MasterKey")
-@struct
+@dataclass(frozen=True, slots=True)
 class Key:
     """A master key by its kid; one that is not `held` is named by rows but not on the ring."""
 
@@ -46,7 +46,7 @@ class Key:
     rows: Count
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class KeyRingReport:
     """The ring and its rows, counted anew over current versions and history."""
 
@@ -76,7 +76,7 @@ class KeyRingReport:
         return any(key.held and not key.active for key in self.keys)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What the settings allow, and the database they lead to.
 
@@ -95,7 +95,7 @@ class Limits:
     database: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Adoption:
     """When a master key was taken into use, and when it was retired, if it was; epoch milliseconds."""
 
@@ -104,7 +104,7 @@ class Adoption:
     retired_at: int | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Fullest:
     """The environment with the most keys, by slugs and names."""
 
@@ -116,7 +116,7 @@ class Fullest:
 
 
 @called("RekeyResult")
-@struct
+@dataclass(frozen=True, slots=True)
 class Rekeyed:
     """How many envelopes a page moved, and how many are left; rotation is finished at 0."""
 
@@ -124,7 +124,7 @@ class Rekeyed:
     remaining: Count
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Adopted:
     """What became of the active key: `before` is the kid that was the newest adopted one."""
 
@@ -134,7 +134,7 @@ class Adopted:
     was_retired: bool
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """An envelope that cannot be opened, and the code of the reason."""
 

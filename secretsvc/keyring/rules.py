@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
@@ -22,7 +23,6 @@ from sqlalchemy import (
 
 from secretsvc.db.types import FoundRow, Query
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.secrets.models import master_key, secret, secret_version
 from secretsvc.secrets.rules.rows import Sealed
@@ -32,7 +32,7 @@ from secretsvc.tables.projects import environment, project
 log = logging.getLogger(__name__)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Row:
     """An envelope with its key in the table, and what its AAD names."""
 
@@ -40,7 +40,7 @@ class Row:
     sealed: Sealed
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class EnvelopeLocation:
     """Where an envelope is, by the slugs and the key that its owners know."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import orjson
@@ -10,7 +11,6 @@ from pyramid.renderers import render
 from secretsvc.kernel.described import text
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import VERSION
-from secretsvc.kernel.structs import struct
 from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, INTEGRITY, SCRIPT, listed
 from secretsvc.web.openapi import document
@@ -20,7 +20,7 @@ from secretsvc.web.tree import Root
 from secretsvc.web.views import PUBLIC, api_view
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Health:
     """Proof that the service listens."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -17,11 +17,10 @@ from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Description, Name, Slug, Time
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.projects import environment, project
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Project(ByDescription):
     """A project as clients see it; times in epoch milliseconds."""
 
@@ -33,7 +32,7 @@ class Project(ByDescription):
     updated_at: Time
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Environment:
     """An environment as clients see it; `rev` rises by one with each write of secrets.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
 from pyramid.config import Configurator
@@ -11,7 +11,6 @@ from pyramid.exceptions import ConfigurationError
 from pyramid.response import Response
 
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.exporting import (
     NamedWriter,
     Writer,
@@ -31,7 +30,7 @@ _MEDIA = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 JSON = "application/json"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Written:
     """How an export leaves in a format."""
 
@@ -50,7 +49,7 @@ class Written:
         return cast(Writer, self.write)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Formats:
     """What there is, by name: the labels for people, and what reads and writes."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from secretsvc.kernel.structs import struct
+from dataclasses import dataclass
 
 KIB = 1024
 MIB = 1024 * KIB
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one process. Seconds, bytes, and bytes in a second."""
 

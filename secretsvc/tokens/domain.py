@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -28,7 +28,6 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, Time, called, text
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed, VersionConflict
 from secretsvc.kernel.ids import earliest_id, new_id
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
@@ -47,7 +46,7 @@ TOKEN_REMOVED = "The token that this form made was removed."  # noqa: S105 - a m
 
 
 @called("ServiceToken")
-@struct
+@dataclass(frozen=True, slots=True)
 class Token:
     """A service token as clients see it; times in epoch milliseconds, `created_by` an id or "system"."""
 
@@ -61,7 +60,7 @@ class Token:
 
 
 @called("CreatedServiceToken")
-@struct
+@dataclass(frozen=True, slots=True)
 class CreatedToken(Token):
     """One that was just made, with the token itself: it is not to be had again."""
 
@@ -71,7 +70,7 @@ class CreatedToken(Token):
         return f"<CreatedToken {self.id}>"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class EndingToken:
     """A token in force that ends; `subject` is its identity's."""
 

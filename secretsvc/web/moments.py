@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.kernel.structs import struct
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 FORMATS = ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
@@ -14,7 +14,7 @@ FORMATS = ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
 UNITS = ((730 * DAY, 365 * DAY, "year"), (60 * DAY, 30 * DAY, "month"), (14 * DAY, 7 * DAY, "week"))
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Moment:
     """A time element whose text is relative to `now`; both in epoch milliseconds."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from colander import SchemaNode
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.structs import struct
 from secretsvc.web import idempotency
 from secretsvc.web.answers import answer_schema
 from secretsvc.web.components import (
@@ -44,7 +44,7 @@ REQUIREMENTS = {
 }
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """An operation at its canonical path, relative to the mount, and the package that declared it."""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
-from secretsvc.kernel.structs import struct
 
-
-@struct
+@dataclass(frozen=True, slots=True)
 class Icon:
     """A symbol of the sprite, unseen by those who listen: what it says stands beside it or in a label.
 
@@ -25,7 +24,7 @@ class Icon:
         return f'<svg class="{kinds}" aria-hidden="true"><use href="{self.sprite}#{self.name}"/></svg>'
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Breaking:
     """A text that, where it has no room in one line, breaks before its "@" rather than within a word."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import func, literal, select, union_all
@@ -36,7 +37,6 @@ from secretsvc.kernel.authorization import Role, administered, decide_row
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.kernel.shell_project import Named
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
@@ -45,7 +45,7 @@ from secretsvc.tables.projects import environment, project
 SUGGESTIONS = 200
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class ChangeableGrant:
     """A grant that the caller may lower and shorten, and whether also raise and lengthen (contract 5.10)."""
 
@@ -53,7 +53,7 @@ class ChangeableGrant:
     may_raise: bool
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Scopes:
     """Where the caller can grant."""
 

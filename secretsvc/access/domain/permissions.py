@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import select
@@ -15,12 +16,11 @@ from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Slug, called
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import group
 
 
 @called("EffectivePermission")
-@struct
+@dataclass(frozen=True, slots=True)
 class Entry:
     """The effective role at one scope, None for a disabled identity."""
 
@@ -31,7 +31,7 @@ class Entry:
     sources: list[Source]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class EffectivePermissions:
     """What an identity may do, at the scopes that the caller administers."""
 

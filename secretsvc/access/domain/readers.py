@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import (
@@ -26,7 +27,6 @@ from secretsvc.identity.rules import COLUMNS, Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import find_environment, find_project
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -34,7 +34,7 @@ from secretsvc.tables.identities import identity
 _TERMS = (grant.c.role, grant.c.scope_type, grant.c.expires_at)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Reader:
     """An identity that may read at a scope, by which grant, and the name of the group that holds it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import and_, func, or_, select
@@ -23,7 +24,6 @@ from secretsvc.kernel.authorization import (
 )
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.shell_project import Named
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.projects import environment, project
@@ -32,7 +32,7 @@ from secretsvc.tables.projects import environment, project
 LIMIT = 1000
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class MemberOf:
     """A group that an identity is in, with the number of its members."""
 
@@ -42,7 +42,7 @@ class MemberOf:
     members: int
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class RoleMap:
     """An identity, the grants that reach it, its own at the scopes shown, its groups, and the projects."""
 

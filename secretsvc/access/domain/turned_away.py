@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlalchemy import BigInteger, ColumnElement, cast, func, or_, select
 
@@ -15,7 +15,6 @@ from secretsvc.db.types import FoundRow
 from secretsvc.kernel.authorization import Address, Role, administered
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import KindText, Ordinal, Subject, Time
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -23,7 +22,7 @@ from secretsvc.tables.projects import environment, project
 LIMIT = 200
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class TurnedAway:
     """Somebody who proved who they are, was denied, and holds nothing; times in epoch milliseconds.
 
@@ -39,7 +38,7 @@ class TurnedAway:
     scope: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class UnknownIdentity:
     """A subject that was denied and holds no unexpired grant; times in epoch milliseconds."""
 

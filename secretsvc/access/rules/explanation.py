@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
 from secretsvc.kernel.described import Slug, Time, called
-from secretsvc.kernel.structs import struct
 
 _WIDTH = {ScopeType.GLOBAL: 0, ScopeType.PROJECT: 1, ScopeType.ENVIRONMENT: 2}
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class GroupRef:
     """The group that a grant came through."""
 
@@ -21,7 +21,7 @@ class GroupRef:
 
 
 @called("PermissionSource")
-@struct
+@dataclass(frozen=True, slots=True)
 class Source:
     """A grant that confers a role; `grant_id` is None for a bootstrap admin's that has no row yet."""
 
@@ -35,7 +35,7 @@ class Source:
     decisive: bool
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Explained:
     """A scope, the effective role there, every grant that covers it, and the one that decides."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,6 @@ from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.described import RoleText, ScopeText, Slug, Time
 from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant
 from secretsvc.tables.projects import environment, project
 
@@ -33,7 +32,7 @@ GRANT_NOT_FOUND = "Grant not found."
 SAME_GRANT = "The same grant exists already."
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Grant:
     """A grant as clients see it; times in epoch milliseconds, `created_by` an identity id or "system"."""
 
@@ -56,7 +55,7 @@ class Grant:
         return "grant" if self.group_id is None else "group.grant"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Terms:
     """What is granted and where; `expires_at` in epoch milliseconds, in the past too (contract 3.6)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, exists, literal, or_, select, union_all
@@ -12,7 +13,6 @@ from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.kernel.structs import struct
 from secretsvc.kernel.subjects import email_subject
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -26,7 +26,7 @@ NOT_YET = "Nobody of this address has signed in yet. Tick the box below to give 
 SEVERAL = "Several have this name. Add “(group)” or “(service token)”, or write the slug of the group."
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Holder:
     """A kind of identity and its subject, or a group and its slug."""
 
@@ -34,7 +34,7 @@ class Holder:
     name: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class FoundHolder(Holder):
     """One that is there; `label` is the full name of an identity, the name of a group."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, func
@@ -13,13 +14,12 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name, short_name
 from secretsvc.kernel.shell_project import Named
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class NamedGrant:
     """A grant with the names of its holder, of who made it, and of its scope, "" for everywhere.
 
@@ -39,7 +39,7 @@ class NamedGrant:
         return self.scope_name or "everywhere"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Reached:
     """A project with those of its environments that are meant; `whole` where the project itself is, too."""
 

@@ -12,7 +12,6 @@ from secretsvc.access.rules.holders import GROUP
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
 from secretsvc.kernel.display_names import full_name
-from secretsvc.kernel.structs import struct
 
 #: Who made what nobody granted.
 SYSTEM = "the system"
@@ -27,7 +26,7 @@ class GroupName(NamedTuple):
     name: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Way:
     """A grant that reaches somebody, directly or through a group; `made_at` in epoch milliseconds.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from secretsvc.access import schemas
@@ -19,7 +20,6 @@ from secretsvc.kernel.authorization import Address, Role, decide
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, Issue, ValidationFailed
 from secretsvc.kernel.shell_project import ShellProject
-from secretsvc.kernel.structs import struct
 from secretsvc.web.forms import Form
 from secretsvc.web.pages import see_other
 from secretsvc.web.query import parse_query
@@ -38,7 +38,7 @@ ROLES = (
 DEFAULTS = {"role": "reader", "scope": "", "until": "1w", "holder": "", "expires_at": "", "announce": ""}
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Naming:
     """The field that names somebody: what it holds so far, and whom it suggests."""
 
@@ -63,7 +63,7 @@ class Sentence(NamedTuple):
     rest: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Giving(Naming):
     """The panel: what it holds so far, whom and where it offers, and what stands in the way.
 

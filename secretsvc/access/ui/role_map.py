@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from secretsvc.access.domain.role_map import RoleMap
@@ -11,7 +12,6 @@ from secretsvc.access.rules.named import Reached
 from secretsvc.access.rules.ways import Way
 from secretsvc.access.ui.table import Explaining, Reason, source_of
 from secretsvc.kernel.authorization import GLOBAL, Address, Role
-from secretsvc.kernel.structs import struct
 from secretsvc.web.moments import relative
 
 #: How many columns there are; further environments stand in words beside.
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
     source: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class MapRow:
     """A project with its cells, and the roles in environments that have no column, in words."""
 
@@ -36,7 +36,7 @@ class MapRow:
     others: list[str]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Why:
     """The explanation of one project's roles."""
 
@@ -45,7 +45,7 @@ class Why:
     lacking: list[str]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class MapTable:
     """The map; `columns` are pairs of a slug and a label; `others` counts projects without a role."""
 

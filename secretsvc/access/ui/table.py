@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from secretsvc.access.rules.grants import SOON_MS
@@ -12,7 +13,6 @@ from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, Role, ScopeType, decide, is_expired
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.shell_project import ShellEnvironment
-from secretsvc.kernel.structs import struct
 
 #: How many rows stand on a page; the filter finds the others.
 SHOWN = 200
@@ -44,7 +44,7 @@ class Own(NamedTuple):
     where: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Row:
     """Somebody with a role for each column; `ends` is when the first of the deciding grants does."""
 
@@ -114,7 +114,7 @@ class Explaining:
         return f"decides in {', '.join(names) if len(names) < 3 else len(names)}"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AccessTable:
     """The table of a scope, filtered by the address of the page."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select
@@ -9,11 +10,10 @@ from sqlalchemy import ColumnElement, select
 from secretsvc.audit.models import REFUSALS, denial_tally
 from secretsvc.kernel.authorization import ScopeType, administered
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.projects import environment
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Reach:
     """Rows of these projects and these environments, or every row."""
 

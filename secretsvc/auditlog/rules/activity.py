@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from secretsvc.audit.rules.recording import DENIED
 from secretsvc.auditlog.rules.selection import AuditFilter, select_roughly
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.structs import struct
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 #: How far back is looked at where no `since` is given.
@@ -29,7 +28,7 @@ COUNTED = 10_000
 NO_BUCKET = -1
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Bucket:
     """What happened from `start` until before `end`, both in epoch milliseconds."""
 
@@ -44,7 +43,7 @@ class Bucket:
         return self.successes + self.denials
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Activity:
     """Buckets of equal length, oldest first; `cut` where only the newest rows were counted.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import orjson
@@ -15,7 +15,6 @@ from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression, Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
-from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
 from secretsvc.tables.identities import identity
@@ -25,7 +24,7 @@ PROJECT, ENVIRONMENT, IDENTITY, GROUP, DEPARTED, SEAL = range(6)
 _NOTHING: Expression = cast(null(), Text)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class ScopeName:
     """A project, or an environment with its project, by slugs and names."""
 
@@ -47,7 +46,7 @@ class ScopeName:
         return f"{self.project_name}{within}"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class HolderName:
     """An identity by its full name or a group by its own; `subject` is a group's slug."""
 
@@ -56,7 +55,7 @@ class HolderName:
     subject: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class SealedUpTo:
     """How many records are sealed and when the last was; records from before `complete_since` are pruned."""
 
@@ -65,7 +64,7 @@ class SealedUpTo:
     complete_since: int | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Names:
     """What still exists of the things that were looked up, by id; and the state of the log, if asked for.
 

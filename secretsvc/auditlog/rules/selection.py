@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
@@ -29,7 +29,6 @@ from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import MAX_INTEGER
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.secrets.rules.records import Bound, Wanted, ids_of_key
 
@@ -42,7 +41,7 @@ LAG_MS = 600_000
 Named = Sequence[tuple[Expression, object]]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AuditFilter:
     """What is asked for; times in epoch milliseconds, `since` inclusive and `until` exclusive.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from secretsvc.auditlog.rules.activity import Bucket
-from secretsvc.kernel.structs import struct
 
 HEIGHT, STEP, GAP = 100, 10, 2
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Bar:
     """A bucket's column, successes at its foot and denials upon them; in the drawing's own units."""
 
@@ -23,7 +23,7 @@ class Bar:
     width: int = STEP - GAP
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Chart:
     """Bars from left to right; the greatest total of a bucket fills the height."""
 

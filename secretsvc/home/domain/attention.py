@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from sqlalchemy import (
@@ -21,7 +22,6 @@ from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.call import Call
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
 
@@ -29,7 +29,7 @@ from secretsvc.tables.projects import environment, project
 NAMED = 3
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Amiss:
     """Keys of an environment with which something is amiss: how many, and the names of the first.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
@@ -15,7 +15,6 @@ from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import short_name
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.grants import group
@@ -27,7 +26,7 @@ GROUP = "group"
 _NOTHING: Expression = cast(null(), Text)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Narrowing:
     """What narrows a search, beside its text: the slugs of a project and of environments, and states of keys.
 
@@ -46,7 +45,7 @@ class Narrowing:
         return self.missing or self.by is not None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class FoundScope:
     """A project, or an environment with the project that it is in."""
 
@@ -57,7 +56,7 @@ class FoundScope:
     description: str | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class FoundKey:
     """A key of a project, with the environments that have it, by slug and name."""
 
@@ -68,7 +67,7 @@ class FoundKey:
     descriptions: list[str] = field(default_factory=list)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class FoundHolder:
     """An identity or a group by its name; `subject` is a group's slug, `seen_at` in epoch milliseconds."""
 
@@ -79,7 +78,7 @@ class FoundHolder:
     seen_at: int | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class FoundScopes:
     """What was found of scopes and keys; `cut` where there is more."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import and_, or_, select
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_record
@@ -9,7 +11,6 @@ from secretsvc.audit.rules.recording import SUCCESS
 from secretsvc.db.types import Query
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -18,7 +19,7 @@ from secretsvc.tables.projects import environment, project
 SINCE_MS, LOOKED_AT, SHOWN = 30 * 86_400_000, 100, 5
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Used:
     """A key of an environment, or, without one, the environment; by slugs and names."""
 

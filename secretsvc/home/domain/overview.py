@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from sqlalchemy import exists, func, select
@@ -14,14 +14,13 @@ from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class EnvironmentOverview:
     """An environment with the number of its keys, and its last revision; times in epoch milliseconds.
 
@@ -37,7 +36,7 @@ class EnvironmentOverview:
     changed_by: str | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class ProjectOverview:
     """A project with the environments that the caller sees, the oldest first."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -12,7 +13,6 @@ from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.home.rules import holds_text
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -23,7 +23,7 @@ _NOTHING: Expression = cast(null(), Text)
 
 
 @called("SearchResult")
-@struct
+@dataclass(frozen=True, slots=True)
 class Found:
     """A project, environment or secret by its address; None is what its kind does not have."""
 

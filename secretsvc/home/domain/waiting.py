@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import BigInteger, cast, func, select
 
 from secretsvc.access.rules.grants import within_administered
@@ -11,13 +13,12 @@ from secretsvc.authorization.rules.asserting import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
-from secretsvc.kernel.structs import struct
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class ExpiringGrant:
     """An unexpired grant that ends; `holder` is what people call it, a group's name where `is_group`.
 
@@ -33,7 +34,7 @@ class ExpiringGrant:
     expires_at: int
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class TurnedAway:
     """How many were turned away, and the last of them: its subject, how often, and when."""
 

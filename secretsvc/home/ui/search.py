@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any
@@ -12,7 +13,6 @@ from secretsvc.home.domain.finding import Narrowing, find_holders, find_scopes
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.grammar import is_slug
-from secretsvc.kernel.structs import struct
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
@@ -126,7 +126,7 @@ def _segments(found: dict[str, Any], text: str, show: str) -> list[tuple[str, st
     ]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Marked:
     """A text with marks where it has what was sought; letters of ASCII alone have no case."""
 

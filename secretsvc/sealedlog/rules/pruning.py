@@ -6,7 +6,7 @@ The positions of records and the hashes of their leaves stay, so that checkpoint
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import orjson
@@ -14,7 +14,6 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.kernel.notes import Checkpoint, Verifier, sign
-from secretsvc.kernel.structs import struct
 from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import ONLY, audit_export, audit_pruned, audit_seal
 
@@ -35,7 +34,7 @@ class Pruned(NamedTuple):
     complete_since: int | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Pruning:
     """What a record of a pruning says: the first `size` records of the log are gone, or are about to go.
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import Connection, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.notes import Verifier
-from secretsvc.kernel.structs import struct
 from secretsvc.sealedlog.models import audit_export, audit_head, audit_pruned, audit_signer, audit_unsealed
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class LogState:
     """Times in epoch milliseconds; None is what never happened, or, of what waits, that nothing does.
 

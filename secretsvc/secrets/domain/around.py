@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, func, select, union
 
@@ -16,7 +17,6 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_in_sight
 from secretsvc.secrets.domain.timeline import KeyHistory
 from secretsvc.secrets.models import secret
@@ -33,7 +33,7 @@ WEEK_MS = 7 * 86_400_000
 COUNTED_RECORDS = 500
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Elsewhere:
     """The same key in another environment of the project; its version is None where it is missing.
 
@@ -47,7 +47,7 @@ class Elsewhere:
     version: int | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Lacking:
     """An environment of the project without a key."""
 
@@ -55,7 +55,7 @@ class Lacking:
     name: str
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class LatelyRead:
     """Who was given the value in the last week, how, how often, and when last, in epoch milliseconds."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 from secretsvc.authorization.rules.asserting import assert_can
@@ -11,7 +11,6 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count
 from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed, refuse
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.rules.comparing import Compared, compare, in_doubt
 from secretsvc.secrets.rules.contents import Contents, contents_beside, contents_of
@@ -26,7 +25,7 @@ MERGE, REPLACE = "merge", "replace"
 REQUIRED = "Required."
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The keys of two states, sorted, and the revisions that they are of."""
 

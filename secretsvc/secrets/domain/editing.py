@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Unpack
 
 from sqlalchemy import and_, bindparam, select
@@ -16,7 +17,6 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
-from secretsvc.kernel.structs import struct
 from secretsvc.kernel.text_areas import Restore, exactly, outcome, with_line_ends
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.writing import REPLACE
@@ -36,7 +36,7 @@ from secretsvc.secrets.rules.writing import WriteOptions, Written, write
 from secretsvc.tables.identities import identity
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Edits:
     """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
 
@@ -55,7 +55,7 @@ class Edits:
         return f"Edits({keys}, {sorted(self.descriptions)}, {sorted(self.removals)})"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Authored:
     """A version with the name of who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
 
@@ -71,7 +71,7 @@ class Authored:
         return self.kid is None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class EditorState:
     """An environment as its editor shows it; `authors` are those of the current versions, by key."""
 

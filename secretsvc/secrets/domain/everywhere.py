@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from sqlalchemy import bindparam, select
 
@@ -11,7 +11,6 @@ from secretsvc.authorization.rules.asserting import assert_can, assert_sees
 from secretsvc.kernel.authorization import Address, Role, holds
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed, VersionConflict
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, environment_in_sight
 from secretsvc.secrets.domain.writing import batch_secrets, rename_secret
 from secretsvc.secrets.models import secret
@@ -21,7 +20,7 @@ MERGE = "merge"
 NOTHING = "nothing was written. Look again."
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Holding:
     """An environment that has the key, and whether the caller may write there."""
 

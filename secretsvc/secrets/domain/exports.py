@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, SecretKey, called
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.exporting import Writer
 from secretsvc.secrets.rules.present import open_all
 from secretsvc.secrets.rules.reads import record_export
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @called("Export")
-@struct
+@dataclass(frozen=True, slots=True)
 class Exported:
     """Every value of an environment by key, sorted; no representation shows them."""
 
@@ -30,7 +30,7 @@ class Exported:
         return f"Exported(rev={self.rev}, count={len(self.secrets)})"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class File:
     """Every value of a revision in some format; no representation shows them."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.asserting import assert_can
@@ -10,7 +12,6 @@ from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reading import Listing, Value
 from secretsvc.secrets.models import revision
@@ -22,7 +23,7 @@ from secretsvc.secrets.rules.states import find_version, state_at
 from secretsvc.secrets.rules.tombstones import select_deleted
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Revision:
     """What one write made of an environment, in epoch milliseconds; `changes` are sorted by key.
 
@@ -38,7 +39,7 @@ class Revision:
     changes: list[Change]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Revisions:
     """A page of revisions, newest first; `rev` is the environment's, read before them."""
 
@@ -48,7 +49,7 @@ class Revisions:
 
 
 @called("DeletedKey")
-@struct
+@dataclass(frozen=True, slots=True)
 class Deleted:
     """A deleted key; `version` is the last one with a value, `deleted_by` an identity id or "system"."""
 
@@ -58,7 +59,7 @@ class Deleted:
     deleted_by: Maker
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class DeletedKeys:
     """A page of deleted keys, sorted; `rev` is the environment's, read before them."""
 

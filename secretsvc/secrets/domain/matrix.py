@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, select
@@ -17,7 +18,6 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, Project, environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
@@ -39,7 +39,7 @@ class Cell(NamedTuple):
     updated_at: int
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class MatrixRow:
     """A key, and its cell in each of the matrix's environments."""
 
@@ -52,7 +52,7 @@ class MatrixRow:
         return {cell.state for cell in self.cells}
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class LastChange:
     """Who changed which environment last, and when, in epoch milliseconds."""
 
@@ -61,7 +61,7 @@ class LastChange:
     at: int
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Sight:
     """A project, the environments of it that the caller sees, oldest first, and their last change."""
 
@@ -70,7 +70,7 @@ class Sight:
     last_change: LastChange | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class KeyMatrix:
     """A project's keys, sorted, in some of the environments that the caller sees.
 

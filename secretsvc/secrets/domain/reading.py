@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from operator import attrgetter
 
 from sqlalchemy import bindparam, select
@@ -13,7 +14,6 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count, Kid, Ordinal, SecretKey, Time, called
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import find_environment, lock_environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.known import known_secrets
@@ -31,7 +31,7 @@ from secretsvc.secrets.rules.rows import (
 
 
 @called("SecretList")
-@struct
+@dataclass(frozen=True, slots=True)
 class Listing:
     """The secrets of an environment, sorted by key; `rev` was read before them."""
 
@@ -40,7 +40,7 @@ class Listing:
 
 
 @called("SecretValue")
-@struct
+@dataclass(frozen=True, slots=True)
 class Value:
     """A secret with its value, which no representation shows."""
 
@@ -52,7 +52,7 @@ class Value:
 
 
 @called("SecretVersion")
-@struct
+@dataclass(frozen=True, slots=True)
 class Version:
     """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
 
@@ -64,7 +64,7 @@ class Version:
 
 
 @called("SecretVersions")
-@struct
+@dataclass(frozen=True, slots=True)
 class History:
     """The versions of a key, newest first, also of a deleted one."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, case, select
@@ -16,7 +16,6 @@ from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.rules.changes import changes_of_revisions
@@ -30,7 +29,7 @@ from secretsvc.tables.projects import environment, project
 REVISIONS, DELETED = 20, 50
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Recounted:
     """A revision with the name of who made it, in epoch milliseconds; `changes` are sorted by key."""
 
@@ -42,7 +41,7 @@ class Recounted:
     changes: Sequence[Change]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Difference:
     """What a key is at a later revision, against an earlier one: the versions, None where it is absent.
 
@@ -56,7 +55,7 @@ class Difference:
     revs: Sequence[int]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Recount:
     """Revisions, newest first, and what differs between two of them.
 
@@ -71,7 +70,7 @@ class Recount:
     differences: list[Difference] | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Gone:
     """A deleted key, `version` the last one with a value; when, in epoch milliseconds, by whom, and why."""
 
@@ -82,7 +81,7 @@ class Gone:
     reason: str | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class AllGone:
     """A page of deleted keys, sorted; `next_key` is where they go on from."""
 

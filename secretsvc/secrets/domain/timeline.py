@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import and_, bindparam, case, or_, select
@@ -15,7 +16,6 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.rules.found import FoundSecret
@@ -27,7 +27,7 @@ from secretsvc.tables.identities import identity
 SHOWN = 50
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Told:
     """A version with what is known of the write that made it, in epoch milliseconds; a tombstone has no kid.
 
@@ -51,7 +51,7 @@ class Told:
         return self.kid is None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Pair:
     """Two versions beside each other, without their values; `kind` is `same`, `differs` or `unreadable`.
 
@@ -64,7 +64,7 @@ class Pair:
     equal: Sequence[Sequence[int]]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class KeyHistory:
     """A key with its versions, newest first; `error` says why its current value cannot be read, if so.
 

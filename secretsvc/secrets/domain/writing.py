@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Unpack
 
 from sqlalchemy import bindparam, select
@@ -11,7 +12,6 @@ from secretsvc.authorization.rules.asserting import assert_can
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.rules.bounds import check_edits, check_values
@@ -26,7 +26,7 @@ from secretsvc.secrets.rules.writing import Planner, WriteOptions, Written, writ
 MERGE, REPLACE = "merge", "replace"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Imported(Written):
     """The outcome of an import; `expandable` are the keys that `importing.expandable` names."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 from secretsvc.kernel.described import Ordinal, SecretKey, among
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.contents import Contents, Entry
 
 SAME, DIFFERS, HERE, THERE, UNREADABLE = "same", "differs", "here", "there", "unreadable"
 ComparedKind = Annotated[str, among(SAME, DIFFERS, HERE, THERE, UNREADABLE)]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Compared:
     """A key of either side; a version is None where the key is absent."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -16,7 +17,6 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.known import Known
 from secretsvc.secrets.rules.lineage import ORIGIN
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     origin_version: int | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Contents:
     """The keys of an environment at a revision, sorted."""
 

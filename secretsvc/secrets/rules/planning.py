@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
 from secretsvc.kernel.described import Ordinal, SecretKey, among
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.known import Known
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
@@ -27,7 +26,7 @@ class Origin(NamedTuple):
 NO_ORIGIN = (None, None, None)
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Change:
     """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`."""
 
@@ -36,7 +35,7 @@ class Change:
     version: Ordinal
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Values to write, keys to remove, and descriptions to set (None clears).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,6 @@ from sqlalchemy import ColumnElement, Select, and_, literal, select, tuple_
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
 from secretsvc.db.base import Id, KeyText
 from secretsvc.db.types import Expression
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.rules.reads import EXPORT, REVEAL
 
@@ -22,7 +22,7 @@ Bound = tuple[Callable[[Any, Any], ColumnElement[bool]], UUID]
 _OF_KEY = audit_record.alias("of_key")
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What is asked for of the records that concern a key: at most `most` of each kind, the nearest of it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from sys import getsizeof
 from typing import Annotated, Any
 from uuid import UUID
@@ -33,7 +34,6 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import Open
 from secretsvc.kernel.described import Description, Kid, Ordinal, SecretKey, Time, among
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.rules.found import EnvelopeRow, FoundSecret, ListedRow
@@ -46,7 +46,7 @@ AT_ONCE = 2**20
 _EMPTY = getsizeof("")
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Sealed:
     """A version with its envelope and what the envelope's AAD names.
 
@@ -60,7 +60,7 @@ class Sealed:
     kid: str | None
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class SecretListItem:
     """A secret without its value; `error` says why a row that is not `readable` is not."""
 

@@ -6,7 +6,7 @@ Whatever the operation, its plan is applied whole, in a fixed number of statemen
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypedDict
 from uuid import UUID
 
@@ -17,7 +17,6 @@ from secretsvc.kernel.call import Call
 from secretsvc.kernel.described import Count
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
 from secretsvc.secrets.rules.applying import LostRace, apply
 from secretsvc.secrets.rules.bounds import check_growth, check_volume
@@ -34,7 +33,7 @@ from secretsvc.secrets.rules.planning import (
 from secretsvc.secrets.rules.revisions import record_revision, require_reason
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Written:
     """The outcome of a write; `rev` is the environment's own where nothing changed."""
 
@@ -57,7 +56,7 @@ class Written:
         return {}
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class WrittenByHand(Written):
     """The outcome of a write that changed descriptions alone, too, or was given values that were there."""
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote_plus, urlencode
 
 from secretsvc.kernel.grammar import is_slug
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.resources import Project
 from secretsvc.secrets.domain.around import Lacking
 from secretsvc.secrets.ui.matrix import may_write
@@ -25,7 +25,7 @@ PREFIX = "also."
 BESIDE = 8_192
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Offer:
     """An environment that lacks so many of the new keys, and whether it was chosen."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyramid.events import BeforeRender
 from pyramid.renderers import get_renderer
 
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.web.config import ServiceConfigurator
@@ -26,7 +26,7 @@ KINDS = {
 TALLIED = {ADDED: "new", CHANGED: "changed", DESCRIBED: "described", REMOVED: "deleted"}
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Side:
     """One of two values: what it has in common with the other stands around what differs.
 
@@ -43,7 +43,7 @@ class Side:
         return f"Side({self.label!r})"
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class ChangeRow:
     """What happens to one key; `version` is the one that is made, 0 where none is.
 

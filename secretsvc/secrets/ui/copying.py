@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.errors import PreconditionFailed, ValidationFailed
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.domain import get_environment
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.secrets.domain import copying as domain
@@ -35,7 +34,7 @@ DETAILS = 3
 _NUMBER = re.compile(r"[0-9]{1,15}")
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What a form asks to copy; `rev` is the revision of the destination that was reviewed, if one was."""
 

@@ -6,12 +6,11 @@ There is no session to keep what was typed: the pages hand it on to each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.kernel.structs import struct
 from secretsvc.kernel.text_areas import Restore, exactly, line_feeds, with_line_ends, with_nul
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import editing as editing_domain
@@ -29,7 +28,7 @@ from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A kind of change: its page, what writes it, what it gives, and which of its fields hold what was typed.
 

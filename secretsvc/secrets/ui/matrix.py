@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
 from secretsvc.kernel.authorization import Address, Role, decide
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.resources import Project
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.domain import matrix as matrix_domain
@@ -76,7 +76,7 @@ class Group(NamedTuple):
     rows: list[DrawnRow]
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Column:
     """An environment with what its cells need; `missing` is how many keys of the others it lacks.
 
@@ -107,7 +107,7 @@ class Column:
         return DrawnCell(kind, href, title, name, icon, f"v{cell.version}", f", {says}")
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Dock:
     """Between which environments the selected keys can be copied, and which of them are chosen at first."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from secretsvc.kernel.grammar import is_secret_key
-from secretsvc.kernel.structs import struct
 from secretsvc.projects.rules import Environment
 from secretsvc.web.parts import count
 from secretsvc.web.shell import Shell
@@ -15,7 +15,7 @@ from secretsvc.web.shell import Shell
 _DIGITS = 15
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A statement; `undo` is the revision that can still be undone, if it changed keys or values."""
 

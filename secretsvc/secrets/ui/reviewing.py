@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from secretsvc.kernel.structs import struct
 from secretsvc.kernel.text_areas import CR_KEPT, CR_LF_KEPT, LINE_FEEDS, NUL_LOST
 from secretsvc.secrets.domain.around import Lacking
 from secretsvc.secrets.domain.editing import Authored
@@ -34,7 +33,7 @@ YOURS = {
 }
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Conflict:
     """A key that either side changed; `what` each did is None where it did not."""
 

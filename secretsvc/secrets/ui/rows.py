@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.domain.editing import EditorState
 from secretsvc.secrets.rules.rows import SecretListItem
 from secretsvc.secrets.ui.doubts import turns
@@ -22,7 +21,7 @@ CHANGED, UNDESCRIBED, UNREADABLE = "changed-this-week", "without-description", "
 STAGED = ("value.", "empty.", "delete.", "pick.")
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Shown:
     """What a form shows of its rows: which of them, which open menu, and which values were asked for.
 

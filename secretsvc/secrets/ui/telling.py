@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from secretsvc.access.domain.readers import Reader
-from secretsvc.kernel.structs import struct
 from secretsvc.secrets.domain.around import MISSING, PRESENT, LatelyRead
 from secretsvc.secrets.domain.timeline import KeyHistory, Pair, Told
 from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
@@ -30,7 +30,7 @@ PAIRS = {
 }
 
 
-@struct
+@dataclass(frozen=True, slots=True)
 class Saying:
     """What somebody did: a verb, and the key that it leads to, if it is another."""
 
