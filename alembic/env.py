@@ -9,7 +9,7 @@ from pyramid.exceptions import ConfigurationError
 import secretsvc
 from alembic import context
 from secretsvc.db.alone import migrating_alone
-from secretsvc.db.base import described
+from secretsvc.db.base import METADATA
 from secretsvc.db.engine import Mode, for_mode, make_engine
 from secretsvc.db.migrations import add_branches, record_release
 from secretsvc.db.schema import schema_release
@@ -50,7 +50,7 @@ def run(registry):
         # the one before it; begun as ours are, one undoes a schema there as well as on PostgreSQL.
         context.configure(
             connection=writer,
-            target_metadata=described(),
+            target_metadata=METADATA,
             include_object=lambda table, name, kind, reflected, _: (
                 kind != "table" or name in models.names or (reflected and name != schema_release.name)
             ),

@@ -29,8 +29,6 @@ from databases import ENGINES, PostgresqlDatabases, SqliteDatabases, postgresql_
 from service import API, HEADER, Service  # noqa: E402
 from tokens import TestIssuer  # noqa: E402
 
-from secretsvc.server.factory import YOUNG  # noqa: E402
-
 __all__ = [
     "ENGINES",
     "HEADER",
@@ -77,7 +75,6 @@ def service_over(made: Any, **settings: str) -> Iterator[Service]:
         # As the server does.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(YOUNG)
         try:
             yield service
         finally:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,26 +38,7 @@ PACKAGES = (
 
 def main(_global_config: dict[str, str], **settings: str) -> Router:
     """The WSGI application of an ini file's `[app:main]` section (PasteDeploy)."""
-    with collector_paused():
-        return configure(settings).make_wsgi_app()
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Next to nothing that a start makes is garbage, and to look for it took a sixth of its time.
-
-    What was made meanwhile is old at once, so that the next collection of what is young is a short one.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            # Out of all generations, and into the oldest.
-            gc.freeze()
-            gc.unfreeze()
-            gc.enable()
+    return configure(settings).make_wsgi_app()
 
 
 def configure(settings: dict[str, str]) -> ServiceConfigurator:
@@ -77,7 +55,6 @@ def configure(settings: dict[str, str]) -> ServiceConfigurator:
 
 def assemble(settings: dict[str, str]) -> ServiceConfigurator:
     """As `configure`, with nothing told of the settings: of them migrations need the database's alone."""
-    # Here, so that `main` imports all there is while the collector is paused.
     from pyramid.settings import aslist
 
     from secretsvc.web.config import ServiceConfigurator
@@ -97,7 +74,6 @@ def assemble(settings: dict[str, str]) -> ServiceConfigurator:
     for other in others:
         config.include(other)
     config.include("secretsvc.web.tree.add_pages_mount")
-    config.include("secretsvc.web.request.finalize_request_class")
     commit(config)
     check_described(config.registry)
     return config

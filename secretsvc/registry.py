@@ -72,7 +72,6 @@ def report(registry: ServiceRegistry) -> None:
     if "database_url" not in report_settings(settings):
         for path, mode in open_to_others(settings.database_url):
             log.warning("others than its owner may read or write %s (mode %04o)", path, mode)
-        registry.database.import_dialect()
     _warn_of_code_from_others()
     with suppress(ServerMisconfigured):
         registry.load_ring()

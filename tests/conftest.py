@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +9,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-# What is made until the tests begin lives as long as the run: `pytest_collection_finish` goes on.
-gc.disable()
 
 # A machine that is busy is slow, and that is no finding.
 settings.register_profile(
@@ -79,15 +75,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _fast_alone(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """What holds on the fast path alone."""
     return (item for item in items if item.get_closest_marker("fast_path"))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    """Looks at what lives as long as the run never again, and at the rest less often than a service would."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session", autouse=True)

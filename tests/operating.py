@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -23,9 +22,6 @@ def serve() -> None:
     find_once()
     sort_once()
     _assemble_before()
-    # A fork that looked for garbage among all this would copy it.
-    gc.collect()
-    gc.freeze()
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

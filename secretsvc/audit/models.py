@@ -19,7 +19,7 @@ from sqlalchemy import (
     literal_column,
 )
 
-from secretsvc.db.base import METADATA, Id, KeyText, Millis, of_dialects, partial_index
+from secretsvc.db.base import METADATA, Id, KeyText, Millis, partial_index
 
 #: The same as a denial, in words by which PostgreSQL does not take the index of all denials.
 NO_SUCCESS = "outcome <> 'success'"
@@ -75,7 +75,7 @@ audit_record = Table(
         "created_at",
     ),
     # Without a rowid there is one key to clash with, which the append-only trigger can watch.
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )
 
 #: A key that a record tells of which tells of several: those that a copy took, or that were described.
@@ -92,7 +92,7 @@ audit_key = Table(
     Column("created_at", Millis, nullable=False),
     # One for both questions: a copy of 500 keys writes as many entries into it, each at another position.
     Index("ix_audit_key_environment_id", "environment_id", "key", "identity_id", "given", "created_at"),
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )
 
 #: How often an identity was denied at a scope; times in epoch milliseconds.
@@ -107,7 +107,8 @@ denial_tally = Table(
     Column("denials", BigInteger, nullable=False),
     Column("first_denied_at", Millis, nullable=False),
     Column("last_denied_at", Millis, nullable=False),
-    info=of_dialects(sqlite_with_rowid=False, postgresql_with={"fillfactor": 70}),
+    sqlite_with_rowid=False,
+    postgresql_with={"fillfactor": 70},
 )
 
 #: Instead of a key, which is never empty and has letters, digits and `_`: every value of an environment as

@@ -10,7 +10,6 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from secretsvc.authentication.roca import is_roca
 from secretsvc.kernel.json import parse_json
 
 RSA_BITS = range(2048, 8193)
@@ -145,4 +144,4 @@ def _strong(key: jwt.PyJWK) -> bool:
         return True
     numbers = key.key.public_numbers()
     good_exponent = numbers.e >= RSA_LEAST_EXPONENT and numbers.e % 2 == 1
-    return key.key.key_size in RSA_BITS and good_exponent and not is_roca(numbers.n)
+    return key.key.key_size in RSA_BITS and good_exponent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, Uuid, text
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Text, Uuid, text
 from sqlalchemy.orm import DeclarativeBase
 
 # Constraints have names, because a migration can only change what it can name.
@@ -24,8 +24,6 @@ RowId = BigInteger().with_variant(Integer(), "sqlite")
 KeyText = String(256).with_variant(String(256, collation="C"), "postgresql")
 #: A UUID: native on PostgreSQL, 32 hex digits on SQLite; both sort by time for version 7.
 Id = Uuid
-
-_OPTIONS = "secretsvc_dialect_options"
 
 #: What Alembic compares with. Our own tables are Core's, because nobody maps them and each class takes time.
 METADATA = MetaData(naming_convention=NAMING)
@@ -52,23 +50,4 @@ def named_columns() -> list[Column[Any]]:
 def partial_index(name: str, where: str, *columns: str, unique: bool = False) -> Index:
     """An index over the rows that meet a condition, on both databases."""
     condition = text(where)
-    info = of_dialects(postgresql_where=condition, sqlite_where=condition)
-    return Index(name, *columns, unique=unique, info=info)
-
-
-def of_dialects(**options: object) -> dict[str, object]:
-    """The `info` of a table or an index that has such arguments of a dialect's.
-
-    Given as arguments they make SQLAlchemy import both dialects, which takes a fortieth of a start.
-    """
-    return {_OPTIONS: options}
-
-
-def described() -> MetaData:
-    """The metadata for Alembic, with the arguments of all dialects."""
-    for table in METADATA.tables.values():
-        parts: tuple[Table | Index, ...] = (table, *table.indexes)
-        for one in parts:
-            for name, value in one.info.get(_OPTIONS, {}).items():
-                one.dialect_kwargs[name] = value
-    return METADATA
+    return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)

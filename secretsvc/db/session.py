@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.engine import make_url
 from zope.sqlalchemy import mark_changed
 
 from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for_mode, make_engine, mode_of
@@ -35,10 +34,6 @@ class Database:
         """Raises `ServerMisconfigured` where the URL is missing or malformed."""
         settings = self._settings
         return make_engine(settings.database_url, settings.database_pool_size, settings.database_timeout)
-
-    def import_dialect(self) -> None:
-        """So that the first request need not: nothing else imports it. Raises as `engine`."""
-        make_url(self._settings.database_url).get_dialect()
 
     def engine_to_watch_by(self, answer_seconds: float) -> Engine:
         """A new one with one connection, which no request takes, and so many seconds for each answer.

@@ -28,6 +28,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.db.fast import switch
@@ -88,17 +89,9 @@ def insert_or_ignore(connection: Connection, table: Table, row: Mapping[str, obj
 
     Raises `NotFound` where a row that it refers to is gone.
     """
-    # Here, because only the dialect of the engine has been imported, and the other takes a part of a start.
-    statement: sqlite.Insert | postgresql.Insert
-    if connection.dialect.name == "sqlite":
-        from sqlalchemy.dialects import sqlite
-
-        statement = sqlite.insert(table).on_conflict_do_nothing()
-    else:
-        from sqlalchemy.dialects import postgresql
-
-        statement = postgresql.insert(table).on_conflict_do_nothing()
-    # What comes back tells it: a row count is promised of updates and deletions only.
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    statement = dialect.insert(table).on_conflict_do_nothing()
+    # RETURNING, because drivers promise a row count for updates and deletions only.
     try:
         returned = connection.execute(statement.values(row).returning(*table.primary_key))
     except IntegrityError as error:

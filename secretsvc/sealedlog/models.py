@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from secretsvc.db.base import METADATA, Id, Millis, of_dialects
+from secretsvc.db.base import METADATA, Id, Millis
 
 #: The `id` of a table's one row.
 ONLY = 1
@@ -31,7 +31,7 @@ audit_seal = Table(
     Column("record_id", Id, nullable=False),
     Column("leaf_hash", LargeBinary, nullable=False),
     UniqueConstraint("record_id"),
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )
 
 #: A record that waits to be sealed. A trigger puts it here in the transaction that writes it.
@@ -43,7 +43,7 @@ audit_unsealed = Table(
     Column("record_id", Id, primary_key=True),
     Column("number", BigInteger, nullable=False),
     Index("ix_audit_unsealed_number", "number", "record_id"),
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )
 
 #: How many records are sealed, what the next needs of their tree, and the newest checkpoint.

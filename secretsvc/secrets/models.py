@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from secretsvc.db.base import METADATA, Id, KeyText, Millis, RowId, of_dialects, partial_index
+from secretsvc.db.base import METADATA, Id, KeyText, Millis, RowId, partial_index
 
 #: A key of an environment, also of a deleted one: its version numbers are never used twice.
 #:
@@ -33,7 +33,7 @@ secret = Table(
     Column("created_at", Millis, nullable=False),
     Column("updated_at", Millis, nullable=False),
     UniqueConstraint("environment_id", "key"),
-    info=of_dialects(postgresql_with={"fillfactor": 70}),
+    postgresql_with={"fillfactor": 70},
 )
 
 #: One immutable version. A tombstone has neither envelope nor kid; rekeying changes just those two.
@@ -87,7 +87,7 @@ departed_version = Table(
     Column("created_at", Millis, nullable=False),
     Column("created_by", Id),
     Column("origin_environment_id", Id, nullable=False),
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )
 
 #: What a write made of an environment; `changes` are its versions.
@@ -107,7 +107,7 @@ revision = Table(
     Column("copied_from", Id),
     Index("ix_revision_created_by", "created_by", "environment_id"),
     partial_index("ix_revision_copied_from", "copied_from IS NOT NULL", "environment_id"),
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )
 
 #: The first success of a write that its client may send again (contract 8.2), for 24 hours.
@@ -127,7 +127,7 @@ idempotent_write = Table(
     Column("made", Boolean, nullable=False),
     Column("created_at", Millis, nullable=False),
     Index("ix_idempotent_write_created_at", "created_at"),
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )
 
 #: An adopted master key by its kid; one that is retired seals no more.
@@ -151,5 +151,5 @@ digest_key = Table(
     Column("kid", String(16), primary_key=True),
     Column("held_by", String(16), primary_key=True),
     Column("envelope", LargeBinary, nullable=False),
-    info=of_dialects(sqlite_with_rowid=False),
+    sqlite_with_rowid=False,
 )

@@ -66,8 +66,6 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         self.traffic: Traffic = server.traffic
         self._unparsed = b""
         self._outgoing = Outgoing(self.traffic.owe)
-        #: What is called once the request under way is answered.
-        self.afterwards: list[Callable[[], None]] = []
         self._held = 0
         self._idle_since = self._began = time.monotonic()
         self._body_began: float | None = None
@@ -188,21 +186,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
     # Answering, in a worker
 
     def service(self) -> None:
-        """Executes the request that is there, unless its client has gone; then what could wait for that.
-
-        By then another worker may be at the next request, which has a list of its own.
-        """
-        afterwards = self.afterwards = []
-        try:
-            super().service()
-            if not self.connected:
-                # The server's own thread may be closing it at the same moment.
-                with self.outbuf_lock:
-                    self._hold(0)
-        finally:
-            tell(afterwards)
-            # What a line tells is not to be kept until the next one.
-            afterwards.clear()
+        """Execute the request that is there, unless its client has gone."""
+        super().service()
+        if not self.connected:
+            # The server's own thread may be closing it at the same moment.
+            with self.outbuf_lock:
+                self._hold(0)
 
     def write_soon(self, data: bytes) -> int:
         """Takes a piece of the answer, and never waits. Raises `ClientDisconnected`."""

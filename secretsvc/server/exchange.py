@@ -11,7 +11,6 @@ from waitress.task import Task as BaseTask
 from waitress.task import WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
-from secretsvc.web.access_log import AFTERWARDS
 from secretsvc.web.admitted import ON_SENT
 from secretsvc.web.wire import AnsweringParser, EnvelopeErrorTask
 
@@ -87,12 +86,12 @@ class Task(_Answering, WSGITask):  # type: ignore[misc]  # it has no types of it
     """A request to the application."""
 
     def get_environment(self) -> dict[str, object]:
-        """The WSGI environ with our lists, and without a wrapper of files, which would be held open."""
+        """Return the WSGI environ with our list, and without a file wrapper, which would stay open."""
         is_new = self.environ is None
         environ: dict[str, object] = super().get_environment()
         if is_new:
             del environ["wsgi.file_wrapper"]
-            environ[ON_SENT], environ[AFTERWARDS] = self.on_sent, self.channel.afterwards
+            environ[ON_SENT] = self.on_sent
         return environ
 
     def set_close_on_finish(self) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 KIB = 1024
 MIB = 1024 * KIB
+CONNECTIONS, IDLE_SECONDS = 1000, 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +15,9 @@ class Limits:
 
     #: Bytes of one request's body, once decoded.
     body_bytes: int
-    connections: int = 1000
+    connections: int = CONNECTIONS
     #: How long a connection without a request stays open.
-    idle_seconds: float = 120.0
+    idle_seconds: float = IDLE_SECONDS
     #: From the first byte of a request to the end of its header.
     header_seconds: float = 10.0
     #: What a body or an answer is granted on top of its size at the least rate.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from wsgiref.types import WSGIApplication
@@ -19,11 +18,6 @@ from secretsvc.server.traffic import Traffic
 from secretsvc.web.headers import error_answer, new_request_id
 
 UNIX = "unix:"
-#: How many are accepted before others have a turn.
-BATCH = 64
-#: For so long the other processes of a socket have a turn, before one of them takes twice as many as before.
-#: Who comes so much later than that is of another burst.
-OTHERS_SECONDS, BURST_SECONDS = 0.001, 0.05
 RETRY_AFTER_SECONDS = 1
 #: Bytes of one connection that the kernel keeps for us. It would keep megabytes, which are there to be parsed
 #: when their client has long gone.
@@ -46,48 +40,33 @@ class _Accepting:
     _map: object
     ours: bool
     _has_waiting = False
-    _batch = 1
-    _paused_until = 0.0
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether those who wait are left to other processes that have the socket, too."""
-        return time.monotonic() < self._paused_until
 
     def readable(self) -> bool:
-        """While it listens, and has not just taken some of many."""
-        return self.accepting and not self.is_paused
+        """Return whether it listens."""
+        return self.accepting
 
     def handle_accept(self) -> None:
-        """Somebody waits, until `accept_some`.
+        """Note that a client waits; `accept_waiting` accepts it.
 
-        Who makes room for a newcomer leaves its descriptor to the next one, and what poll told of the old
-        connection must not be taken for the new one's.
+        A connection that is closed to make room leaves its descriptor to the next one. An event of the same
+        poll for the closed connection must not be taken for one of the new connection.
         """
         self._has_waiting = True
 
-    def accept_some(self) -> None:
-        """Takes those who wait, some at a time; once every event of the loop's turn is dealt with."""
+    def accept_waiting(self) -> None:
+        """Accept the clients of the last poll; call it when all events of that poll are handled."""
         if self._has_waiting:
             self._has_waiting = False
-            if self.ours:
-                self._accept(BATCH)
-                return
-            if time.monotonic() > self._paused_until + BURST_SECONDS:
-                self._batch = 1
-            if self._accept(self._batch):
-                self._batch = min(2 * self._batch, BATCH)
-                self._paused_until = time.monotonic() + OTHERS_SECONDS
+            self.accept_all()
 
     def accept_all(self) -> None:
-        """Takes all who have connected until now: no more than the kernel's queue holds."""
-        self._accept(self.adj.backlog + 1)
-
-    def _accept(self, count: int) -> bool:
-        """Whether more may wait."""
-        return all(self._accept_one() for _ in range(count))
+        """Accept all clients that have connected: no more than the kernel's queue contains."""
+        for _ in range(self.adj.backlog + 1):
+            if not self._accept_one():
+                return
 
     def _accept_one(self) -> bool:
+        """Accept or refuse one client; return whether there was one."""
         try:
             connection, address = self.socket.accept()
         except OSError as error:

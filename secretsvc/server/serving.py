@@ -15,19 +15,21 @@ from pyramid.config import global_registries
 from sqlalchemy.exc import SQLAlchemyError
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
+from waitress.task import ThreadedTaskDispatcher
 
 from secretsvc.db.supported import UnsupportedDatabaseError
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
-from secretsvc.server.dispatcher import Dispatcher
 from secretsvc.server.exchange import FRAMES
-from secretsvc.server.limits import KIB, MIB, Limits
-from secretsvc.server.listener import OTHERS_SECONDS, UNIX, listeners, notify
+from secretsvc.server.limits import CONNECTIONS, IDLE_SECONDS, KIB, MIB, Limits
+from secretsvc.server.listener import UNIX, listeners, notify
 from secretsvc.server.traffic import Traffic
 from secretsvc.server.watching import Watch
 from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)
+# waitress warns of each request that waits for a thread; the figure `requests_waiting` counts them.
+logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 #: So much over `BODY_MAX_BYTES` still reaches the application, which answers as to any other caller.
 BODY_MARGIN = 64 * KIB
@@ -55,7 +57,7 @@ class Server:
         """`options` are waitress's adjustments. Raises OSError where nothing can be bound."""
         self.traffic = Traffic(limits)
         self.adj = _adjusted(limits, options)
-        self.task_dispatcher = Dispatcher()
+        self.task_dispatcher = ThreadedTaskDispatcher()
         self.map: dict[int, object] = {}
         self.listeners = list(listeners(application, self.traffic, self.task_dispatcher, self.adj, self.map))
         self.task_dispatcher.set_thread_count(self.adj.threads)
@@ -103,14 +105,11 @@ class Server:
 
     def turn(self) -> None:
         """One turn of the event loop: waits for events and handles them."""
-        is_paused = any(listener.is_paused for listener in self.listeners)
-        wasyncore.loop(
-            timeout=OTHERS_SECONDS if is_paused else LOOP_SECONDS, use_poll=True, map=self.map, count=1
-        )
+        wasyncore.loop(timeout=LOOP_SECONDS, use_poll=True, map=self.map, count=1)
         self.alive_at = time.monotonic()
         if not self.traffic.stopping:
             for listener in self.listeners:
-                listener.accept_some()
+                listener.accept_waiting()
         self.traffic.bound_requests()
         self.traffic.bound_answers()
         self.traffic.sweep()
@@ -213,8 +212,8 @@ def _limits(settings: Settings, drain: float, options: dict[str, Any]) -> Limits
         body = settings.body_max_bytes
     return Limits(
         body_bytes=int(options.pop("max_request_body_size", body + BODY_MARGIN)),
-        connections=int(options.pop("connection_limit", Limits.connections)),
-        idle_seconds=float(options.pop("channel_timeout", Limits.idle_seconds)),
+        connections=int(options.pop("connection_limit", CONNECTIONS)),
+        idle_seconds=float(options.pop("channel_timeout", IDLE_SECONDS)),
         drain_seconds=drain,
     )
 

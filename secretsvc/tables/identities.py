@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, CheckConstraint, Column, String, Table, Text, UniqueConstraint
 
-from secretsvc.db.base import METADATA, Id, Millis, of_dialects, partial_index
+from secretsvc.db.base import METADATA, Id, Millis, partial_index
 
 #: One user or service token; unique by kind and subject, so that no token can pose as a person.
 #:
@@ -26,5 +26,5 @@ identity = Table(
     UniqueConstraint("kind", "subject"),
     CheckConstraint("kind IN ('user', 'service')", name="kind"),
     partial_index("ix_identity_issuer_name", "issuer_name IS NOT NULL", "issuer_name"),
-    info=of_dialects(postgresql_with={"fillfactor": 70}),
+    postgresql_with={"fillfactor": 70},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, String, Table, Text, UniqueConstraint, false
 
-from secretsvc.db.base import METADATA, Id, Millis, named_columns, of_dialects
+from secretsvc.db.base import METADATA, Id, Millis, named_columns
 
 #: A project; deleting its row takes along all that hangs below it.
 project = Table("project", METADATA, *named_columns())
@@ -23,5 +23,5 @@ environment = Table(
     Column("updated_at", Millis, nullable=False),
     Column("protected", Boolean, server_default=false(), nullable=False),
     UniqueConstraint("project_id", "slug"),
-    info=of_dialects(postgresql_with={"fillfactor": 70}),
+    postgresql_with={"fillfactor": 70},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ForeignKey, LargeBinary, String, Table, Text
 
-from secretsvc.db.base import METADATA, Id, Millis, of_dialects
+from secretsvc.db.base import METADATA, Id, Millis
 
 #: A token of an identity. `created_by` is NULL for the system, `last_used_at` before the first use.
 service_token = Table(
@@ -19,5 +19,5 @@ service_token = Table(
     Column("created_by", Id),
     Column("expires_at", Millis, index=True, nullable=False),
     Column("last_used_at", Millis),
-    info=of_dialects(postgresql_with={"fillfactor": 70}),
+    postgresql_with={"fillfactor": 70},
 )

@@ -27,11 +27,6 @@ log = logging.getLogger("secretsvc.access")
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"})
 OTHER_METHOD = "OTHER"
 
-#: In the WSGI environ of our server: a list. What is put there is called, without arguments, by the thread
-#: that answered, before its next request, once the kernel was given what it takes of the answer, however the
-#: request ended.
-AFTERWARDS = "secretsvc.afterwards"
-
 #: The template of the route or None, the method, the status, and how many seconds it took.
 Observer = Callable[[str | None, str, int, float], None]
 Seen = tuple[str | None, str, int, float]
@@ -111,13 +106,7 @@ def _write(request: ServiceRequest, response: Response | None, seen: Seen, watch
     }
     if failure is not None:
         fields |= {name: value for name, value in failure._asdict().items() if value is not None}
-    # To write a line takes as long as to read a value: who waits for the answer need not wait for that, too.
-    write = partial(log.log, level, "%s", _Readable(fields), extra={"fields": fields})
-    afterwards: list[Callable[[], None]] | None = request.environ.get(AFTERWARDS)
-    if afterwards is None:
-        write()
-    else:
-        afterwards.append(write)
+    log.log(level, "%s", _Readable(fields), extra={"fields": fields})
 
 
 class _Readable:

@@ -15,7 +15,6 @@ from secretsvc.web import (
     refusals,
     shell,
     shell_project,
-    templates,
     tree,
     views,
 )
@@ -36,7 +35,6 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_page = pages.add_page
         add_request_observer = access_log.add_request_observer
         add_tab = navigation.add_tab
-        add_template_names = templates.add_template_names
         add_tree_child = tree.add_tree_child
         set_shell_project = shell_project.set_shell_project
         set_refusals = refusals.set_refusals

@@ -226,8 +226,15 @@ def _redrawn(redraw: View, context: Node, request: ServiceRequest, error: Secret
     return redraw(context, request)
 
 
+def is_template(event: BeforeRender) -> bool:
+    """Return whether a template is rendered, not an answer of the API."""
+    return str(event["renderer_name"]).endswith(".pt")
+
+
 def add_shell(event: BeforeRender) -> None:
-    """Gives every template the shell: its macros, and what its page may ask of the request."""
+    """Add the layout's macros, and `ui`, to the names of a template."""
+    if not is_template(event):
+        return
     for name in ("shell", "forms", "parts"):
         event[name] = macros(name)
     # An error may come of the very address: its page says nothing of the node.
@@ -236,7 +243,7 @@ def add_shell(event: BeforeRender) -> None:
 
 def includeme(config: Configurator) -> None:
     config.registry.pages = set()
-    config.include(".templates")
+    config.include("pyramid_chameleon")
     config.include(".shell")
     config.include(".navigation")
     config.include(".shell_project")
@@ -247,4 +254,4 @@ def includeme(config: Configurator) -> None:
     config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)
     config.add_view_deriver(shell_project_view, under="drawing_view", over=VIEW)
     config.add_view_deriver(form_view, under="shell_project_view", over=VIEW)
-    config.add_template_names("shell", add_shell)
+    config.add_subscriber(add_shell, BeforeRender)

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-from pyramid.config import PHASE3_CONFIG, Configurator
-from pyramid.interfaces import IRequestExtensions, IRequestFactory
 from pyramid.request import Request
 from pyramid.response import Response
 
@@ -99,19 +97,3 @@ def call_of(request: ServiceRequest) -> Call | None:
 def operation_of(request: ServiceRequest) -> Declared | None:
     """What the view of a request declares, None where none was found yet."""
     return request.operation
-
-
-def finalize_request_class(config: Configurator) -> None:
-    """Puts the attributes that packages add to requests on one class.
-
-    Pyramid would make a class of its own for each request, and leave it to the garbage collector.
-    """
-
-    def finalize() -> None:
-        added = config.registry.queryUtility(IRequestExtensions).descriptors
-        factory = type("Request", (ServiceRequest,), dict(added))
-        added.clear()
-        config.registry.registerUtility(factory, IRequestFactory)
-
-    # After whatever adds one, and before the router is made.
-    config.action(("secretsvc", "finalize request class"), finalize, order=PHASE3_CONFIG + 1000)

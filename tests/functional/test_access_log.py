@@ -16,7 +16,6 @@ from wsgi import call
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.db.write_lock import WriteLock
-from secretsvc.web.access_log import AFTERWARDS
 from secretsvc.web.logs import JsonFormatter
 from secretsvc.web.shell import Shell
 
@@ -237,24 +236,6 @@ def test_observers_see_what_the_line_tells_and_cannot_break_a_request(service, a
     assert all(0 < one[3] < 60 for one in seen)
     (complaint,) = others(caplog)
     assert "ZeroDivisionError" in complaint.getMessage()
-
-
-@pytest.mark.engine_neutral
-def test_behind_our_server_the_line_is_left_for_after_the_answer_and_the_figures_are_not(
-    service, admin, lines, caplog
-):
-    figures = service.app.registry.metrics.collectors
-    counted = "secretsvc_requests_total", {"method": "GET", "route": "/whoami", "status": "200"}
-    admin.get("/whoami")
-    before, afterwards = figures.get_sample_value(*counted), []
-    caplog.clear()
-    call(service.app, "GET", f"{API}/whoami", {HEADER: admin.token}, **{AFTERWARDS: afterwards})
-    assert figures.get_sample_value(*counted) == before + 1
-    assert lines() == []
-    (write,) = afterwards
-    write()
-    (line,) = lines()
-    assert (line["route"], line["status"]) == ("/whoami", 200)
 
 
 @pytest.mark.engine_neutral

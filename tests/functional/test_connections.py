@@ -20,12 +20,11 @@ from server import running
 from waiting import PATIENCE
 from waiting import eventually as comes
 
-from secretsvc.server import listener, traffic
+from secretsvc.server import traffic
 from secretsvc.server.channel import RESET
 from secretsvc.server.factory import make_server
 from secretsvc.server.limits import Limits
 from secretsvc.server.serving import Server
-from secretsvc.web.access_log import AFTERWARDS
 from secretsvc.web.admitted import ON_SENT
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -46,14 +45,11 @@ class Application:
         self.served: list[str] = []
         self.sent: list[str] = []
         self.release = threading.Event()
-        #: What is done after each answer.
-        self.after: Callable[[], object] = bool
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         self.served.append(path)
         environ[ON_SENT].append(lambda: self.sent.append(path))
-        environ[AFTERWARDS].append(self.after)
         if path == "/wait":
             self.release.wait(SOON)
         if path == "/crash":
@@ -497,67 +493,11 @@ def test_at_the_limit_nobody_whose_request_is_under_way_is_dropped(server, appli
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-def test_of_a_socket_that_others_have_too_few_connections_are_taken_at_first_of_each_burst(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(listener, "time", SimpleNamespace(monotonic=clock))
-    made = Server(lambda *_: [], Limits(body_bytes=1), listen="127.0.0.1:0", threads=1)
-    made.listeners[0].ours = False
-    with ExitStack() as stack:
-        address = made.listeners[0].socket.getsockname()
-        for whole, steps in ((8, [1, 3, 7, 8]), (11, [9, 11])):
-            for _ in range(whole - len(made.traffic)):
-                stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
-            for step in steps:
-                made.turn()
-                # While others have their chance nothing is taken.
-                made.turn()
-                assert len(made.traffic) == step
-                clock.advance(2 * listener.OTHERS_SECONDS)
-            clock.advance(2 * listener.BURST_SECONDS)
-        made.stop(drain=0)
-        made.run()
-
-
 def test_an_application_that_crashes_leaves_no_path_in_the_log(server, caplog):
     assert ask(server, GET.replace(b"/ ", b"/crash ")).split()[1] == b"500"
 
     eventually(lambda: caplog.records)
     assert [one.getMessage() for one in caplog.records] == ["Exception while serving a request"]
-
-
-@pytest.mark.parametrize("path", [b"/ ", b"/big ", b"/crash "])
-def test_what_is_to_be_done_afterwards_waits_for_no_client_and_no_client_for_it(server, application, path):
-    done = []
-    application.after = lambda: [application.release.wait(SOON), done.append(path)]
-    with connected(server) as connection:
-        connection.sendall(GET.replace(b"/ ", path))
-        assert connection.recv(9) == b"HTTP/1.1 "
-        assert done == []
-        application.release.set()
-        eventually(lambda: done == [path])
-        assert application.served == [path.decode().strip()]
-
-
-def test_what_is_to_be_done_afterwards_is_done_for_whoever_has_gone(server, application):
-    done = []
-    application.after = lambda: done.append(True)
-    with connected(server) as connection:
-        connection.sendall(GET.replace(b"/ ", b"/wait "))
-        eventually(lambda: application.served)
-    application.release.set()
-    eventually(lambda: done == [True])
-
-
-def test_a_stop_waits_for_what_is_to_be_done_afterwards(application):
-    done = []
-    application.after = lambda: [application.release.wait(SOON), done.append(True)]
-    with running(Server(application, Limits(**LIMITS), listen="127.0.0.1:0", threads=1)) as server:
-        assert ask(server).startswith(b"HTTP/1.1 200")
-        server.stop(drain=SOON)
-        eventually(lambda: server.traffic.stopping)
-        application.release.set()
-        eventually(lambda: server._has_ended)
-        assert done == [True]
 
 
 def test_a_connection_that_ends_with_something_unread_gives_its_client_the_whole_answer(server):
@@ -680,9 +620,7 @@ def test_a_stop_that_meets_the_end_of_the_loop_wakes_nothing_that_is_closed(appl
     assert not loop.is_alive()
 
 
-def test_what_is_there_before_the_first_request_is_not_collected_again_nor_each_list(
-    application, monkeypatch
-):
+def test_the_objects_of_the_start_are_frozen_before_it_serves(application, monkeypatch):
     order, run = [], Server.run
 
     def run_briefly(server: Server) -> None:
@@ -691,11 +629,8 @@ def test_what_is_there_before_the_first_request_is_not_collected_again_nor_each_
         run(server)
 
     monkeypatch.setattr("gc.freeze", lambda: order.append("freeze"))
-    monkeypatch.setattr("gc.collect", lambda: order.append("collect"))
-    monkeypatch.setattr("gc.set_threshold", order.append)
     monkeypatch.setattr(Server, "run", run_briefly)
     # The application of these tests has none.
-    monkeypatch.setattr("secretsvc.server.serving.registry_behind", lambda _application: None)
+    monkeypatch.setattr("secretsvc.server.factory.registry_behind", lambda _application: None)
     make_server({}, listen="127.0.0.1:0")(application)
-    # Once to make it old, once to let it be.
-    assert order == ["freeze", "freeze", 2000, "run"]
+    assert order == ["freeze", "run"]

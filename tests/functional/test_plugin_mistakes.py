@@ -150,10 +150,6 @@ WRONG = {
         "config.add_request_observer('odd', 5)",
         "request observer odd needs a function, not 5",
     ),
-    "names for templates that nothing gives": (
-        "config.add_template_names('odd', 5)",
-        "template names odd needs a function, not 5",
-    ),
     "a key provider that cannot be called": (
         "config.add_key_provider('odd', 5)",
         "key provider odd needs a function, not 5",
@@ -199,7 +195,6 @@ TWICE = {
     "audit action acme.paint": "config.add_audit_action('acme.paint')",
     "format tsv": "config.add_format('tsv', read=view)",
     "request observer odd": "config.add_request_observer('odd', view)",
-    "template names odd": "config.add_template_names('odd', view)",
     "key provider safe": "config.add_key_provider('safe', view)",
     "tree child odd of Project": "config.add_tree_child(Project, 'odd', Lost)",
     "navigation /odd": "config.add_navigation('Odd', '/odd')",

@@ -37,7 +37,6 @@ FILLED = {
     "revealing": "web/views.py",
     "service_settings": "registry.py",
     "tabs": "web/navigation.py",
-    "template_names": "web/templates.py",
     "tree": "web/tree.py",
 }
 #: Those who read what others filled while the application is configured.
@@ -88,7 +87,6 @@ FOUND = {
     "done": lambda registry: set(registry.done),
     "request observer": lambda registry: set(registry.request_observers),
     "error link": lambda registry: {link.label for link in registry.error_links},
-    "template names": lambda registry: set(registry.template_names),
 }
 
 

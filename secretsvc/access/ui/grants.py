@@ -20,7 +20,7 @@ from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Address, Role, decide, is_expired
 from secretsvc.kernel.call import Call
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, cursor_of
+from secretsvc.web.pages import Drawn, cursor_of, is_template
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
@@ -69,7 +69,9 @@ def by_this_very_grant(call: Call, grant_id: UUID, project: str | None, environm
 
 
 def add_macros(event: BeforeRender) -> None:
-    """Gives every template the macros of access and what they need: other packages show grants too."""
+    """Add the macros of access, and the names that they need, to every template's names."""
+    if not is_template(event):
+        return
     event["soon"], event["is_expired"], event["suffixes"] = SOON_MS, is_expired, SUFFIXES
     event["labels"] = {"user": "person", "service": "service token", GROUP: "group"}
     event["role_kinds"] = {"reader": "pill line", "writer": "pill", "admin": "pill accent"}
@@ -80,7 +82,7 @@ def add_macros(event: BeforeRender) -> None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    config.add_template_names("access", add_macros)
+    config.add_subscriber(add_macros, BeforeRender)
     template = "secretsvc.access:templates/grants.pt"
     page: Drawn[Grants] = {"context": Grants, "template": template}
     config.add_page(grants_page, role=ADMIN_SOMEWHERE, **page)

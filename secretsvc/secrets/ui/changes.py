@@ -12,6 +12,7 @@ from pyramid.renderers import get_renderer
 from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.rules.writing import Written
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.pages import is_template
 
 DESCRIBED, SAME = "described", "same"
 #: For each kind: the sign, its class, and what it is called where nothing more is known.
@@ -102,10 +103,11 @@ def told(counts: Mapping[str, int]) -> str:
 
 
 def add_macros(event: BeforeRender) -> None:
-    """Gives every template the macros of reviews, as `changes`."""
-    event["changes"] = get_renderer("secretsvc.secrets:templates/changes.pt").implementation().macros
+    """Add the macros of reviews, as `changes`, to every template's names."""
+    if is_template(event):
+        event["changes"] = get_renderer("secretsvc.secrets:templates/changes.pt").implementation().macros
 
 
 def includeme(config: ServiceConfigurator) -> None:
     """Makes the macros known to every template."""
-    config.add_template_names("changes", add_macros)
+    config.add_subscriber(add_macros, BeforeRender)

@@ -218,7 +218,7 @@ def add_macros(event: BeforeRender) -> None:
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the page, and the download of every value."""
     config.add_assets("secretsvc.secrets")
-    config.add_template_names("editing", add_macros)
+    config.add_subscriber(add_macros, BeforeRender)
     config.add_page(editor, context=Environment, role=Role.READER, template=TEMPLATE)
     config.add_tab("Secrets", context=Environment, role=Role.READER, order=10)
     config.add_page(editor_of, context=Secrets, role=Role.READER)
