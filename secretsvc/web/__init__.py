@@ -2,12 +2,10 @@
 
 from pyramid.config import Configurator
 
-from secretsvc.web.request import ServiceRequest
-
 
 def includeme(config: Configurator) -> None:
     """Directives first, so that every package can use them."""
-    config.set_request_factory(ServiceRequest)
+    config.set_request_factory("secretsvc.web.request.ServiceRequest")
     modules = ("tree", "errors", "views", "pages", "assets", "admitted", "tweens", "access_log", "metrics")
     for module in modules:
         config.include(f".{module}")
