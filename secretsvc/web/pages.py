@@ -243,7 +243,7 @@ def add_shell(event: BeforeRender) -> None:
 
 def includeme(config: Configurator) -> None:
     config.registry.pages = set()
-    config.include("pyramid_chameleon")
+    config.include(".templates")
     config.include(".shell")
     config.include(".navigation")
     config.include(".shell_project")

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pyramid_chameleon.zpt import PyramidPageTemplateFile
+from chameleon import PageTemplateFile
 
 from secretsvc.secrets.ui.telling import ELSEWHERE
 
@@ -36,7 +36,7 @@ def offences(source: str) -> set[str]:
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: f"{path.parts[-3]}/{path.name}")
 def test_a_template_compiles_and_holds_nothing_forbidden(path):
     # As the application makes it: what was compiled for one is there for the other (tests/conftest.py).
-    PyramidPageTemplateFile(str(path), macro=None).cook_check()
+    PageTemplateFile(str(path)).cook_check()
     assert offences(path.read_text(encoding="utf-8")) == set()
 
 
