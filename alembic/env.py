@@ -8,9 +8,9 @@ from pyramid.exceptions import ConfigurationError
 
 import secretsvc
 from alembic import context
-from secretsvc.db.alone import migrating_alone
 from secretsvc.db.base import METADATA
 from secretsvc.db.engine import Mode, for_mode, make_engine
+from secretsvc.db.migration_lock import migrating_alone
 from secretsvc.db.migrations import add_branches, record_release
 from secretsvc.db.schema import schema_release
 from secretsvc.db.supported import UnsupportedDatabaseError

@@ -20,9 +20,9 @@ from bench import ENGINES, Request, databases, options_of, service_over
 from operations import Operation, chosen, fill, request_of
 
 from secretsvc.db.engine import Mode, mode_of
-from secretsvc.db.fast import prepared, switch
+from secretsvc.db.fast import flags, prepared
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.secrets.rules import applying
+from secretsvc.secrets.write import apply_plan
 
 #: By a stream, as the matrix and the editor, and whatever is over a mebibyte.
 AT_REVISION = Operation("500 at a revision", "GET", "/secrets?rev=1", "", {})
@@ -33,11 +33,11 @@ PAIRS, QUANTILE = 30, 2.045
 @contextmanager
 def plainly() -> Iterator[None]:
     """Executes by `Connection.execute` what is executed within."""
-    switch.ENABLED = False
+    flags.ENABLED = False
     try:
         yield
     finally:
-        switch.ENABLED = True
+        flags.ENABLED = True
 
 
 @contextmanager
@@ -73,12 +73,12 @@ def plain_cursor(connection: Any, _text: str, _values: object) -> Iterator[Execu
 
 #: What is put in the place of what, to measure without a piece.
 PIECES: dict[str, list[tuple[object, str, object]]] = {
-    "all": [(switch, "ENABLED", False)],
+    "all": [(flags, "ENABLED", False)],
     "stream": [(Prepared, "streamed", plain_stream)],
     "cursor": [(prepared, "driver_cursor", plain_cursor)],
     "many": [
-        (applying, "insert_many", plainly()(applying.insert_many)),
-        (applying, "update_many", plainly()(applying.update_many)),
+        (apply_plan, "insert_many", plainly()(apply_plan.insert_many)),
+        (apply_plan, "update_many", plainly()(apply_plan.update_many)),
     ],
 }
 

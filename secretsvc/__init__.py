@@ -58,8 +58,8 @@ def assemble(settings: dict[str, str]) -> ServiceConfigurator:
     from pyramid.settings import aslist
 
     from secretsvc.web.config import ServiceConfigurator
-    from secretsvc.web.declaring import commit
-    from secretsvc.web.openapi import check_described
+    from secretsvc.web.openapi.document import check_described
+    from secretsvc.web.registration import commit
 
     defaults = {"tm.annotate_user": "false", "tm.manager_hook": "pyramid_tm.explicit_manager"}
     settings = {**defaults, **settings}

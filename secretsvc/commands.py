@@ -11,7 +11,7 @@ from shlex import quote
 
 import click
 
-from secretsvc.authentication.explaining import explain
+from secretsvc.authentication.explain_token import explain
 from secretsvc.deployment import migrating
 from secretsvc.deployment.auditing import audit
 from secretsvc.deployment.backup import back_up

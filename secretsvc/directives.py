@@ -10,10 +10,10 @@ from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.db.engine import Mode
+from secretsvc.db.model_registry import Models, tables_of
 from secretsvc.db.orm import RequestSession
-from secretsvc.db.registered import Models, tables_of
 from secretsvc.kernel.settings import REQUIRED, Setting, Settings
-from secretsvc.web.declaring import declare
+from secretsvc.web.registration import declare
 from secretsvc.web.request import ServiceRequest, call_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")

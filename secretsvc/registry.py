@@ -12,17 +12,17 @@ from functools import cache, partial
 from chameleon.config import CACHE_DIRECTORY
 from pyramid.config import Configurator
 
-from secretsvc.db.failures import answer_to
-from secretsvc.db.files import open_to_others
+from secretsvc.db.error_mapping import answer_to
 from secretsvc.db.session import Database
+from secretsvc.db.sqlite_files import open_to_others
 from secretsvc.kernel.budget import SHARES, PlaintextBudget
 from secretsvc.kernel.crypto import SHORTEST, KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.memory import give_back_what_is_freed
-from secretsvc.kernel.refusals import Refusals
+from secretsvc.kernel.rejections import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
-from secretsvc.web.declaring import check_function, declare
+from secretsvc.web.registration import check_function, declare
 from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)

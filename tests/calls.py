@@ -10,8 +10,8 @@ from transaction import TransactionManager
 
 from secretsvc.authorization.rules.admission import Admission
 from secretsvc.kernel.actors import Kind, Principal
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.use_case import Call
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from jsonschema_rs import Draft202012Validator
 from webtest import TestResponse
 
 from secretsvc.meta.glossary import GLOSSARY
-from secretsvc.web.answers import answer_schema
-from secretsvc.web.openapi import document, endpoints
+from secretsvc.web.openapi.document import document, endpoints
+from secretsvc.web.response_schemas import answer_schema
 
 ALIAS = re.compile(r"^/p/([^/]+)/e/([^/]+)(?=/|$)")
 

@@ -55,9 +55,9 @@ def pytest_configure(config: pytest.Config) -> None:
         take_all()
         settings.load_profile("long")
     if config.getoption("plain"):
-        from secretsvc.db.fast import switch
+        from secretsvc.db.fast import flags
 
-        switch.ENABLED = False
+        flags.ENABLED = False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

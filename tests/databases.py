@@ -23,7 +23,7 @@ from pyramid.registry import Registry
 
 import secretsvc
 from alembic import command
-from secretsvc.db.files import PRIVATE, open_to_others
+from secretsvc.db.sqlite_files import PRIVATE, open_to_others
 
 # What a test may have added to a schema, taken from it or changed in it: how many rows of ours the catalogues
 # have, and the last transaction that wrote one. To read them all takes ten times as long.

@@ -15,11 +15,11 @@ from shapes import log
 from vault import Vault
 
 from secretsvc.db.engine import snapshot
-from secretsvc.kernel.notes import Verifier
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.verifying import verify_database
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.signed_note import Verifier
 
 
 class Writer:

@@ -15,8 +15,8 @@ from server import running
 from service import Service
 from waiting import PATIENCE
 
-from secretsvc.server import operations
-from secretsvc.server.serving import Server, server_of
+from secretsvc.server import operations_listener
+from secretsvc.server.server import Server, server_of
 
 SOON = PATIENCE
 
@@ -80,7 +80,7 @@ def watched(service: Service, *, seconds: float = PATIENCE, **options: Any) -> I
     By default that is more than the product gives: a busy machine may take longer for an answer.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(operations, "SECONDS", seconds)
-        patch.setattr(operations._Handler, "timeout", seconds)
+        patch.setattr(operations_listener, "SECONDS", seconds)
+        patch.setattr(operations_listener._Handler, "timeout", seconds)
         with running(server_of(service.app, listen="127.0.0.1:0", threads=2, **options)) as server:
             yield Operator(server)

@@ -16,7 +16,7 @@ from service import ADMIN, HEADER, QUICK, Service
 from webtest import TestApp, TestRequest, TestResponse
 from webtest.forms import Form
 
-from secretsvc.web.openapi import node_paths
+from secretsvc.web.openapi.document import node_paths
 from secretsvc.web.tree import PAGES
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from secretsvc.kernel.merkle import node_hash, root_of
+from secretsvc.transparency.merkle import node_hash, root_of
 
 
 def inclusion_proof(index: int, leaves: Sequence[bytes]) -> list[bytes]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from waiting import PATIENCE
 
-from secretsvc.server.serving import Server, server_of
+from secretsvc.server.server import Server, server_of
 
 
 @contextmanager

@@ -12,32 +12,39 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import secretsvc
-from secretsvc.access.domain import grants, helping, named_grants, overview, readers, turned_away
+from secretsvc.access.domain import (
+    denial_explanation,
+    grants,
+    named_grants,
+    overview,
+    readers,
+    unknown_identities,
+)
 from secretsvc.access.rules.grants import Terms
 from secretsvc.access.rules.holders import FoundHolder
 from secretsvc.auditlog import domain as auditlog
 from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.groups import domain as groups
-from secretsvc.home.domain import finding
+from secretsvc.home.domain import page_search
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.call import Call
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects import domain as projects
 from secretsvc.secrets.domain import (
-    around,
-    copying,
-    editing,
-    everywhere,
+    copies,
+    editor,
     exports,
     history,
+    key_history,
     matrix,
-    reading,
-    recounting,
-    shell_project,
-    timeline,
-    writing,
+    project_wide,
+    reads,
+    related,
+    revision_page,
+    sidebar_project,
+    writes,
 )
-from secretsvc.secrets.rules.exporting import encode_json
-from secretsvc.secrets.rules.importing import read_env
+from secretsvc.secrets.formats.exports import encode_json
+from secretsvc.secrets.formats.imports import read_env
 
 PACKAGE = Path(secretsvc.__file__).parent
 SLUGS = {"project", "environment"}
@@ -75,7 +82,9 @@ def from_other(use: Callable[..., Any], arguments: Callable[[Address], dict[str,
 
 def with_history(use: Callable[..., Any]) -> Use:
     def run(scene: Scene) -> Any:
-        return use(scene.call, scene.environment, timeline.key_history(scene.call, scene.environment, "KEY"))
+        return use(
+            scene.call, scene.environment, key_history.key_history(scene.call, scene.environment, "KEY")
+        )
 
     return run
 
@@ -91,14 +100,14 @@ def granting(use: Callable[..., Any], role: Role, holder: Callable[[Scene], Any]
 
 
 def found(scene: Scene, **narrowing: str | None) -> Any:
-    return finding.find_scopes(scene.call, "", 100, finding.Narrowing(**narrowing))
+    return page_search.find_scopes(scene.call, "", 100, page_search.Narrowing(**narrowing))
 
 
 def revs_of(run: Callable[..., Any]) -> Use:
     """One that takes the revisions that a page showed."""
 
     def use(scene: Scene) -> Any:
-        held = everywhere.holdings(scene.call, scene.project, "KEY")
+        held = project_wide.holdings(scene.call, scene.project, "KEY")
         revs = {one.environment.slug: one.environment.rev for one in held}
         return run(scene.call, scene.project, revs or {"prod": 3})
 
@@ -110,11 +119,11 @@ RENAMING = {"source": "KEY", "target": "RENAMED"}
 _SCOPES = ("project", "environment")
 _ASKED = (("project",), ("project", "environment"), ("environment",))
 _OF_BOTH = {
-    helping.explain_refusal: (Role.ADMIN,),
-    turned_away.turned_away_from: (),
+    denial_explanation.explain_refusal: (Role.ADMIN,),
+    unknown_identities.turned_away_from: (),
     overview.access_to: (),
     readers.readers: (),
-    shell_project.find_shell_project: (),
+    sidebar_project.find_shell_project: (),
 }
 _OF_THE_LOG = (
     auditlog.read_audit,
@@ -142,7 +151,7 @@ USES: dict[Callable[..., Any], list[Use]] = {
     projects.get_environment: [at_environment(projects.get_environment)],
     projects.update_environment: [at_environment(projects.update_environment, {"name": "Taken over"})],
     projects.delete_environment: [at_environment(projects.delete_environment)],
-    finding.find_scopes: [
+    page_search.find_scopes: [
         lambda scene: found(scene, project=scene.environment.project),
         lambda scene: found(scene, environment=scene.environment.environment),
     ],
@@ -151,63 +160,61 @@ USES: dict[Callable[..., Any], list[Use]] = {
         at_environment(exports.export_secrets, "why", 1),
     ],
     exports.export_file: [at_environment(exports.export_file, encode_json, "why")],
-    writing.missing_reason: [at_environment(writing.missing_reason, None)],
-    writing.batch_secrets: [
-        at_environment(writing.batch_secrets, mode="merge", set={"KEY": "x"}, **WHY),
-        at_environment(writing.batch_secrets, mode="replace", set={"KEY": "x"}, dry_run=True, **WHY),
+    writes.missing_reason: [at_environment(writes.missing_reason, None)],
+    writes.batch_secrets: [
+        at_environment(writes.batch_secrets, mode="merge", set={"KEY": "x"}, **WHY),
+        at_environment(writes.batch_secrets, mode="replace", set={"KEY": "x"}, dry_run=True, **WHY),
     ],
-    writing.import_secrets: [
-        at_environment(writing.import_secrets, read=read_env, content="KEY=x", mode="merge", **WHY)
+    writes.import_secrets: [
+        at_environment(writes.import_secrets, read=read_env, content="KEY=x", mode="merge", **WHY)
     ],
-    writing.rename_secret: [at_environment(writing.rename_secret, **RENAMING, **WHY)],
-    writing.rollback_secret: [at_environment(writing.rollback_secret, "KEY", 1, **WHY)],
+    writes.rename_secret: [at_environment(writes.rename_secret, **RENAMING, **WHY)],
+    writes.rollback_secret: [at_environment(writes.rollback_secret, "KEY", 1, **WHY)],
     history.list_state: [at_environment(history.list_state, 1)],
     history.reveal_version: [at_environment(history.reveal_version, "KEY", 1, **WHY)],
     history.list_revisions: [at_environment(history.list_revisions, 10)],
     history.deleted_keys: [at_environment(history.deleted_keys, 10)],
-    copying.compare_secrets: [
-        at_environment(copying.compare_secrets, with_rev=1),
-        from_other(
-            copying.compare_secrets, lambda at: {"project": at.project, "environment": at.environment}
-        ),
+    copies.compare_secrets: [
+        at_environment(copies.compare_secrets, with_rev=1),
+        from_other(copies.compare_secrets, lambda at: {"project": at.project, "environment": at.environment}),
     ],
-    copying.copy_secrets: [
-        at_environment(copying.copy_secrets, source=Address("depot", "prod"), **WHY),
-        from_other(copying.copy_secrets, lambda at: {"source": at, **WHY}),
+    copies.copy_secrets: [
+        at_environment(copies.copy_secrets, source=Address("depot", "prod"), **WHY),
+        from_other(copies.copy_secrets, lambda at: {"source": at, **WHY}),
     ],
-    copying.absent_keys: [
-        lambda scene: {"HEIR_KEY"} - {*copying.absent_keys(scene.call, scene.environment, ["HEIR_KEY"])}
+    copies.absent_keys: [
+        lambda scene: {"HEIR_KEY"} - {*copies.absent_keys(scene.call, scene.environment, ["HEIR_KEY"])}
     ],
-    copying.restore_secrets: [at_environment(copying.restore_secrets, 1, **WHY)],
-    recounting.recount: [at_environment(recounting.recount)],
-    recounting.gone: [at_environment(recounting.gone)],
-    editing.edit_secrets: [at_environment(editing.edit_secrets, editing.Edits({"KEY": "x"}, {}, ()), **WHY)],
-    editing.rewrite: [at_environment(editing.rewrite, "KEY=x", **WHY)],
-    editing.editor_state: [at_environment(editing.editor_state)],
-    editing.written_since: [at_environment(editing.written_since, 0)],
-    reading.revision_if_known: [at_environment(reading.revision_if_known, lambda rev: True)],
-    reading.list_secrets: [at_environment(reading.list_secrets)],
-    reading.reveal_secret: [at_environment(reading.reveal_secret, "KEY", **WHY)],
-    reading.reveal_secrets: [at_environment(reading.reveal_secrets, "why")],
-    reading.secret_versions: [at_environment(reading.secret_versions, "KEY")],
+    copies.restore_secrets: [at_environment(copies.restore_secrets, 1, **WHY)],
+    revision_page.recount: [at_environment(revision_page.recount)],
+    revision_page.gone: [at_environment(revision_page.gone)],
+    editor.edit_secrets: [at_environment(editor.edit_secrets, editor.Edits({"KEY": "x"}, {}, ()), **WHY)],
+    editor.rewrite: [at_environment(editor.rewrite, "KEY=x", **WHY)],
+    editor.editor_state: [at_environment(editor.editor_state)],
+    editor.written_since: [at_environment(editor.written_since, 0)],
+    reads.revision_if_known: [at_environment(reads.revision_if_known, lambda rev: True)],
+    reads.list_secrets: [at_environment(reads.list_secrets)],
+    reads.reveal_secret: [at_environment(reads.reveal_secret, "KEY", **WHY)],
+    reads.reveal_secrets: [at_environment(reads.reveal_secrets, "why")],
+    reads.secret_versions: [at_environment(reads.secret_versions, "KEY")],
     matrix.key_matrix: [at_project(matrix.key_matrix)],
     matrix.compared_matrix: [
         at_project(matrix.compared_matrix, here="dev", there="prod"),
         at_project(matrix.compared_matrix, here="prod", there=None),
     ],
-    everywhere.holdings: [at_project(everywhere.holdings, "KEY")],
-    everywhere.rename_everywhere: [
-        revs_of(partial(everywhere.rename_everywhere, **RENAMING, **WHY)),
-        at_project(everywhere.rename_everywhere, {"prod": 3}, **RENAMING, **WHY),
+    project_wide.holdings: [at_project(project_wide.holdings, "KEY")],
+    project_wide.rename_everywhere: [
+        revs_of(partial(project_wide.rename_everywhere, **RENAMING, **WHY)),
+        at_project(project_wide.rename_everywhere, {"prod": 3}, **RENAMING, **WHY),
     ],
-    everywhere.delete_everywhere: [
-        revs_of(lambda call, at, revs: everywhere.delete_everywhere(call, at, "KEY", revs, "why")),
-        at_project(everywhere.delete_everywhere, "KEY", {"prod": 3}, "why"),
+    project_wide.delete_everywhere: [
+        revs_of(lambda call, at, revs: project_wide.delete_everywhere(call, at, "KEY", revs, "why")),
+        at_project(project_wide.delete_everywhere, "KEY", {"prod": 3}, "why"),
     ],
-    around.elsewhere: [with_history(around.elsewhere)],
-    around.missing_in: [at_environment(around.missing_in, ["NOWHERE"])],
-    around.lately_read: [with_history(around.lately_read)],
-    timeline.key_history: [at_environment(timeline.key_history, "KEY")],
+    related.elsewhere: [with_history(related.elsewhere)],
+    related.missing_in: [at_environment(related.missing_in, ["NOWHERE"])],
+    related.lately_read: [with_history(related.lately_read)],
+    key_history.key_history: [at_environment(key_history.key_history, "KEY")],
 }
 
 

@@ -11,9 +11,9 @@ from sqlalchemy import select
 from webtest import TestResponse
 
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.rules.describing import digest_of
-from secretsvc.secrets.rules.lineage import origin_digest
-from secretsvc.secrets.rules.sealing import DIGESTS
+from secretsvc.secrets.queries.origins import origin_digest
+from secretsvc.secrets.write.description_digests import digest_of
+from secretsvc.secrets.write.sealing import DIGESTS
 from secretsvc.tables.projects import environment, project
 
 CANONICAL = "/projects/shop/environments/prod"

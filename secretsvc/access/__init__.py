@@ -7,7 +7,7 @@ def includeme(config: Configurator) -> None:
     config.include(".directives")
     config.include(".resources")
     config.add_api_views(".api")
-    config.include(".refusals")
+    config.include(".denial_page")
     config.include(".ui.grants")
     config.include(".ui.grant")
     config.include(".ui.identity")

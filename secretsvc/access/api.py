@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
-from secretsvc.access.domain import permissions, turned_away
+from secretsvc.access.domain import permissions
+from secretsvc.access.domain import unknown_identities as unknown
 from secretsvc.access.resources import Access, Grant, Grants
 from secretsvc.access.rules import grants as granting
 from secretsvc.access.rules.grants import Terms
 from secretsvc.db.paging import Page, Window
 from secretsvc.identity.resources import Identity
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.described import Items
+from secretsvc.kernel.schema_annotations import Items
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery, Values
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at
@@ -87,9 +88,9 @@ def effective_permissions(context: Identity, request: ServiceRequest) -> permiss
     summary="List who was denied without holding a grant",
     role=ADMIN_SOMEWHERE,
 )
-def unknown_identities(_context: Access, request: ServiceRequest) -> Items[turned_away.UnknownIdentity]:
+def unknown_identities(_context: Access, request: ServiceRequest) -> Items[unknown.UnknownIdentity]:
     """`GET /access/unknown-identities`."""
-    return Items(turned_away.unknown_identities(request.call))
+    return Items(unknown.unknown_identities(request.call))
 
 
 def terms_of(body: Values) -> Terms:

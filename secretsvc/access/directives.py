@@ -8,7 +8,7 @@ from functools import partial
 from pyramid.config import Configurator
 
 from secretsvc.identity.rules import Identity
-from secretsvc.web.declaring import check_function, declare
+from secretsvc.web.registration import check_function, declare
 from secretsvc.web.request import ServiceRequest
 
 #: What an identity did that the caller may audit, the newest first, as the macro `feed` draws it.

@@ -10,7 +10,7 @@ from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.authorization import Role, ScopeType
-from secretsvc.web.declaring import declare
+from secretsvc.web.registration import declare
 
 # As long as the column that holds it, contract 3.13.
 _ACTION = re.compile(r"(?!.{65})[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")

@@ -12,7 +12,7 @@ from pyramid.response import Response
 
 from secretsvc.audit.rules.denials import DenialLog
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.failures import cause_of
+from secretsvc.web.error_logging import cause_of
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of
 
 log = logging.getLogger(__name__)

@@ -10,21 +10,21 @@ from uuid import UUID
 import orjson
 from sqlalchemy import RowMapping, select
 
-from secretsvc.audit.rules.narrowing import Reach, environments_of, own_reach
-from secretsvc.audit.rules.recording import DENIED, SUCCESS
+from secretsvc.audit.rules.records import DENIED, SUCCESS
+from secretsvc.audit.rules.scope import Reach, environments_of, own_reach
 from secretsvc.auditlog.rules.activity import Activity, count_activity
 from secretsvc.auditlog.rules.names import Names, id_in, look_up
 from secretsvc.auditlog.rules.selection import AuditFilter, take_rows, take_sealed
-from secretsvc.authorization.rules.asserting import (
+from secretsvc.authorization.rules.checks import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_admin_somewhere,
 )
-from secretsvc.authorization.rules.locating import note_denial, note_denial_of_any
+from secretsvc.authorization.rules.denial_lookup import note_denial, note_denial_of_any
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, decide, decide_row
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Cursor, KindText, Subject, Time, Word, among, text
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
+from secretsvc.kernel.schema_annotations import Count, Cursor, KindText, Subject, Time, Word, among, text
+from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.rules.reading import START, SealedLog, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
 

@@ -15,7 +15,7 @@ from secretsvc.authentication.jose import segment_object
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.errors import ServerMisconfigured, Unauthenticated
 from secretsvc.kernel.parsers import ASYMMETRIC_ALGORITHMS
-from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.rejections import Reason
 from secretsvc.kernel.subjects import email_subject, exact_subject
 
 MAX_LENGTH = 16_384

@@ -7,17 +7,17 @@ from functools import cached_property
 
 from limits.errors import ConfigurationError
 
+from secretsvc.authentication.assertion_cache import RememberingVerifier
 from secretsvc.authentication.assertions import Refused, Verifier, read_assertion
-from secretsvc.authentication.counting import Counter, MissingLibraryError
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.authentication.remembering import RememberingVerifier
+from secretsvc.authentication.rate_limit import Counter, MissingLibraryError
 from secretsvc.authentication.service_tokens import ServiceToken, digest_of, is_service_token
-from secretsvc.authentication.unverified import unverified_facts
+from secretsvc.authentication.unverified_claims import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.refusals import Reason, Refusals
+from secretsvc.kernel.rejections import Reason, Refusals
 from secretsvc.kernel.settings import Settings
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from secretsvc.authentication.assertions import PROXY_GROUP, Refused, Verified, token_parts
 from secretsvc.authentication.jose import segment_object
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.rejections import Reason
 
 log = logging.getLogger(__name__)
 

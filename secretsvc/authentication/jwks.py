@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from secretsvc.authentication.jose import Keys, KeySet, usable_keys
-from secretsvc.authentication.key_file import KeyFile
-from secretsvc.authentication.key_source import NO_CREDENTIALS, Credentials, UnreadableFile, key_source
+from secretsvc.authentication.jwks_cache_file import KeyFile
+from secretsvc.authentication.jwks_source import NO_CREDENTIALS, Credentials, UnreadableFile, key_source
 from secretsvc.kernel.errors import (
     IdentityProviderUnavailable,
     SecretsvcError,
     ServerMisconfigured,
     Unauthenticated,
 )
-from secretsvc.kernel.refusals import MEMBERS, facts
+from secretsvc.kernel.rejections import MEMBERS, facts
 
 log = logging.getLogger(__name__)
 

@@ -19,11 +19,11 @@ from secretsvc.authentication.assertions import (
 )
 from secretsvc.authentication.issuers import Issuer, Verifying
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.authentication.key_source import Credentials
+from secretsvc.authentication.jwks_source import Credentials
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.claims import ClaimGivenTwice
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.rejections import Reason
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.subjects import exact_subject
 from secretsvc.kernel.workloads import Workload, workloads

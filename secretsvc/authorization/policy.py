@@ -10,15 +10,15 @@ from pyramid.httpexceptions import HTTPForbidden
 from pyramid.interfaces import IViewDeriverInfo
 from pyramid.security import Allowed, Denied
 
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can, assert_sees
+from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can, assert_sees
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden
+from secretsvc.kernel.use_case import Call
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.derivers import reads_option
 from secretsvc.web.request import ServiceRequest, View, call_of
 from secretsvc.web.tree import Node
+from secretsvc.web.view_options import reads_option
 from secretsvc.web.views import ADMIN_SOMEWHERE, PERMISSIONS, VISIBLE, permits
 
 ROLES = frozenset(Role)

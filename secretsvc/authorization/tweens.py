@@ -16,9 +16,9 @@ from secretsvc.authorization.rules.last_admin import admin_exists
 from secretsvc.authorization.rules.origins import OtherIssuer
 from secretsvc.db.engine import Mode
 from secretsvc.db.session import Session
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import PayloadTooLarge
+from secretsvc.kernel.use_case import Call
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.cross_site import refuse_cross_site
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest

@@ -20,13 +20,13 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from secretsvc.db.failures import end_what_stays_ill
-from secretsvc.db.files import file_of, make_private
-from secretsvc.db.limits import introduce
-from secretsvc.db.silence import ANSWER_SECONDS, Silence
+from secretsvc.db.error_mapping import end_what_stays_ill
+from secretsvc.db.session_settings import introduce
+from secretsvc.db.sqlite_files import file_of, make_private
+from secretsvc.db.sqlite_write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
 from secretsvc.db.supported import require_supported
-from secretsvc.db.write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
-from secretsvc.kernel.stopwatch import waiting
+from secretsvc.db.unresponsive import ANSWER_SECONDS, Silence
+from secretsvc.kernel.database_timer import waiting
 
 if TYPE_CHECKING:
     import sqlite3

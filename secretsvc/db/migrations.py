@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import coerce_resource_to_filename, load_python_file, to_tuple
 from sqlalchemy import Connection
 
-from secretsvc.db.registered import Migrations
+from secretsvc.db.model_registry import Migrations
 from secretsvc.db.schema import Recorded, is_ours, recorded, schema_release
 
 

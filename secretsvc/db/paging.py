@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection
 
 from secretsvc.db.types import Query
-from secretsvc.kernel.described import Cursor
+from secretsvc.kernel.schema_annotations import Cursor
 
 T = TypeVar("T")
 

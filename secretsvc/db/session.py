@@ -11,12 +11,12 @@ from sqlalchemy import Connection, Engine, event
 from zope.sqlalchemy import mark_changed
 
 from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for_mode, make_engine, mode_of
-from secretsvc.db.failures import committing
+from secretsvc.db.error_mapping import committing
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.silence import ASK_SECONDS
-from secretsvc.db.turn import Turn
+from secretsvc.db.sqlite_queue import Turn
+from secretsvc.db.unresponsive import ASK_SECONDS
+from secretsvc.kernel.database_timer import waiting
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.stopwatch import waiting
 
 if TYPE_CHECKING:
     from transaction import TransactionManager

@@ -31,15 +31,15 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from secretsvc.db.fast import switch
+from secretsvc.db.constraint_errors import is_duplicate, is_orphan
+from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.listed import as_array, listed
-from secretsvc.db.together import Step
+from secretsvc.db.row_parameters import as_array, listed
+from secretsvc.db.statement_batch import Step
 from secretsvc.db.types import ColumnType, Expression
-from secretsvc.db.violations import is_duplicate, is_orphan
+from secretsvc.kernel.database_timer import waiting
 from secretsvc.kernel.errors import Conflict, NotFound, SecretsvcError
-from secretsvc.kernel.stopwatch import waiting
 
 Rows = Sequence[Mapping[str, object]]
 Form = TypeVar("Form")
@@ -145,7 +145,7 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
     if connection.dialect.name == "sqlite":
         _insert_of(table, names).run_many(connection, {name: [row[name] for row in rows] for name in names})
         return
-    if not switch.ENABLED:
+    if not flags.ENABLED:
         connection.execute(insert(table), rows)
         return
     text = f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"

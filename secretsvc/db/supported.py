@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.throttle import Throttle
+from secretsvc.kernel.log_throttle import Throttle
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,6 @@ from secretsvc.deployment.running import INI, failing_plainly, registry_of
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.notes import Checkpoint, Signatory, Verifier, read_checkpoint, read_verifier
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.heads import Sealing
@@ -31,6 +29,8 @@ from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.sealedlog.rules.stored import check_types
 from secretsvc.sealedlog.rules.tail_file import TailFile, tail_file
 from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database, verify_files
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.signed_note import Checkpoint, Signatory, Verifier, read_checkpoint, read_verifier
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
 

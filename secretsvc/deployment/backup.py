@@ -15,8 +15,8 @@ from pathlib import Path
 from psycopg.conninfo import make_conninfo
 from sqlalchemy.engine import URL, make_url
 
-from secretsvc.db.files import BESIDE, file_of
-from secretsvc.db.write_lock import BUSY_TIMEOUT_SECONDS
+from secretsvc.db.sqlite_files import BESIDE, file_of
+from secretsvc.db.sqlite_write_lock import BUSY_TIMEOUT_SECONDS
 
 # A schema of an older release has no signing key yet.
 _SIGNED = "SELECT count(*) FROM sqlite_master WHERE name = 'audit_signer'"

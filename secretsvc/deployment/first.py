@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-from secretsvc.db.files import PRIVATE
+from secretsvc.db.sqlite_files import PRIVATE
 from secretsvc.deployment.shipped import is_inside, shipped
 from secretsvc.kernel.crypto import generate_master_key
 

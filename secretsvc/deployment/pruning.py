@@ -10,13 +10,12 @@ from typing import cast
 import click
 from sqlalchemy import Connection, Engine
 
-from secretsvc.audit.rules.recording import record
+from secretsvc.audit.rules.records import record
 from secretsvc.db.engine import read_once, read_transaction, snapshot, write_transaction
 from secretsvc.db.types import FoundRow
 from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.notes import read_checkpoint
 from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
 from secretsvc.sealedlog.rules.keeping import keep_state
 from secretsvc.sealedlog.rules.pruning import (
@@ -33,6 +32,7 @@ from secretsvc.sealedlog.rules.pruning import (
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.snapshots import find_snapshot
 from secretsvc.sealedlog.rules.verifying import verify_files
+from secretsvc.transparency.signed_note import read_checkpoint
 from secretsvc.web.request import ServiceRegistry
 
 #: A batch takes about so long, with the tidying after it, which slows writes, too.

@@ -18,10 +18,10 @@ from secretsvc.deployment.backup import BackupRefused
 from secretsvc.deployment.ini_files import read_ini, set_up_logging
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import SecretsvcError
-from secretsvc.web.failures import cause_of, location_of
+from secretsvc.kernel.use_case import Call
+from secretsvc.web.error_logging import cause_of, location_of
 from secretsvc.web.headers import new_request_id
 from secretsvc.web.request import ServiceRegistry
 

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from sqlalchemy import bindparam, select
 
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere
-from secretsvc.exposure.rules.environments import MetEnvironment, environments_met_in, keys_of
-from secretsvc.exposure.rules.meetings import (
+from secretsvc.authorization.rules.checks import assert_admin_somewhere
+from secretsvc.exposure.rules.exposed_environments import MetEnvironment, environments_met_in, keys_of
+from secretsvc.exposure.rules.exposed_versions import (
     OlderStates,
     Version,
     Window,
@@ -20,10 +20,10 @@ from secretsvc.exposure.rules.meetings import (
     relatives_of,
 )
 from secretsvc.identity.rules import COLUMNS, IDENTITY_NOT_FOUND, Identity
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Ordinal, SecretKey, Slug, Time, text
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.grammar import SECRET_KEY_LENGTH, SLUG_LENGTH
+from secretsvc.kernel.identifiers import SECRET_KEY_LENGTH, SLUG_LENGTH
+from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, Slug, Time, text
+from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import audit_pruned
 from secretsvc.tables.identities import identity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import colander
 from colander import SchemaNode
 
-from secretsvc.kernel.grammar import SECRET_KEY, SLUG, is_secret_key, is_slug
+from secretsvc.kernel.identifiers import SECRET_KEY, SLUG, is_secret_key, is_slug
 from secretsvc.web.schema import Body, IntegerText, Type, optional
 from secretsvc.web.types import JsonSchema
 

@@ -10,7 +10,7 @@ from secretsvc.groups import domain, schemas
 from secretsvc.groups.resources import Group, GroupGrant, GroupGrants, Groups, Member, Members
 from secretsvc.identity.rules import Identity
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Items
+from secretsvc.kernel.schema_annotations import Items
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery
 from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created_at

@@ -19,8 +19,8 @@ from secretsvc.access.rules.grants import (
     select_grants,
     within_administered,
 )
-from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.audit.rules.records import record
+from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import (
@@ -33,11 +33,11 @@ from secretsvc.db.statements import (
 )
 from secretsvc.identity.rules import COLUMNS, Identity, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Description, Name, Slug, Time
 from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import ByDescription, changes_left, gone
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.schema_annotations import Description, Name, Slug, Time
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 

@@ -6,15 +6,15 @@ from functools import partial
 
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.rules.holders import GROUP, FoundHolder
-from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import add_grant_forms, chosen
+from secretsvc.access.ui import grant_panel
+from secretsvc.access.ui.grant_actions import add_grant_forms, chosen
 from secretsvc.access.ui.grants import LIMIT, removing
 from secretsvc.db.paging import Window
 from secretsvc.groups import domain, schemas
 from secretsvc.groups.resources import Group, Groups
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, cursor_of, see_other, see_removed
+from secretsvc.web.pages.directives import Drawn, cursor_of, see_other, see_removed
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
@@ -60,11 +60,11 @@ def group_page(context: Group, request: ServiceRequest) -> object:
         "path": path,
         "members": members,
         "grants": grants,
-        "giving": giving.opened(request, action=f"{path}/give", holder=who),
+        "giving": grant_panel.opened(request, action=f"{path}/give", holder=who),
         "removing": removing(request, grants),
         "asked": asked,
         "leaving": next((one for one in members if str(one.id) == _leaving(request)), None),
-        "naming": giving.naming(request, groups=False) if asked == "add" else None,
+        "naming": grant_panel.naming(request, groups=False) if asked == "add" else None,
     }
 
 
@@ -88,7 +88,7 @@ def delete_group(context: Group, request: ServiceRequest) -> object:
 def add_member(context: Group, request: ServiceRequest) -> object:
     """Adds whoever is named, who may not have signed in yet."""
     request.form.label("holder", "Who")
-    member = giving.read_holder(request, announce=request.form["announce"] == "yes", groups=False)
+    member = grant_panel.read_holder(request, announce=request.form["announce"] == "yes", groups=False)
     domain.add_member(request.call, context.id, identity_id=member.id)
     return see_other(context.path(PAGES), "member-added")
 
@@ -101,7 +101,7 @@ def remove_member(context: Group, request: ServiceRequest) -> object:
 
 def give_role(context: Group, request: ServiceRequest) -> object:
     """Gives the group a role."""
-    return giving.give(request, context.path(PAGES), FoundHolder(GROUP, "", context.id, ""))
+    return grant_panel.give(request, context.path(PAGES), FoundHolder(GROUP, "", context.id, ""))
 
 
 def _panel(request: ServiceRequest) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secretsvc.home import schemas
 from secretsvc.home.domain.search import Found, search
-from secretsvc.kernel.described import Items
+from secretsvc.kernel.schema_annotations import Items
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import Root
 from secretsvc.web.views import ANY_IDENTITY, api_view

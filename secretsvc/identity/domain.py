@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import bindparam, delete, func, select, update
 
-from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.audit.rules.records import record
+from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.last_admin import last_enabled_admin_guard
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import as_found, has_text, insert_or_ignore, update_one
@@ -22,10 +22,10 @@ from secretsvc.identity.rules import (
 )
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from sqlalchemy import bindparam, func, select
 
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import KindText, Name, Subject, Time
 from secretsvc.kernel.display_names import WithNames, folded
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.kernel.fingerprints import fingerprint
+from secretsvc.kernel.schema_annotations import KindText, Name, Subject, Time
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.identities import identity
 
 IDENTITY_NOT_FOUND = "Identity not found."

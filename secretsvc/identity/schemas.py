@@ -5,7 +5,7 @@ from __future__ import annotations
 import colander
 
 from secretsvc.kernel.display_names import can_be_set
-from secretsvc.kernel.grammar import PLAIN_NAME
+from secretsvc.kernel.identifiers import PLAIN_NAME
 from secretsvc.kernel.subjects import MAX_LENGTH, email_subject, exact_subject
 from secretsvc.web.schema import Body, Boolean, Choice, Text, Type, Variants, optional, required
 from secretsvc.web.types import JsonSchema, Named

@@ -6,7 +6,7 @@ from secretsvc.db.paging import Window
 from secretsvc.identity import domain, schemas
 from secretsvc.identity.resources import Identities
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, cursor_of, see_other
+from secretsvc.web.pages.directives import Drawn, cursor_of, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate

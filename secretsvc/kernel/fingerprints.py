@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from secretsvc.kernel.canonical import canonical
 from secretsvc.kernel.errors import NotFound, PreconditionFailed
+from secretsvc.transparency.canonical_json import canonical
 
 CHANGED = "Somebody else changed this while you were editing: nothing was written."
 DECIDE = "What you typed is still here, beside what is there now. Saving again writes it over that."

@@ -14,10 +14,10 @@ import limits
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from secretsvc.kernel.grammar import is_slug
-from secretsvc.kernel.notes import NAME
+from secretsvc.kernel.identifiers import is_slug
 from secretsvc.kernel.origins import Origin, parse_origin
 from secretsvc.kernel.subjects import email_subject
+from secretsvc.transparency.signed_note import NAME
 
 ASYMMETRIC_ALGORITHMS = frozenset(
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]

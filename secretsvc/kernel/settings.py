@@ -16,6 +16,7 @@ import limits
 
 from secretsvc.kernel.addresses import Network, networks
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.log_throttle import Throttle
 from secretsvc.kernel.origins import Origin
 from secretsvc.kernel.parsers import (
     MalformedError,
@@ -39,7 +40,6 @@ from secretsvc.kernel.parsers import (
     slugs,
     switch,
 )
-from secretsvc.kernel.throttle import Throttle
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Kid
+from secretsvc.kernel.schema_annotations import Kid
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.request import ServiceRequest

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from limits import RateLimitItem
 
-from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.audit.rules.records import record
+from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Kid, called
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
+from secretsvc.kernel.schema_annotations import Count, Kid, called
+from secretsvc.kernel.use_case import Call
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
     Row,
@@ -29,8 +29,8 @@ from secretsvc.keyring.rules import (
 )
 from secretsvc.sealedlog.rules.signing import move_signer
 from secretsvc.sealedlog.rules.state import LogState, log_state
-from secretsvc.secrets.rules.rows import open_value, problem_with
-from secretsvc.secrets.rules.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
+from secretsvc.secrets.queries.rows import open_value, problem_with
+from secretsvc.secrets.write.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
 
 VERIFY_PAGE = 500
 

@@ -22,11 +22,11 @@ from sqlalchemy import (
 )
 
 from secretsvc.db.types import FoundRow, Query
-from secretsvc.kernel.call import Call
+from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.secrets.models import master_key, secret, secret_version
-from secretsvc.secrets.rules.rows import Sealed
-from secretsvc.secrets.rules.sealing import MAY_SEAL
+from secretsvc.secrets.queries.rows import Sealed
+from secretsvc.secrets.write.sealing import MAY_SEAL
 from secretsvc.tables.projects import environment, project
 
 log = logging.getLogger(__name__)

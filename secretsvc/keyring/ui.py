@@ -9,8 +9,8 @@ from secretsvc.kernel.release import VERSION
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, see_other
-from secretsvc.web.parts import database
+from secretsvc.web.pages.directives import Drawn, see_other
+from secretsvc.web.pages.html_helpers import database
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from secretsvc.secrets.rules.sealing import may_seal
+from secretsvc.secrets.write.sealing import may_seal
 from secretsvc.web.config import ServiceConfigurator
 
 

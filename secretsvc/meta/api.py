@@ -8,12 +8,12 @@ from typing import Annotated
 import orjson
 from pyramid.renderers import render
 
-from secretsvc.kernel.described import text
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import VERSION
+from secretsvc.kernel.schema_annotations import text
 from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.meta.viewer import CONTENT_SECURITY_POLICY, INTEGRITY, SCRIPT, listed
-from secretsvc.web.openapi import document
+from secretsvc.web.openapi.document import document
 from secretsvc.web.request import ServiceRegistry, ServiceRequest
 from secretsvc.web.schema import Document
 from secretsvc.web.tree import Root

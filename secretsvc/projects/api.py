@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secretsvc.db.paging import Page, Window
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Items
+from secretsvc.kernel.schema_annotations import Items
 from secretsvc.projects import domain, rules, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
 from secretsvc.web.request import ServiceRequest

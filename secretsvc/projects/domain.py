@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, bindparam, delete, select, update
 
-from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.asserting import (
+from secretsvc.audit.rules.records import record
+from secretsvc.authorization.rules.checks import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_can,
@@ -19,10 +19,10 @@ from secretsvc.authorization.rules.asserting import (
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import as_found, delete_one, has_text, insert_one, update_one
 from secretsvc.kernel.authorization import GLOBAL, Address, Role, sees_row
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import (
     Environment,
     Project,

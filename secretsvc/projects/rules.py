@@ -8,15 +8,15 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, bindparam, func, select, true
 
-from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
-from secretsvc.authorization.rules.locating import at_environment
+from secretsvc.authorization.rules.checks import not_found, recheck_by_id
+from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.engine import Mode, mode_of
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.authorization import Address
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Description, Name, Slug, Time
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
+from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import environment, project
 
 

@@ -12,8 +12,8 @@ from secretsvc.projects import domain, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import unix_lines
-from secretsvc.web.navigation import MAIN
-from secretsvc.web.pages import Drawn, cursor_of, see_other
+from secretsvc.web.pages.directives import Drawn, cursor_of, see_other
+from secretsvc.web.pages.navigation import MAIN
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, Values, validate

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.notes import Verifier
+from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.rules.reading import newest_checkpoint
 from secretsvc.sealedlog.rules.signing import find_signer
+from secretsvc.transparency.signed_note import Verifier
 
 NOTHING_SEALED = "Nothing is sealed yet."
 

@@ -10,12 +10,12 @@ from secretsvc.db.engine import read_once
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
+from secretsvc.kernel.log_throttle import Throttle
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.throttle import Throttle
 from secretsvc.sealedlog.rules.heads import NotSignedLast, Sealing
 from secretsvc.sealedlog.rules.sealing import Bound, is_due, seal_some
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.failures import cause_of
+from secretsvc.web.error_logging import cause_of
 
 log = logging.getLogger(__name__)
 

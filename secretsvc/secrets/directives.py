@@ -11,7 +11,7 @@ from pyramid.exceptions import ConfigurationError
 from pyramid.response import Response
 
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.secrets.rules.exporting import (
+from secretsvc.secrets.formats.exports import (
     NamedWriter,
     Writer,
     encode_docker,
@@ -20,8 +20,8 @@ from secretsvc.secrets.rules.exporting import (
     encode_kubernetes,
     encode_shell,
 )
-from secretsvc.secrets.rules.importing import Reader, checked, read_env, read_json
-from secretsvc.web.declaring import declare
+from secretsvc.secrets.formats.imports import Reader, checked, read_env, read_json
+from secretsvc.web.registration import declare
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values
 

@@ -21,9 +21,9 @@ from waitress.parser import HTTPRequestParser
 from waitress.server import BaseWSGIServer
 from waitress.utilities import logger
 
-from secretsvc.server.exchange import ErrorTask, Parser, Task
-from secretsvc.server.outgoing import Outgoing, tell
-from secretsvc.server.traffic import IDLE, Traffic
+from secretsvc.server.connections import IDLE, Traffic
+from secretsvc.server.send_buffer import Outgoing, tell
+from secretsvc.server.tasks import ErrorTask, Parser, Task
 
 #: Less than that waits for the end of the answer, so that a header goes in one packet with what it heads.
 AT_ONCE = 64 * 1024

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from wsgiref.types import WSGIApplication
 
 from secretsvc.kernel.ini_values import accept_percent_signs
-from secretsvc.server.serving import registry_behind, server_of
+from secretsvc.server.server import registry_behind, server_of
 
 
 def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSGIApplication], None]:

@@ -14,7 +14,7 @@ from waitress.server import BaseWSGIServer, TcpWSGIServer, UnixWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
 from secretsvc.server.channel import Channel
-from secretsvc.server.traffic import Traffic
+from secretsvc.server.connections import Traffic
 from secretsvc.web.headers import error_answer, new_request_id
 
 UNIX = "unix:"

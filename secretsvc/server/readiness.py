@@ -17,7 +17,7 @@ from secretsvc.db.engine import read_once
 from secretsvc.db.schema import recorded
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.server.looking import Look
+from secretsvc.server.periodic_check import Look
 from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Items
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.schema_annotations import Items
 from secretsvc.tokens import domain, schemas
 from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator

@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import delete, select
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.rules.recording import record
+from secretsvc.audit.rules.records import record
 from secretsvc.authentication.service_tokens import (
     digest_of,
     new_token,
@@ -18,16 +18,16 @@ from secretsvc.authentication.service_tokens import (
     recorded_digest,
     token_of_attempt,
 )
-from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.db.types import FoundRow
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Name, Time, called, text
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed, VersionConflict
 from secretsvc.kernel.ids import earliest_id, new_id
+from secretsvc.kernel.schema_annotations import Name, Time, called, text
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 

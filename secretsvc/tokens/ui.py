@@ -15,8 +15,8 @@ from secretsvc.tokens import domain, schemas
 from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.moments import DAY, typed_time
-from secretsvc.web.pages import Drawn, see_removed
+from secretsvc.web.pages.directives import Drawn, see_removed
+from secretsvc.web.pages.time_format import DAY, typed_time
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES

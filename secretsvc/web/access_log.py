@@ -15,10 +15,10 @@ from pyramid.config import Configurator
 from pyramid.response import Response
 from pyramid.tweens import INGRESS
 
+from secretsvc.kernel.database_timer import Stopwatch, measured
 from secretsvc.kernel.errors import Internal
-from secretsvc.kernel.stopwatch import Stopwatch, measured
-from secretsvc.web.declaring import check_function, declare
-from secretsvc.web.failures import unexpected
+from secretsvc.web.error_logging import unexpected
+from secretsvc.web.registration import check_function, declare
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of, operation_of
 from secretsvc.web.tree import MOUNTS
 

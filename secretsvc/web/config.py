@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyramid.config import Configurator
 
-from secretsvc.web import (
-    access_log,
-    assets,
-    error_codes,
-    navigation,
-    pages,
-    refusals,
-    shell,
-    shell_project,
-    tree,
-    views,
-)
+from secretsvc.web import access_log, assets, error_codes, tree, views
+from secretsvc.web.pages import denial_page, directives, layout, navigation, sidebar_project
 
 
 class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no types of its own
@@ -27,14 +17,14 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_api_view = views.add_api_view
         add_api_views = views.add_api_views
         add_assets = assets.add_assets
-        add_done = shell.add_done
+        add_done = layout.add_done
         add_error = error_codes.add_error
         add_error_link = navigation.add_error_link
-        add_form = pages.add_form
+        add_form = directives.add_form
         add_navigation = navigation.add_navigation
-        add_page = pages.add_page
+        add_page = directives.add_page
         add_request_observer = access_log.add_request_observer
         add_tab = navigation.add_tab
         add_tree_child = tree.add_tree_child
-        set_shell_project = shell_project.set_shell_project
-        set_refusals = refusals.set_refusals
+        set_shell_project = sidebar_project.set_shell_project
+        set_refusals = denial_page.set_refusals

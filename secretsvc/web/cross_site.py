@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from secretsvc.kernel.errors import Forbidden
 from secretsvc.kernel.origins import Origin, at_authority, parse_origin
-from secretsvc.kernel.refusals import Reason, facts
+from secretsvc.kernel.rejections import Reason, facts
 from secretsvc.web.request import ServiceRequest
 
 

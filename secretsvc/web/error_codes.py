@@ -10,7 +10,7 @@ from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel import errors
 from secretsvc.kernel.errors import SecretsvcError
-from secretsvc.web.declaring import declare
+from secretsvc.web.registration import declare
 from secretsvc.web.request import ServiceRequest
 
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")

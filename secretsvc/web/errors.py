@@ -22,12 +22,12 @@ from secretsvc.kernel.errors import (
     SecretsvcError,
     Unavailable,
 )
-from secretsvc.kernel.throttle import Throttle
-from secretsvc.web import moments
+from secretsvc.kernel.log_throttle import Throttle
 from secretsvc.web.error_codes import status_of
-from secretsvc.web.failures import expected, unexpected
+from secretsvc.web.error_logging import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
-from secretsvc.web.refusals import refused
+from secretsvc.web.pages import time_format
+from secretsvc.web.pages.denial_page import refused
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of
 from secretsvc.web.responses import Drawing, RelativeResponse
 
@@ -84,7 +84,7 @@ def _page(error: SecretsvcError, request: ServiceRequest) -> Response:
         "advice": advice,
         "request_id": request.request_id,
         "refused": refused(error, request),
-        "now": moments.moment(call.now if call is not None else now_ms()),
+        "now": time_format.moment(call.now if call is not None else now_ms()),
     }
     response = RelativeResponse(
         text=render("secretsvc.web:templates/error.pt", values, request=request),
@@ -150,7 +150,7 @@ def _drop_tracebacks(request: ServiceRequest) -> None:
 def includeme(config: Configurator) -> None:
     """Catches everything; the more specific contexts replace Pyramid's own views of them."""
     config.include(".error_codes")
-    config.include(".refusals")
+    config.include(".pages.denial_page")
     config.registry.tracebacks = Throttle()
     config.set_response_factory(lambda _request: RelativeResponse())
     tm = "pyramid_tm.tm_tween_factory"

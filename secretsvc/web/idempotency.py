@@ -6,8 +6,8 @@ import re
 
 import orjson
 
-from secretsvc.kernel.call import Once
 from secretsvc.kernel.errors import BadRequest
+from secretsvc.kernel.use_case import Once
 from secretsvc.web.request import ServiceRequest
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"

@@ -11,13 +11,13 @@ from pyramid.response import Response
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.budget import PlaintextBudget
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError
-from secretsvc.kernel.refusals import Refusals
+from secretsvc.kernel.rejections import Refusals
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.shell_project import ShellProject
-from secretsvc.web.failures import Failure
+from secretsvc.kernel.sidebar_project import ShellProject
+from secretsvc.kernel.use_case import Call
+from secretsvc.web.error_logging import Failure
 from secretsvc.web.forms import Form
 from secretsvc.web.schema import Values
 from secretsvc.web.tree import Node, Tree

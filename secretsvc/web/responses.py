@@ -12,9 +12,9 @@ from pyramid.interfaces import IViewDeriverInfo
 from pyramid.renderers import RendererHelper
 from pyramid.response import Response
 
-from secretsvc.web.derivers import reads_option
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.tree import Node
+from secretsvc.web.view_options import reads_option
 
 
 class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of its own

@@ -13,7 +13,7 @@ import colander
 from colander import SchemaNode
 
 from secretsvc.kernel.errors import MAX_ISSUES, Issue, ValidationFailed
-from secretsvc.web.containers import ListOf, MapOf, Rejected, invalid, is_at_least, number_of_issues
+from secretsvc.web.container_types import ListOf, MapOf, Rejected, invalid, is_at_least, number_of_issues
 from secretsvc.web.types import (
     Anything,
     Boolean,

@@ -23,7 +23,7 @@ from zope.interface import implementer
 
 from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
 from secretsvc.kernel.errors import Issue, NotFound
-from secretsvc.web.declaring import declare
+from secretsvc.web.registration import declare
 from secretsvc.web.types import Anything, Identifier, Type, described
 
 API = "api"

@@ -8,9 +8,9 @@ from pyramid.tweens import INGRESS
 
 from secretsvc.kernel.addresses import client_address
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
-from secretsvc.web.admitted import hold_until_sent, release
 from secretsvc.web.errors import error_response, is_outside_api, translate
 from secretsvc.web.headers import complete, request_id
+from secretsvc.web.plaintext_budget import hold_until_sent, release
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest
 from secretsvc.web.responses import drawn
 from secretsvc.web.tree import API, MOUNTS, Root, resolve

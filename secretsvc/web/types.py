@@ -14,9 +14,9 @@ import colander
 from colander import SchemaNode
 from pyramid.exceptions import ConfigurationError
 
-from secretsvc.kernel.described import MAX_INTEGER
-from secretsvc.kernel.grammar import NO_NUL, NOT_BLANK, SLUG, SLUG_LENGTH, is_slug
+from secretsvc.kernel.identifiers import NO_NUL, NOT_BLANK, SLUG, SLUG_LENGTH, is_slug
 from secretsvc.kernel.ids import read_id
+from secretsvc.kernel.schema_annotations import MAX_INTEGER
 
 NUL = "\x00"
 MAX_INT32 = 2**31 - 1

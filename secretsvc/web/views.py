@@ -20,16 +20,16 @@ from webob import Response
 
 from secretsvc.kernel.authorization import Address, GrantSnapshot, Role, administered, holds, sees
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed, refuse
-from secretsvc.web.answers import answer_schema, hints_of, returned
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
-from secretsvc.web.declaring import declare
-from secretsvc.web.derivers import reads_option
 from secretsvc.web.query import validated_query
+from secretsvc.web.registration import declare
 from secretsvc.web.request import ServiceRequest, View
+from secretsvc.web.response_schemas import answer_schema, hints_of, returned
 from secretsvc.web.schema import NOTHING, Body, Variants, validate
 from secretsvc.web.tree import API, MOUNTS, N, Node, Root, node_class
 from secretsvc.web.types import described
+from secretsvc.web.view_options import reads_option
 
 PUBLIC = NO_PERMISSION_REQUIRED
 #: Whoever has a valid assertion.

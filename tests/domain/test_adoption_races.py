@@ -18,7 +18,7 @@ from waiting import PATIENCE, eventually
 
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.secrets.rules.sealing import Plain, seal
+from secretsvc.secrets.write.sealing import Plain, seal
 
 ROUNDS = 12
 WAITING = text("SELECT count(*) FROM pg_locks WHERE NOT granted")

@@ -17,12 +17,12 @@ from sqlalchemy import Connection, Engine, bindparam, event, insert, select, tex
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from waiting import PATIENCE
 
+from secretsvc.db.constraint_errors import is_duplicate
 from secretsvc.db.engine import Mode, for_mode, make_engine, read_once, read_transaction, write_transaction
-from secretsvc.db.fast import switch
+from secretsvc.db.fast import flags
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_many, update_many
-from secretsvc.db.violations import is_duplicate
 from secretsvc.kernel.ids import new_id
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
@@ -54,7 +54,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 @pytest.fixture(params=[True, False], ids=["fast", "plain"])
 def _either_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the fast path of `secretsvc/db/fast` and without it."""
-    monkeypatch.setattr(switch, "ENABLED", request.param)
+    monkeypatch.setattr(flags, "ENABLED", request.param)
 
 
 either_path = pytest.mark.usefixtures("_either_path")
@@ -203,7 +203,7 @@ def test_whoever_listens_for_statements_hears_these_too(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         insert_many(connection, project, [a_project(), a_project("depot")])
         FIND.rows(connection, {"slug": "shop"})
-    assert heard == [BULK[engine.name][switch.ENABLED], "SELECT"]
+    assert heard == [BULK[engine.name][flags.ENABLED], "SELECT"]
 
 
 @either_path
@@ -247,7 +247,7 @@ def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine:
         FIND.rows(connection, {"slug": "shop"})
         with pytest.raises(IntegrityError):
             INSERT.run(connection, a_project())
-    assert found == [BULK[engine.name][switch.ENABLED], "SELECT", "no INSERT"]
+    assert found == [BULK[engine.name][flags.ENABLED], "SELECT", "no INSERT"]
 
 
 def secrets_of(engine: Engine, count: int) -> list[dict[str, Any]]:

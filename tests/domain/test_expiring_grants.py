@@ -7,7 +7,7 @@ from calls import call_of
 from service import arrange
 from statements import recorded
 
-from secretsvc.home.domain.waiting import expiring_grants, turned_away
+from secretsvc.home.domain.pending_access import expiring_grants, turned_away
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import Forbidden
 

@@ -16,8 +16,8 @@ from secretsvc.db.orm import RequestSession, TransactionIsTheRequests, WroteWhil
 from secretsvc.directives import dbsession
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import project
 
 pytestmark = pytest.mark.postgresql("every")

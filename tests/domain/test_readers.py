@@ -24,9 +24,9 @@ from secretsvc.kernel.authorization import (
     ScopeType,
     decide,
 )
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Forbidden, NotFound
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 

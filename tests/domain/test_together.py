@@ -10,12 +10,12 @@ from sqlalchemy import Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from statements import recorded
 
+from secretsvc.db.constraint_errors import is_duplicate
 from secretsvc.db.engine import Mode, for_mode, write_transaction
-from secretsvc.db.fast import switch
+from secretsvc.db.fast import flags
 from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.statement_batch import collected, rows_together, run_together
 from secretsvc.db.statements import change_of, insertion_of
-from secretsvc.db.together import collected, rows_together, run_together
-from secretsvc.db.violations import is_duplicate
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
 
@@ -34,7 +34,7 @@ RENAME = Prepared(
 def _either_path(
     engine: Engine, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    monkeypatch.setattr(switch, "ENABLED", request.param)
+    monkeypatch.setattr(flags, "ENABLED", request.param)
     yield
     with write_transaction(engine) as connection:
         for table in (environment, project):

@@ -19,7 +19,7 @@ from statistics import median
 from faults.fault import EXPECTED, Fault, Scene
 from processes import Deployment, HttpClient, free_port
 
-from secretsvc.authentication.counting import PAUSE_SECONDS
+from secretsvc.authentication.rate_limit import PAUSE_SECONDS
 
 #: No request may be slower by more.
 BOUND = 0.25

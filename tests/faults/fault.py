@@ -21,7 +21,7 @@ from processes import Deployment, free_port
 from relay import Relay, relayed
 from tokens import TestIssuer
 
-from secretsvc.db.failures import UNKNOWN_OUTCOME
+from secretsvc.db.error_mapping import UNKNOWN_OUTCOME
 
 WRITERS = READERS = 4
 #: Between two requests of a client: the machine is to have time for what is injected.

@@ -15,9 +15,9 @@ from waiting import PATIENCE
 from wsgi import call
 
 from secretsvc.db.engine import write_transaction
-from secretsvc.db.write_lock import WriteLock
-from secretsvc.web.logs import JsonFormatter
-from secretsvc.web.shell import Shell
+from secretsvc.db.sqlite_write_lock import WriteLock
+from secretsvc.web.json_logging import JsonFormatter
+from secretsvc.web.pages.layout import Shell
 
 pytestmark = pytest.mark.postgresql("none")
 

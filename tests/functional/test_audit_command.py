@@ -10,8 +10,8 @@ from shapes import log
 from sqlalchemy import text
 
 from secretsvc.db.engine import write_transaction
-from secretsvc.kernel.merkle import leaf_hash
-from secretsvc.kernel.tiles import unbundled
+from secretsvc.transparency.merkle import leaf_hash
+from secretsvc.transparency.tiles import unbundled
 
 pytestmark = pytest.mark.postgresql("every")
 

@@ -9,7 +9,7 @@ from service import arrange
 from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, state, tamper
 
-from secretsvc.secrets.rules.short import SHORT
+from secretsvc.secrets.queries.inline_envelopes import SHORT
 
 pytestmark = pytest.mark.postgresql("none")
 

@@ -9,7 +9,7 @@ import exchanges
 import pytest
 from service import ADMIN
 
-from secretsvc.web.openapi import endpoints
+from secretsvc.web.openapi.document import endpoints
 
 pytestmark = pytest.mark.postgresql("none")
 

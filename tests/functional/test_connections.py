@@ -20,12 +20,12 @@ from server import running
 from waiting import PATIENCE
 from waiting import eventually as comes
 
-from secretsvc.server import traffic
+from secretsvc.server import connections
 from secretsvc.server.channel import RESET
 from secretsvc.server.factory import make_server
 from secretsvc.server.limits import Limits
-from secretsvc.server.serving import Server
-from secretsvc.web.admitted import ON_SENT
+from secretsvc.server.server import Server
+from secretsvc.web.plaintext_budget import ON_SENT
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 BIG = b"x" * (16 * 1024 * 1024)
@@ -182,7 +182,7 @@ def test_a_header_that_does_not_end_is_given_up_however_often_a_byte_comes(serve
 
 @pytest.mark.usefixtures("short_deadlines")
 def test_who_was_dropped_is_told_by_the_log(server, monkeypatch, caplog):
-    monkeypatch.setattr(traffic, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "REPORT_SECONDS", 0.0)
     with connected(server) as connection:
         drip(connection, b"G")
     assert comes(lambda: "connections were dropped: 1 header_slow" in caplog.text)

@@ -13,7 +13,7 @@ from statements import recorded
 from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, origins, records, state, tamper
 
 from secretsvc.kernel.crypto import SHORTEST
-from secretsvc.secrets.rules.short import SHORT
+from secretsvc.secrets.queries.inline_envelopes import SHORT
 
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}

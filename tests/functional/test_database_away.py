@@ -18,11 +18,11 @@ from vault import Vault
 from secretsvc.authorization.rules import admission
 from secretsvc.db import engine as engines
 from secretsvc.db.engine import make_engine
-from secretsvc.db.failures import answer_to, committing
+from secretsvc.db.error_mapping import answer_to, committing
 from secretsvc.db.session import Session
-from secretsvc.db.silence import Silent
+from secretsvc.db.unresponsive import Silent
 from secretsvc.kernel.errors import Internal
-from secretsvc.kernel.throttle import Throttle
+from secretsvc.kernel.log_throttle import Throttle
 
 AWAY = "The database is not available at the moment."
 POSTGRESQL_ONLY = "SQLite has no server"

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.supported import unsupported
-from secretsvc.server.serving import NotStartedError, server_of
+from secretsvc.server.server import NotStartedError, server_of
 
 TOLD = "the database has the encoding {}: move it into one with the encoding UTF8"
 CREATE = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C'")

@@ -14,8 +14,8 @@ from service import Service, arrange
 from sqlalchemy import text
 
 from secretsvc.db.engine import make_engine, write_transaction
-from secretsvc.db.files import open_to_others
-from secretsvc.db.write_lock import WriteLock
+from secretsvc.db.sqlite_files import open_to_others
+from secretsvc.db.sqlite_write_lock import WriteLock
 
 SUFFIXES = ("", "-wal", "-shm", "-lock")
 

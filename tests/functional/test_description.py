@@ -9,9 +9,9 @@ import pytest
 
 from secretsvc.meta import api
 from secretsvc.meta.glossary import GLOSSARY
-from secretsvc.web.answers import answer_schema
-from secretsvc.web.named import hoisted, promised, told
-from secretsvc.web.openapi import endpoints
+from secretsvc.web.openapi.document import endpoints
+from secretsvc.web.openapi.references import hoisted, promised, told
+from secretsvc.web.response_schemas import answer_schema
 from secretsvc.web.types import Named
 
 pytestmark = pytest.mark.engine_neutral

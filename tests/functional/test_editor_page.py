@@ -10,7 +10,7 @@ from pages import Browser, form_of, submit, words
 from statements import recorded
 from vault import Vault, detail, tamper
 
-from secretsvc.secrets.ui.doubts import doubts
+from secretsvc.secrets.ui.value_warnings import doubts
 
 pytestmark = pytest.mark.postgresql("none")
 

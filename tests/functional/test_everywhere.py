@@ -7,8 +7,8 @@ from pages import Browser, form_of, submit, words
 from statements import recorded
 from vault import Vault
 
-from secretsvc.secrets.rules import writing
-from secretsvc.secrets.rules.applying import LostRace, apply
+from secretsvc.secrets.write import write
+from secretsvc.secrets.write.apply_plan import LostRace, apply
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -204,7 +204,7 @@ def test_the_page_takes_three_statements_however_much_there_is(make_service, vau
 
 def test_a_race_lost_in_one_environment_leaves_all_as_they_were(browser, vault, dev, monkeypatch):
     tries = iter([apply, lost, apply])
-    monkeypatch.setattr(writing, "apply", lambda *given: next(tries)(*given))
+    monkeypatch.setattr(write, "apply", lambda *given: next(tries)(*given))
     page = carried_out(browser, "rename", to="NEW", status=409)
     assert "A write got in between: nothing was written." in words(page)
     assert "DB_URL" in dev.listed()

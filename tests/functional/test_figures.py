@@ -26,7 +26,7 @@ from waiting import eventually
 
 from secretsvc.db import engine as engines
 from secretsvc.kernel.clock import now_ms
-from secretsvc.web.logs import JsonFormatter
+from secretsvc.web.json_logging import JsonFormatter
 
 pytestmark = pytest.mark.postgresql("none")
 

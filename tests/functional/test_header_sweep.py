@@ -11,7 +11,7 @@ from matrix import ENV, ROUTES, SPELLINGS, Route, fill
 from world import World, make_world
 
 from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS
-from secretsvc.web.openapi import endpoints
+from secretsvc.web.openapi.document import endpoints
 
 pytestmark = pytest.mark.engine_neutral
 

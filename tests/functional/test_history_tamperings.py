@@ -13,12 +13,12 @@ from vault import CANONICAL, Vault
 
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.notes import Verifier
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.sealedlog.rules.verifying import verify_database
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.projects import environment
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.signed_note import Verifier
 
 pytestmark = pytest.mark.postgresql("every")
 

@@ -9,7 +9,7 @@ from pages import Browser, form_of, rows, submit, words
 from statements import recorded
 from vault import Vault, records, state, tamper
 
-from secretsvc.secrets.rules import changes
+from secretsvc.secrets.queries import revision_changes
 from secretsvc.secrets.ui.history import month
 
 pytestmark = pytest.mark.postgresql("none")
@@ -77,7 +77,7 @@ def test_a_step_far_from_the_revisions_beside_it_is_told_whatever_was_written_in
 ):
     for number in range(30):
         vault.set(A=str(number))
-    monkeypatch.setattr(changes, "MAX_CHANGES", 25)
+    monkeypatch.setattr(revision_changes, "MAX_CHANGES", 25)
     page = browser.open(f"{PAGE}?rev=2&with=1")
     assert rows(page) == ["+ D added in 2 v1", "~ A changed in 2 v1 → v2", "− B deleted in 2 v1"]
     assert len(listed(page)) == 20

@@ -14,9 +14,9 @@ from vault import Vault
 from waiting import eventually
 
 from secretsvc.db.engine import write_transaction
-from secretsvc.secrets import worker
+from secretsvc.secrets import idempotency_cleanup
 from secretsvc.secrets.models import idempotent_write
-from secretsvc.secrets.rules import idempotency
+from secretsvc.secrets.write import idempotency
 
 pytestmark = pytest.mark.postgresql("every")
 
@@ -198,8 +198,8 @@ def test_a_sweep_removes_no_more_than_it_was_given_whatever_the_plan(service, pr
 
 
 def test_a_server_removes_what_is_older_without_a_further_write(service, prod, monkeypatch):
-    monkeypatch.setattr(worker, "BATCH_ROWS", 2)
-    monkeypatch.setattr(worker, "MOMENT_SECONDS", 0.01)
+    monkeypatch.setattr(idempotency_cleanup, "BATCH_ROWS", 2)
+    monkeypatch.setattr(idempotency_cleanup, "MOMENT_SECONDS", 0.01)
     for number in range(4):
         prod.post("batch", WRITES["batch"], headers={"Idempotency-Key": f"old-{number}"})
     kept = idempotent_write.c

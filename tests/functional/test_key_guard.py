@@ -17,7 +17,7 @@ from secretsvc.secrets.models import master_key, secret_version
 
 pytestmark = pytest.mark.postgresql("none")
 
-LOGGER = "secretsvc.secrets.rules.sealing"
+LOGGER = "secretsvc.secrets.write.sealing"
 
 
 def write(client, status=200, value="x"):

@@ -19,10 +19,8 @@ from sqlalchemy.exc import DBAPIError
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import read_once, snapshot, write_transaction
 from secretsvc.deployment import auditing
-from secretsvc.kernel.canonical import canonical
 from secretsvc.kernel.ids import earliest_id, new_id
-from secretsvc.kernel.merkle import leaf_hash
-from secretsvc.kernel.throttle import Throttle
+from secretsvc.kernel.log_throttle import Throttle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules import sealing, waiting
 from secretsvc.sealedlog.rules.files import Files
@@ -33,6 +31,8 @@ from secretsvc.sealedlog.rules.state import log_state
 from secretsvc.sealedlog.rules.tail_file import tail_file
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
 from secretsvc.sealedlog.worker import Sealer
+from secretsvc.transparency.canonical_json import canonical
+from secretsvc.transparency.merkle import leaf_hash
 
 DIGEST = {"sha256": "0" * 64}
 

@@ -15,9 +15,6 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import Mode, for_mode
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.merkle import leaf_hash, root_of
-from secretsvc.kernel.notes import Checkpoint, Verifier, public_key_of, read_checkpoint, sign
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
@@ -26,6 +23,9 @@ from secretsvc.secrets.models import secret
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.merkle import leaf_hash, root_of
+from secretsvc.transparency.signed_note import Checkpoint, Verifier, public_key_of, read_checkpoint, sign
 
 pytestmark = pytest.mark.postgresql("every")
 

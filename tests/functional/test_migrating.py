@@ -18,10 +18,10 @@ from service import MASTER_KEY, arrange
 from sqlalchemy import inspect, text
 from waiting import PATIENCE, eventually
 
-from secretsvc.db.alone import migrating_alone
 from secretsvc.db.engine import make_engine, read_once
-from secretsvc.db.files import open_to_others
+from secretsvc.db.migration_lock import migrating_alone
 from secretsvc.db.schema import REVISION
+from secretsvc.db.sqlite_files import open_to_others
 from secretsvc.deployment.migrating import NOT_THE_OWNER
 
 PAGE = (ROOT / "docs" / "operations" / "upgrade.md").read_text("utf-8")

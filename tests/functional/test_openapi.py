@@ -12,7 +12,7 @@ from pyramid.exceptions import ConfigurationError
 from service import arrange
 
 from secretsvc.meta import viewer
-from secretsvc.web.openapi import endpoints
+from secretsvc.web.openapi.document import endpoints
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -355,7 +355,7 @@ def test_the_public_routes_take_no_parameters(service):
 
 
 MARKED = """
-from secretsvc.kernel.described import Items
+from secretsvc.kernel.schema_annotations import Items
 from secretsvc.meta.api import health
 from secretsvc.projects.resources import Environment
 from secretsvc.web.views import api_view

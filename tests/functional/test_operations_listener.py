@@ -24,9 +24,9 @@ from waiting import eventually, least_seconds
 
 from secretsvc.authentication.jwks import FIRST_PAUSE
 from secretsvc.db.schema import REVISION
-from secretsvc.server.operations import CLIENTS, SECONDS
+from secretsvc.server.operations_listener import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
-from secretsvc.server.serving import server_of
+from secretsvc.server.server import server_of
 
 pytestmark = pytest.mark.postgresql("none")
 

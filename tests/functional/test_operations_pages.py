@@ -15,9 +15,9 @@ from vault import Vault
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.notes import Checkpoint
 from secretsvc.keyring.ui import rate
 from secretsvc.sealedlog.rules.pruning import note_export
+from secretsvc.transparency.signed_note import Checkpoint
 
 pytestmark = pytest.mark.postgresql("none")
 

@@ -6,7 +6,7 @@ import pytest
 from pages import Browser, form_of
 
 from secretsvc.projects.ui import slug_of
-from secretsvc.secrets.ui import editor, edits
+from secretsvc.secrets.ui import editor, editor_fields
 from secretsvc.web.forms import Form
 
 pytestmark = pytest.mark.postgresql("none")
@@ -94,7 +94,7 @@ def test_what_is_typed_is_looked_through_once_however_many_rows_there_are(monkey
         return look
 
     monkeypatch.setattr(editor, "changed_descriptions", counted(editor.changed_descriptions))
-    monkeypatch.setattr(edits, "new_keys", counted(edits.new_keys))
+    monkeypatch.setattr(editor_fields, "new_keys", counted(editor_fields.new_keys))
     form = Form({f"value.K{number}": "x" for number in range(50)})
 
     class Nothing:
@@ -104,7 +104,7 @@ def test_what_is_typed_is_looked_through_once_however_many_rows_there_are(monkey
     assert form["new.of-K7.value"] == "x"
     kept = {f"keep.K{number}": "theirs" for number in range(50)} | {"new.1.key": "K7", "new.1.value": "x"}
     form = Form(kept)
-    edits.give_up(form)
+    editor_fields.give_up(form)
     assert form.values == {}
     assert len(looks) <= 3
 

@@ -12,7 +12,7 @@ from rotation import NEXT_KEY, adopt, fill, rotated
 from service import Client, arrange
 from waiting import eventually
 
-from secretsvc.server.outgoing import tell
+from secretsvc.server.send_buffer import tell
 
 pytestmark = pytest.mark.engine_neutral
 

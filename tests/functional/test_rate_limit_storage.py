@@ -12,9 +12,9 @@ from service import arrange
 from vault import Vault
 from waiting import least_seconds
 
-from secretsvc.authentication import counting
+from secretsvc.authentication import rate_limit
 from secretsvc.kernel.errors import Unavailable
-from secretsvc.secrets.rules import writing
+from secretsvc.secrets.write import write
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -30,7 +30,7 @@ def test_a_storage_that_is_away_refuses_nobody_and_the_limit_holds(make_service,
     ada = make_service(RATE_LIMIT="3/day", RATE_LIMIT_STORAGE="distant://").user("ada@example.com")
     ada.get("/projects")
     distant.is_away = True
-    with caplog.at_level(logging.WARNING, "secretsvc.authentication.counting"):
+    with caplog.at_level(logging.WARNING, "secretsvc.authentication.rate_limit"):
         for _ in range(3):
             ada.get("/projects")
         ada.get("/projects", 429)
@@ -56,7 +56,7 @@ def test_a_write_that_is_undone_while_it_went_away_stays_counted(make_service, d
         raise Unavailable(1)
 
     with monkeypatch.context() as context:
-        context.setattr(writing, "apply", fail)
+        context.setattr(write, "apply", fail)
         vault.batch(503, set={"A": "four"})
     distant.is_away = False
     monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + 1_001)
@@ -69,12 +69,12 @@ def test_it_is_asked_once_in_a_pause_and_used_again_when_it_is_back(
 ):
     ada = make_service(RATE_LIMIT="100/day", RATE_LIMIT_STORAGE="distant://").user("ada@example.com")
     distant.is_away = True
-    monkeypatch.setattr(counting, "PAUSE_SECONDS", 1_000.0)
-    with caplog.at_level(logging.WARNING, "secretsvc.authentication.counting"):
+    monkeypatch.setattr(rate_limit, "PAUSE_SECONDS", 1_000.0)
+    with caplog.at_level(logging.WARNING, "secretsvc.authentication.rate_limit"):
         for _ in range(5):
             ada.get("/projects")
         assert distant.asked == 1
-        monkeypatch.setattr(counting, "PAUSE_SECONDS", 0.0)
+        monkeypatch.setattr(rate_limit, "PAUSE_SECONDS", 0.0)
         distant.is_away = False
         monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + 1_001)
         for _ in range(3):
@@ -84,7 +84,7 @@ def test_it_is_asked_once_in_a_pause_and_used_again_when_it_is_back(
 
 
 def test_a_storage_that_hangs_delays_one_request(make_service, distant, monkeypatch):
-    monkeypatch.setattr(counting, "PAUSE_SECONDS", 1_000.0)
+    monkeypatch.setattr(rate_limit, "PAUSE_SECONDS", 1_000.0)
     ada = make_service(RATE_LIMIT="100/day", RATE_LIMIT_STORAGE="distant://").user("ada@example.com")
     ada.get("/projects")
     distant.is_away, distant.seconds = True, 0.3

@@ -83,7 +83,7 @@ def test_a_refusal_that_is_not_about_a_role_names_nobody(service, admin):
 
 def test_what_cannot_be_explained_is_a_page_still(service, admin, monkeypatch):
     service.grant(RITA, "reader", "shop/prod")
-    monkeypatch.setattr("secretsvc.access.domain.helping._statement", lambda *_: 1 / 0)
+    monkeypatch.setattr("secretsvc.access.domain.denial_explanation._statement", lambda *_: 1 / 0)
     page = refused(service)
     assert page.html.h1.text == "Your grants do not allow this."
 

@@ -12,7 +12,7 @@ from service import API, HEADER
 from tokens import ABSENT
 from wsgi import call
 
-from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.rejections import Reason
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -23,7 +23,7 @@ CANARY = "canary4711"
 def told(caplog):
     """The lines on refusals so far."""
     caplog.set_level(logging.DEBUG)
-    name = "secretsvc.kernel.refusals"
+    name = "secretsvc.kernel.rejections"
     return lambda: [record.getMessage() for record in caplog.records if record.name == name]
 
 

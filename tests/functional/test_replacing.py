@@ -22,8 +22,6 @@ from secretsvc.commands import system_call
 from secretsvc.db.engine import make_engine, snapshot
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.errors import ServerMisconfigured, UnknownKid
-from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint, read_verifier, sign
-from secretsvc.kernel.succession import Replacement, read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
 from secretsvc.sealedlog.rules import sealing, signing
 from secretsvc.sealedlog.rules.files import Files
@@ -32,6 +30,8 @@ from secretsvc.sealedlog.rules.replacing import replace_key
 from secretsvc.sealedlog.rules.sealing import seal_some
 from secretsvc.sealedlog.rules.signing import private_key
 from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.transparency.key_succession import Replacement, read_replacement
+from secretsvc.transparency.signed_note import Verifier, public_key_of, read_checkpoint, read_verifier, sign
 
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"

@@ -14,12 +14,11 @@ from rotation import rotated
 from sqlalchemy import and_, select, update
 from vault import overwrite
 
-from secretsvc.audit.rules.recording import write
+from secretsvc.audit.rules.records import write
 from secretsvc.db.engine import snapshot, write_transaction
 from secretsvc.deployment import auditing, pruning
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.notes import sign
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_snapshot
 from secretsvc.sealedlog.rules.comparing import read_state
 from secretsvc.sealedlog.rules.files import Files
@@ -28,6 +27,7 @@ from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.snapshots import ADOPTED, adopt_state
 from secretsvc.secrets.models import revision
 from secretsvc.tables.projects import environment
+from secretsvc.transparency.signed_note import sign
 
 HOUR = 3_600_000
 #: What a state of an earlier release does not have.

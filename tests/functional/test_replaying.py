@@ -13,8 +13,6 @@ from vault import CANONICAL, Vault, detail, environment_ids
 
 from secretsvc.db.engine import snapshot
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.notes import Verifier
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_head, audit_signer, audit_snapshot
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.replaying import State
@@ -23,6 +21,8 @@ from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.sealedlog.rules.verifying import verify_database
 from secretsvc.secrets.models import digest_key, secret
 from secretsvc.tables.projects import project
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.signed_note import Verifier
 
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"

@@ -155,11 +155,13 @@ def test_the_first_visit_of_a_machine_is_recorded_with_its_issuer(service, ci):
 
 @pytest.mark.postgresql("none")
 def test_the_log_names_the_reason_and_the_setting(service, ci, other, caplog):
-    caplog.set_level(logging.INFO, "secretsvc.kernel.refusals")
+    caplog.set_level(logging.INFO, "secretsvc.kernel.rejections")
     Client(service.app, ci.workload()).get("/whoami")
     assert refuses(service.restarted(**named(other)), other.workload())
     assert refuses(plain(service), service.issuer.service(ROBOT))
-    logged = [record.getMessage() for record in caplog.records if record.name == "secretsvc.kernel.refusals"]
+    logged = [
+        record.getMessage() for record in caplog.records if record.name == "secretsvc.kernel.rejections"
+    ]
     told = [line for line in logged if "absent" not in line]
     assert told[0].startswith("assertion refused: identity of another issuer; look at WORKLOAD_CI_ISSUER;")
     assert told[1].startswith("assertion refused: reserved common_name; look at WORKLOAD_ISSUERS;")

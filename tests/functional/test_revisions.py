@@ -7,7 +7,7 @@ from pages import Browser, submit, words
 from vault import BOTH_SPELLINGS, CANONICAL, Vault, records
 
 from secretsvc.secrets.models import revision
-from secretsvc.secrets.rules import changes as rules
+from secretsvc.secrets.queries import revision_changes as rules
 
 
 def change(key, kind, version):

@@ -8,7 +8,7 @@ from statements import recorded
 
 from secretsvc.auditlog import domain
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.notes import read_checkpoint, read_verifier
+from secretsvc.transparency.signed_note import read_checkpoint, read_verifier
 
 pytestmark = pytest.mark.postgresql("every")
 

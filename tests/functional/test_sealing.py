@@ -25,8 +25,6 @@ from secretsvc.commands import system_call
 from secretsvc.db.engine import Mode, for_mode, write_transaction
 from secretsvc.deployment import auditing
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.kernel.merkle import leaf_hash, root_of
-from secretsvc.kernel.notes import Verifier, read_checkpoint
 from secretsvc.keyring import domain
 from secretsvc.sealedlog import worker
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer, audit_unsealed
@@ -37,6 +35,8 @@ from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.rules.signing import private_key
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.secrets.models import master_key
+from secretsvc.transparency.merkle import leaf_hash, root_of
+from secretsvc.transparency.signed_note import Verifier, read_checkpoint
 
 pytestmark = pytest.mark.postgresql("every")
 

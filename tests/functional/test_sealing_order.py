@@ -13,8 +13,8 @@ from shapes import log
 from sqlalchemy import text, update
 
 from alembic import command
-from secretsvc.audit.rules import recording
-from secretsvc.audit.rules.recording import write
+from secretsvc.audit.rules import records
+from secretsvc.audit.rules.records import write
 from secretsvc.db.engine import Mode, for_mode, read_once, snapshot
 from secretsvc.deployment import auditing
 from secretsvc.kernel.actors import SYSTEM
@@ -44,7 +44,7 @@ def sealed(vault, service):
 def clocks(monkeypatch) -> None:
     """Each record is written by a host whose clock is behind that of the one before."""
     hosts = count(1)
-    monkeypatch.setattr(recording, "new_id", lambda: earliest_id(10**12 - next(hosts)))
+    monkeypatch.setattr(records, "new_id", lambda: earliest_id(10**12 - next(hosts)))
 
 
 def seal(service, records=1000) -> None:

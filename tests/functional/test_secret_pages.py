@@ -8,7 +8,7 @@ import pytest
 from pages import Browser
 from statements import recorded
 
-from secretsvc.secrets.rules.importing import read_env
+from secretsvc.secrets.formats.imports import read_env
 
 pytestmark = pytest.mark.postgresql("none")
 

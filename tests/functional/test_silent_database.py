@@ -13,7 +13,7 @@ from service import Service, arrange
 from vault import Vault
 from waiting import eventually, least_seconds
 
-from secretsvc.db import silence
+from secretsvc.db import unresponsive
 from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.session import Session
 from secretsvc.server import readiness
@@ -135,14 +135,14 @@ def test_a_refusal_is_an_answer(relayed_service, relay):
 def test_it_is_told_once_when_it_begins_and_once_when_it_ends(relayed_service, relay, caplog):
     admin = relayed_service.user()
     admin.get("/whoami")
-    with caplog.at_level("WARNING", silence.__name__):
+    with caplog.at_level("WARNING", unresponsive.__name__):
         relay.hush()
         for _ in range(3):
             admin.get("/whoami", 503)
         relay.speak()
         wait_until_served(admin)
         assert eventually(lambda: len(caplog.records) >= 2)
-    told = [one.getMessage() for one in caplog.records if one.name == silence.__name__]
+    told = [one.getMessage() for one in caplog.records if one.name == unresponsive.__name__]
     assert told == [
         "the database does not answer: requests that need it are refused meanwhile",
         "the database answers again",

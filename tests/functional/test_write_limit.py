@@ -15,8 +15,8 @@ from service import Client
 from vault import Vault, block_audit, state
 from waiting import eventually
 
-from secretsvc.secrets.rules import writing
-from secretsvc.secrets.rules.applying import LostRace, apply
+from secretsvc.secrets.write import write
+from secretsvc.secrets.write.apply_plan import LostRace, apply
 
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}
@@ -172,7 +172,7 @@ def test_a_write_that_lost_a_race_is_counted_once(filled, storage, monkeypatch):
         if next(lost, False):
             raise LostRace
 
-    monkeypatch.setattr(writing, "apply", lose_once)
+    monkeypatch.setattr(write, "apply", lose_once)
     vault.set(A=EIGHT)
     assert vault.rev == 3
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from laws.test_gone_wrong import QUOTED, files, said_by
 
-from secretsvc.web import failures
+from secretsvc.web import error_logging
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "database.md"
 
@@ -20,7 +20,7 @@ def rows_of(page: str) -> list[dict[str, str]]:
 
 
 def causes() -> set[str]:
-    return {*failures.CONNECTING.values(), *failures.STATES.values(), failures.NO_CONNECTION}
+    return {*error_logging.CONNECTING.values(), *error_logging.STATES.values(), error_logging.NO_CONNECTION}
 
 
 def test_every_cause_has_its_row_and_every_row_a_cause() -> None:

@@ -14,29 +14,29 @@ import secretsvc
 from secretsvc.kernel import errors
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.settings import Settings
-from secretsvc.web.declaring import declared
-from secretsvc.web.openapi import endpoints
+from secretsvc.web.openapi.document import endpoints
+from secretsvc.web.registration import declared
 
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 #: What directives fill, and the module that does so.
 FILLED = {
     "audit_actions": "audit/directives.py",
-    "done": "web/shell.py",
+    "done": "web/pages/layout.py",
     "error_codes": "web/error_codes.py",
-    "error_links": "web/navigation.py",
-    "explain_refusal": "web/refusals.py",
+    "error_links": "web/pages/navigation.py",
+    "explain_refusal": "web/pages/denial_page.py",
     "find_activity": "access/directives.py",
-    "find_shell_project": "web/shell_project.py",
+    "find_shell_project": "web/pages/sidebar_project.py",
     "formats": "secrets/directives.py",
     "key_providers": "registry.py",
     "models": "directives.py",
-    "navigation": "web/navigation.py",
-    "pages": "web/pages.py",
+    "navigation": "web/pages/navigation.py",
+    "pages": "web/pages/directives.py",
     "public_paths": "web/views.py",
     "request_observers": "web/access_log.py",
     "revealing": "web/views.py",
     "service_settings": "registry.py",
-    "tabs": "web/navigation.py",
+    "tabs": "web/pages/navigation.py",
     "tree": "web/tree.py",
 }
 #: Those who read what others filled while the application is configured.

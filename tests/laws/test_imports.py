@@ -16,13 +16,13 @@ PACKAGE = ROOT / "secretsvc"
 INITS = sorted(PACKAGE.glob("*/__init__.py"))
 #: Unlawful each by itself.
 PLANTED = {
-    "secretsvc.audit.rules.recording": "from secretsvc.authorization.rules.asserting import assert_can",
+    "secretsvc.audit.rules.records": "from secretsvc.authorization.rules.checks import assert_can",
     "secretsvc.authorization.rules.last_admin": "from secretsvc.projects.rules import find_project",
     "secretsvc.authentication.jose": "from secretsvc.authorization.rules.snapshot import not_expired",
     "secretsvc.tables.projects": "from secretsvc.authorization.rules.snapshot import not_expired",
     "secretsvc.projects.rules": "def later():\n    from secretsvc.projects import domain",
-    "secretsvc.secrets.rules.known": "from ..domain import editing",
-    "secretsvc.secrets.rules.planning": "import secretsvc.secrets.domain.editing",
+    "secretsvc.secrets.queries.key_rows": "from ..domain import editing",
+    "secretsvc.secrets.queries.plan": "import secretsvc.secrets.domain.editor",
     "secretsvc.access.rules.grants": "from secretsvc.web.errors import translate",
     "secretsvc.projects.domain": "from pyramid.response import Response",
     "secretsvc.identity.domain": "import colander",
@@ -30,14 +30,14 @@ PLANTED = {
     "secretsvc.projects.api": "from secretsvc.tables.projects import project",
     "secretsvc.secrets.api.secrets": "from secretsvc.secrets.models import secret",
     "secretsvc.access.api": "from sqlalchemy import select",
-    "secretsvc.kernel.call": "from secretsvc.db.session import Database",
+    "secretsvc.kernel.use_case": "from secretsvc.db.session import Database",
     "secretsvc.kernel.clock": "import pyramid",
     "secretsvc.db.session": "from secretsvc.tables.identities import identity",
     "secretsvc.web.views": "from secretsvc.db.engine import Mode",
-    "secretsvc.web.pages": "from secretsvc.authorization.rules.asserting import assert_can",
+    "secretsvc.web.pages.directives": "from secretsvc.authorization.rules.checks import assert_can",
     "secretsvc.web.forms": "from zope.sqlalchemy import mark_changed",
     "secretsvc.devproxy.page": "from secretsvc.authentication.assertions import Verifier",
-    "secretsvc.registry": "from secretsvc.secrets.rules.rows import open_value",
+    "secretsvc.registry": "from secretsvc.secrets.queries.rows import open_value",
 }
 
 
@@ -87,7 +87,7 @@ def test_a_new_layer_must_have_its_place_in_the_order(tmp_path):
 
 @pytest.mark.linter
 def test_a_cycle_within_a_layer_is_seen(tmp_path):
-    copy_with({"secretsvc.secrets.rules.planning": "from secretsvc.secrets.rules import writing"}, tmp_path)
+    copy_with({"secretsvc.secrets.queries.plan": "from secretsvc.secrets.rules import writing"}, tmp_path)
     assert "acyclic by removing 1 dependency:\n\n- .planning -> .writing" in lint(tmp_path)
 
 

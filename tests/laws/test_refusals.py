@@ -7,7 +7,7 @@ from pathlib import Path
 
 from laws.test_gone_wrong import files, said_by
 
-from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.rejections import Reason
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations" / "refusals.md").read_text("utf-8")
 REASONS = {reason.value: reason.name for reason in Reason}

@@ -1,4 +1,4 @@
-"""Nothing is sealed but behind the guard, `secrets/rules/sealing.py` (decision 0025)."""
+"""Nothing is sealed but behind the guard, `secrets/write/sealing.py` (decision 0025)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from laws.parsed import nodes_of
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 SEALING = {"seal", "seal_many", "seal_under"}
 #: The cipher itself, and the one place that asks whether the key may.
-LAWFUL = {"kernel/crypto.py", "secrets/rules/sealing.py"}
+LAWFUL = {"kernel/crypto.py", "secrets/write/sealing.py"}
 SOURCES = {str(path.relative_to(PACKAGE)): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from chameleon import PageTemplateFile
 
-from secretsvc.secrets.ui.telling import ELSEWHERE
+from secretsvc.secrets.ui.history_text import ELSEWHERE
 
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 TEMPLATES = sorted(PACKAGE.glob("*/templates/*.pt"))

@@ -29,7 +29,7 @@ SWAPPED = (
     ("projects/api.py", "domain.update_project(request.call, ", "context.address", "request.body_values"),
     ("projects/ui.py", "domain.get_project(", "request.call", "context.address"),
     ("secrets/api/secrets.py", "reading.reveal_secret(call, ", "at", "key"),
-    ("secrets/api/copying.py", "domain.copy_secrets(", "request.call", "context.address"),
+    ("secrets/api/copies.py", "domain.copy_secrets(", "request.call", "context.address"),
     ("secrets/ui/secret.py", "timeline.key_history(call, ", "at", "context.__name__"),
     ("tokens/api.py", "domain.list_tokens(", "request.call", "context.identity_id"),
 )

@@ -12,12 +12,12 @@ from shapes import log
 from toolchains import built_by_go
 
 from secretsvc.db.engine import read_transaction
-from secretsvc.kernel.merkle import root_of
-from secretsvc.kernel.notes import Verifier, read_verifier
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import Files
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.merkle import root_of
+from secretsvc.transparency.signed_note import Verifier, read_verifier
 
 OLD = 300
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from toolchains import built_by_cargo, built_by_go, installed_by_npm, node_of
 
-from secretsvc.secrets.rules.exporting import write_env
+from secretsvc.secrets.formats.exports import write_env
 
 READERS = Path(__file__).parent.parent / "readers"
 Read = Callable[[Path], dict[str, str]]

@@ -19,9 +19,9 @@ from waiting import eventually
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import make_engine
-from secretsvc.kernel.merkle import root_of
-from secretsvc.kernel.notes import read_checkpoint, read_verifier
 from secretsvc.sealedlog.models import audit_seal
+from secretsvc.transparency.merkle import root_of
+from secretsvc.transparency.signed_note import read_checkpoint, read_verifier
 
 WRITERS, SECONDS = 16, amount(1.5, 60.0)
 PROD = "/projects/shop/environments/prod"

@@ -298,4 +298,4 @@ def test_an_address_that_is_taken_ends_the_start_and_is_named_last(make_process,
         with pytest.raises(AssertionError, match="ended with 1:") as ended:
             make_process(**settings)
     told = f"nothing can listen on {where}: Address already in use"
-    assert str(ended.value).splitlines()[-1] == f"secretsvc.server.serving.NotStartedError: {told}"
+    assert str(ended.value).splitlines()[-1] == f"secretsvc.server.server.NotStartedError: {told}"

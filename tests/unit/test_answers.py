@@ -12,8 +12,8 @@ import pytest
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.actors import Maker
-from secretsvc.kernel.described import Items, Keywords, Slug, Time, called
-from secretsvc.web.answers import answer_schema, returned
+from secretsvc.kernel.schema_annotations import Items, Keywords, Slug, Time, called
+from secretsvc.web.response_schemas import answer_schema, returned
 from secretsvc.web.schema import Body, Integer, required
 from secretsvc.web.types import UUID_SCHEMA
 

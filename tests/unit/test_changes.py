@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from secretsvc.secrets.rules.planning import Change
-from secretsvc.secrets.rules.writing import WrittenByHand
+from secretsvc.secrets.queries.plan import Change
 from secretsvc.secrets.ui.changes import ChangeRow, Side, change_rows, tally
+from secretsvc.secrets.write.write import WrittenByHand
 
 WRITTEN = WrittenByHand(
     7, [Change("A", "added", 1), Change("C", "changed", 3), Change("D", "removed", 2)], ["B"]

@@ -7,7 +7,7 @@ import time
 import pytest
 from limits import parse
 
-from secretsvc.authentication.counting import Counter
+from secretsvc.authentication.rate_limit import Counter
 from secretsvc.kernel.errors import RateLimited
 
 LIMIT = parse("10/minute")

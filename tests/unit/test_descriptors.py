@@ -11,7 +11,7 @@ CASES = [(64, 200, 150, 150), (64, 200, 1000, 200), (180, 200, 150, 180), (200, 
 #: A limit that was lowered stays: each case has a fork of its own.
 CODE = """
 import os, resource
-from secretsvc.server.serving import _allow_descriptors
+from secretsvc.server.server import _allow_descriptors
 for soft, hard, wanted, _ in {cases}:
     if not os.fork():
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

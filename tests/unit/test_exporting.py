@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from programs import need
 
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.secrets.rules.exporting import (
+from secretsvc.secrets.formats.exports import (
     UNSETTABLE,
     encode_docker,
     encode_kubernetes,

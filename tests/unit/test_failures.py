@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, TimeoutError
 
 from secretsvc.kernel.addresses import networks
 from secretsvc.kernel.errors import DecryptFailed, Internal, NotFound, UnknownKid
-from secretsvc.web.failures import Failure, cause_of, expected, location_of
+from secretsvc.web.error_logging import Failure, cause_of, expected, location_of
 
 REFUSED = 'connection failed: connection to server at "::1", port 1 failed: Connection refused\n\tIs the'
 PREFIX = 'connection failed: connection to server at "password.example.com" (::1), port 5432 failed: '

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waiting import least_seconds
 
-from secretsvc.kernel.grammar import SECRET_KEY, SLUG, is_secret_key, is_slug
+from secretsvc.kernel.identifiers import SECRET_KEY, SLUG, is_secret_key, is_slug
 
 
 @pytest.mark.parametrize("text", ["a", "0", "my-project", "a-b-c", "2024", "a" * 64, "a-" * 31 + "aa"])

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from waiting import least_seconds, slowness
 
 from secretsvc.kernel.errors import Issue, ValidationFailed
-from secretsvc.kernel.grammar import is_secret_key
-from secretsvc.secrets.rules.exporting import write_env
-from secretsvc.secrets.rules.importing import checked, read_env, read_json
+from secretsvc.kernel.identifiers import is_secret_key
+from secretsvc.secrets.formats.exports import write_env
+from secretsvc.secrets.formats.imports import checked, read_env, read_json
 
 MARKER = "hunter2hunter2"
 READERS = {"env": read_env, "json": read_json}
@@ -326,7 +326,7 @@ def test_what_a_reader_made_is_held_to_what_an_environment_may_hold() -> None:
 def test_a_parser_of_dotenv_that_reads_otherwise_is_refused_at_import(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    formats = importlib.import_module("secretsvc.secrets.rules.importing")
+    formats = importlib.import_module("secretsvc.secrets.formats.imports")
     monkeypatch.setattr("dotenv.parser._unquoted_value", re.compile(r"([^\n\r]*)"))
     with pytest.raises(ImportError, match=r"constraints/run\.txt"):
         importlib.reload(formats)

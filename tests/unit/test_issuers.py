@@ -15,7 +15,7 @@ from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import IdentityProviderUnavailable, ServerMisconfigured
-from secretsvc.kernel.refusals import Reason, Refusals
+from secretsvc.kernel.rejections import Reason, Refusals
 from secretsvc.kernel.settings import Settings
 
 HEADER = "HTTP_PROXY_ACCESS_JWT_ASSERTION"

@@ -10,7 +10,7 @@ import pytest
 from secretsvc.authentication.jose import segment_object, strict_object
 from secretsvc.kernel.errors import BadRequest, ValidationFailed
 from secretsvc.kernel.json import parse_json
-from secretsvc.secrets.rules.importing import read_json
+from secretsvc.secrets.formats.imports import read_json
 from secretsvc.web.body import parse_object
 
 REFUSED = [

@@ -12,7 +12,7 @@ from key_cache import COOLDOWN, Clock, cache, outcome
 from tls import TlsKeyServer, authority
 from tokens import TestIssuer
 
-from secretsvc.authentication.key_source import Credentials
+from secretsvc.authentication.jwks_source import Credentials
 
 CANARY = "canary.4711-token"
 

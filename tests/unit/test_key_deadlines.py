@@ -19,7 +19,7 @@ from tls import TlsKeyServer, authority
 from tokens import TestIssuer
 from waiting import eventually
 
-from secretsvc.authentication.key_source import Credentials
+from secretsvc.authentication.jwks_source import Credentials
 
 UNAVAILABLE = "IDENTITY_PROVIDER_UNAVAILABLE"
 DEADLINE = 0.4

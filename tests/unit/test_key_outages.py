@@ -26,7 +26,7 @@ from waiting import PATIENCE, eventually
 
 from secretsvc.authentication import jwks
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.authentication.key_source import MAX_BYTES
+from secretsvc.authentication.jwks_source import MAX_BYTES
 
 UNAVAILABLE = "IDENTITY_PROVIDER_UNAVAILABLE"
 DEADLINE = 1.0

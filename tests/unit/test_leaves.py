@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from secretsvc.audit.models import audit_record
-from secretsvc.kernel.merkle import leaf_hash
-from secretsvc.kernel.tiles import LONGEST_ENTRY
 from secretsvc.sealedlog.rules.leaves import Leaf, fields_of, is_bare_digest, leaf_of, sealed_leaf
+from secretsvc.transparency.merkle import leaf_hash
+from secretsvc.transparency.tiles import LONGEST_ENTRY
 
 COLUMNS = {
     "id": UUID(int=1),

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from secretsvc.web.logs import JsonFormatter
+from secretsvc.web.json_logging import JsonFormatter
 
 
 def line_of(message: str, *values: object, exc_info=None, **extra: object):

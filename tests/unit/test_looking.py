@@ -11,8 +11,8 @@ import pytest
 from key_cache import Clock
 from waiting import PATIENCE, eventually
 
-from secretsvc.server import looking
-from secretsvc.server.looking import Look
+from secretsvc.server import periodic_check
+from secretsvc.server.periodic_check import Look
 
 LIMIT = 2.0
 FAILED, SEEN = "failed", "seen"
@@ -61,7 +61,7 @@ class Slow:
 
 @pytest.fixture
 def slow(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
-    monkeypatch.setattr(looking, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(periodic_check, "time", SimpleNamespace(monotonic=clock))
     made = Slow(clock)
     made.look.start()
     assert eventually(lambda: made.look.seen == SEEN)

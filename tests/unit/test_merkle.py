@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proofs import consistency_proof, inclusion_proof, is_consistent, is_included
 
-from secretsvc.kernel.merkle import EMPTY_ROOT, Frontier, leaf_hash, node_hash, root_of
+from secretsvc.transparency.merkle import EMPTY_ROOT, Frontier, leaf_hash, node_hash, root_of
 
 #: Those of Certificate Transparency's reference implementation.
 ENTRIES = [

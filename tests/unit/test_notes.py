@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secretsvc.kernel.canonical import canonical
-from secretsvc.kernel.merkle import EMPTY_ROOT
-from secretsvc.kernel.notes import (
+from secretsvc.transparency.canonical_json import canonical
+from secretsvc.transparency.merkle import EMPTY_ROOT
+from secretsvc.transparency.signed_note import (
     Checkpoint,
     Verifier,
     public_key_of,
@@ -20,7 +20,7 @@ from secretsvc.kernel.notes import (
     read_verifier,
     sign,
 )
-from secretsvc.kernel.tiles import Tile, bundled, tiles_of, unbundled
+from secretsvc.transparency.tiles import Tile, bundled, tiles_of, unbundled
 
 #: The example of the Go package golang.org/x/mod/sumdb/note.
 NEUMANN = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.web.parts import Breaking, joined
+from secretsvc.web.pages.html_helpers import Breaking, joined
 
 
 @pytest.mark.parametrize(

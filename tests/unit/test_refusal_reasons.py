@@ -11,8 +11,8 @@ from scene import LEEWAY, NOW, Scene
 from tokens import ABSENT, encode
 
 from secretsvc.authentication.assertions import MAX_LENGTH, Refused, read_assertion
-from secretsvc.authentication.unverified import unverified_facts
-from secretsvc.kernel.refusals import LENGTH, MEMBERS, Reason
+from secretsvc.authentication.unverified_claims import unverified_facts
+from secretsvc.kernel.rejections import LENGTH, MEMBERS, Reason
 
 
 def reason_for(scene: Scene, token: str) -> Reason:

@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 from key_cache import Clock
 
-from secretsvc.kernel.refusals import LENGTH, MEMBERS, WINDOW, Reason, Refusals, facts
+from secretsvc.kernel.rejections import LENGTH, MEMBERS, WINDOW, Reason, Refusals, facts
 
 
 @pytest.fixture

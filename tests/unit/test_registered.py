@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.db.registered import Migrations, Models
+from secretsvc.db.model_registry import Migrations, Models
 from secretsvc.db.schema import REVISION, Recorded
 from secretsvc.kernel.release import VERSION
 

@@ -10,9 +10,9 @@ from key_cache import Clock, cache
 from scene import ALGORITHMS, LEEWAY, NOW
 from tokens import TestIssuer
 
+from secretsvc.authentication.assertion_cache import RememberingVerifier
 from secretsvc.authentication.assertions import Verified, Verifier
 from secretsvc.authentication.jwks import HARD_LIFE, KeyCache
-from secretsvc.authentication.remembering import RememberingVerifier
 from secretsvc.kernel.errors import IdentityProviderUnavailable, Unauthenticated
 
 CAPACITY = 3

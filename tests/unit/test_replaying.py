@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secretsvc.audit.models import EVERYWHERE
-from secretsvc.kernel.notes import Verifier, public_key_of, read_checkpoint
 from secretsvc.sealedlog.rules.held import (
     UNTOLD,
     Environment,
@@ -25,6 +24,7 @@ from secretsvc.sealedlog.rules.held import (
 from secretsvc.sealedlog.rules.histories import History, reason_digest
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.snapshots import open_state, sign_state
+from secretsvc.transparency.signed_note import Verifier, public_key_of, read_checkpoint
 
 DATA = Path(__file__).parents[1] / "data"
 KEY = bytes(range(32))

@@ -10,7 +10,7 @@ from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.secrets.schemas.history import RevisionQuery
-from secretsvc.web.containers import ListOf, MapOf
+from secretsvc.web.container_types import ListOf, MapOf
 from secretsvc.web.schema import Body, Variants, example_of, field_schema, optional, required, validate
 from secretsvc.web.types import Boolean, Choice, Integer, Slug, Text, Type, described
 

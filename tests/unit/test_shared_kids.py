@@ -13,7 +13,7 @@ from tokens import TestIssuer, jwk, rsa_key
 
 from secretsvc.authentication.assertions import Refused, Verifier
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.rejections import Reason
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import make_engine
-from secretsvc.kernel.stopwatch import measured, waiting
+from secretsvc.kernel.database_timer import measured, waiting
 
 TICK = 2.0
 
@@ -20,7 +20,7 @@ TICK = 2.0
 def clock(monkeypatch):
     """A clock that ticks when told to."""
     made = Clock()
-    monkeypatch.setattr("secretsvc.kernel.stopwatch.perf_counter", made)
+    monkeypatch.setattr("secretsvc.kernel.database_timer.perf_counter", made)
     return made
 
 

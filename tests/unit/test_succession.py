@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.kernel.notes import Checkpoint, Verifier, public_key_of, read_checkpoint, read_verifier, sign
-from secretsvc.kernel.succession import Replacement, Signers, read_replacement
+from secretsvc.transparency.key_succession import Replacement, Signers, read_replacement
+from secretsvc.transparency.signed_note import (
+    Checkpoint,
+    Verifier,
+    public_key_of,
+    read_checkpoint,
+    read_verifier,
+    sign,
+)
 
 KEYS = [bytes([number]) * 32 for number in range(4)]
 NAMED = [Verifier("secretsvc", public_key_of(key)) for key in KEYS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from secretsvc.kernel.throttle import Throttle
+from secretsvc.kernel.log_throttle import Throttle
 
 
 def test_one_of_a_name_passes_in_each_period_and_tells_how_many_did_not():

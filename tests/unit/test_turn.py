@@ -9,10 +9,10 @@ from transaction import TransactionManager
 from transaction.interfaces import NoTransaction
 from waiting import PATIENCE
 
-from secretsvc.db import turn as module
+from secretsvc.db import sqlite_queue as module
 from secretsvc.db.engine import Mode, make_engine
 from secretsvc.db.session import Session
-from secretsvc.db.turn import Turn
+from secretsvc.db.sqlite_queue import Turn
 
 
 @pytest.fixture

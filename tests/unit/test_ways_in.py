@@ -13,7 +13,7 @@ from tokens import TestIssuer
 from secretsvc.authentication.assertions import Refused
 from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.refusals import Refusals
+from secretsvc.kernel.rejections import Refusals
 from secretsvc.kernel.settings import Settings
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "identity").glob("*.md"))

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy.engine import make_url
 from waiting import PATIENCE, eventually
 
-from secretsvc.db import write_lock
-from secretsvc.db.failures import WriteLockTimeout
-from secretsvc.db.files import file_of
-from secretsvc.db.write_lock import WriteLock
+from secretsvc.db import sqlite_write_lock
+from secretsvc.db.error_mapping import WriteLockTimeout
+from secretsvc.db.sqlite_files import file_of
+from secretsvc.db.sqlite_write_lock import WriteLock
 
 #: Seconds after which a writer gives up that is not to get the lock.
 IMPATIENCE = 0.1
@@ -33,7 +33,7 @@ def other_process(tmp_path: Path) -> WriteLock:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_lock, "BUSY_TIMEOUT_SECONDS", IMPATIENCE)
+    monkeypatch.setattr(sqlite_write_lock, "BUSY_TIMEOUT_SECONDS", IMPATIENCE)
 
 
 def test_a_writer_gets_its_turn_when_the_one_before_it_is_done(
@@ -84,7 +84,7 @@ def test_a_writer_that_gave_up_holds_nothing_later(
             other_process.acquire()
     lock.release()
     # The threads that gave up may have the lock for a moment.
-    monkeypatch.setattr(write_lock, "BUSY_TIMEOUT_SECONDS", PATIENCE)
+    monkeypatch.setattr(sqlite_write_lock, "BUSY_TIMEOUT_SECONDS", PATIENCE)
     for one in (lock, other_process) * 3:
         one.acquire()
         one.release()
@@ -102,7 +102,7 @@ def test_a_wait_that_begins_after_it_was_given_up_locks_no_file_that_came_to_its
             begun.wait(PATIENCE)
         flock(file, operation)
 
-    monkeypatch.setattr(write_lock.fcntl, "flock", late)
+    monkeypatch.setattr(sqlite_write_lock.fcntl, "flock", late)
     lock.acquire()
     with pytest.raises(WriteLockTimeout):
         other_process.acquire()

@@ -16,12 +16,12 @@ from secretsvc.access.rules.grants import (
     select_grants,
     within_administered,
 )
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.identity.rules import find_identity
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import Conflict
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import func, literal, select, union_all
 
+from secretsvc.access.rules.grant_names import NamedGrant, Reached, all_named, make_named, select_named
 from secretsvc.access.rules.grants import (
     GRANT_NOT_FOUND,
     Grant,
@@ -26,17 +27,16 @@ from secretsvc.access.rules.holders import (
     is_address,
     make_holder,
 )
-from secretsvc.access.rules.named import NamedGrant, Reached, all_named, make_named, select_named
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere, assert_can
+from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import has_text
 from secretsvc.identity.domain import announce_identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role, administered, decide_row
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import NotFound, ValidationFailed
-from secretsvc.kernel.shell_project import Named
+from secretsvc.kernel.sidebar_project import Named
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project

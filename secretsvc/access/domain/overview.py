@@ -10,13 +10,13 @@ from sqlalchemy import FromClause, RowMapping, and_, cast, literal_column, null,
 from sqlalchemy import union_all as union
 
 from secretsvc.access.rules.holders import GROUP
-from secretsvc.access.rules.ways import SYSTEM, Holding, Way
-from secretsvc.authorization.rules.asserting import assert_can, not_found, recheck_by_id
+from secretsvc.access.rules.role_sources import SYSTEM, Holding, Way
+from secretsvc.authorization.rules.checks import assert_can, not_found, recheck_by_id
 from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Address, HeldGrant, Role, ScopeType, is_expired
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name, short_name
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project

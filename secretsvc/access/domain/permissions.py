@@ -9,13 +9,13 @@ from sqlalchemy import select
 
 from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain, source_of
 from secretsvc.authorization.rules.admission import is_bootstrap_admin, with_bootstrap_grant
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Slug, called
+from secretsvc.kernel.schema_annotations import Slug, called
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import group
 
 

@@ -20,13 +20,13 @@ from sqlalchemy import (
 
 from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_at, source_of
 from secretsvc.authorization.rules.admission import with_bootstrap_grant
-from secretsvc.authorization.rules.asserting import assert_can, recheck_by_id
+from secretsvc.authorization.rules.checks import assert_can, recheck_by_id
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.identity.rules import COLUMNS, Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
-from secretsvc.kernel.call import Call
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import find_environment, find_project
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity

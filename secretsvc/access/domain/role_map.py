@@ -8,10 +8,10 @@ from uuid import UUID
 
 from sqlalchemy import and_, func, or_, select
 
-from secretsvc.access.rules.named import NamedGrant, Reached, all_named
-from secretsvc.access.rules.ways import SYSTEM, GroupName, Holding, Way
+from secretsvc.access.rules.grant_names import NamedGrant, Reached, all_named
+from secretsvc.access.rules.role_sources import SYSTEM, GroupName, Holding, Way
 from secretsvc.authorization.rules.admission import is_bootstrap_admin
-from secretsvc.authorization.rules.asserting import assert_admin_somewhere
+from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import (
@@ -22,8 +22,8 @@ from secretsvc.kernel.authorization import (
     decide_row,
     is_expired,
 )
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.shell_project import Named
+from secretsvc.kernel.sidebar_project import Named
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.projects import environment, project

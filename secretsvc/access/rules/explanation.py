@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
-from secretsvc.kernel.described import Slug, Time, called
+from secretsvc.kernel.schema_annotations import Slug, Time, called
 
 _WIDTH = {ScopeType.GLOBAL: 0, ScopeType.PROJECT: 1, ScopeType.ENVIRONMENT: 2}
 

@@ -11,18 +11,18 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
-from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.asserting import not_found, recheck_by_id
+from secretsvc.audit.rules.records import record
+from secretsvc.authorization.rules.checks import not_found, recheck_by_id
 from secretsvc.authorization.rules.last_admin import last_admin_guard
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.statements import delete_one, insert_one, update_one
 from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered
-from secretsvc.kernel.call import Call, Denial
-from secretsvc.kernel.described import RoleText, ScopeText, Slug, Time
 from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.schema_annotations import RoleText, ScopeText, Slug, Time
+from secretsvc.kernel.use_case import Call, Denial
 from secretsvc.tables.grants import grant
 from secretsvc.tables.projects import environment, project
 

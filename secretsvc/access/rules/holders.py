@@ -10,10 +10,10 @@ from sqlalchemy import ColumnElement, exists, literal, or_, select, union_all
 
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.subjects import email_subject
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 

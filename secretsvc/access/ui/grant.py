@@ -6,16 +6,16 @@ from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
 from secretsvc.access.domain import named_grants as grant_domain
 from secretsvc.access.resources import Grant
+from secretsvc.access.rules.grant_names import NamedGrant
 from secretsvc.access.rules.grants import Terms
 from secretsvc.access.rules.holders import GROUP, FoundHolder
-from secretsvc.access.rules.named import NamedGrant
-from secretsvc.access.ui.changing import holders_page
-from secretsvc.access.ui.giving import ROLES
-from secretsvc.access.ui.until import SPANS, read_end
+from secretsvc.access.ui.expiry_field import SPANS, read_end
+from secretsvc.access.ui.grant_actions import holders_page
+from secretsvc.access.ui.grant_panel import ROLES
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.pages.directives import Drawn, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import ADMIN_SOMEWHERE

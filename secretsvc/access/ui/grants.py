@@ -9,18 +9,18 @@ from pyramid.events import BeforeRender
 from pyramid.renderers import get_renderer
 
 from secretsvc.access.domain import named_grants as grant_domain
-from secretsvc.access.domain import turned_away
+from secretsvc.access.domain import unknown_identities
 from secretsvc.access.resources import Access, Grants
+from secretsvc.access.rules.grant_names import NamedGrant
 from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.access.rules.holders import GROUP, SUFFIXES
-from secretsvc.access.rules.named import NamedGrant
-from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import add_grant_forms
+from secretsvc.access.ui import grant_panel
+from secretsvc.access.ui.grant_actions import add_grant_forms
 from secretsvc.db.paging import Window
 from secretsvc.kernel.authorization import Address, Role, decide, is_expired
-from secretsvc.kernel.call import Call
+from secretsvc.kernel.use_case import Call
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, cursor_of, is_template
+from secretsvc.web.pages.directives import Drawn, cursor_of, is_template
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
@@ -40,14 +40,14 @@ def grants_page(_context: Grants | Access, request: ServiceRequest) -> object:
         "grants": page.items,
         "text": text,
         "next_cursor": page.next_cursor,
-        "giving": giving.opened(request, action=PATH),
+        "giving": grant_panel.opened(request, action=PATH),
         "removing": removing(request, page.items),
     }
 
 
 def create_grant(_context: Grants, request: ServiceRequest) -> object:
     """Gives a role and leads back to the list."""
-    return giving.give(request, PATH)
+    return grant_panel.give(request, PATH)
 
 
 def removing(request: ServiceRequest, grants: Sequence[NamedGrant]) -> NamedGrant | None:
@@ -58,7 +58,7 @@ def removing(request: ServiceRequest, grants: Sequence[NamedGrant]) -> NamedGran
 
 def turned_away_page(_context: Access, request: ServiceRequest) -> object:
     """Who was denied without holding anything."""
-    return {"turned_away": turned_away.turned_away(request.call)}
+    return {"turned_away": unknown_identities.turned_away(request.call)}
 
 
 def by_this_very_grant(call: Call, grant_id: UUID, project: str | None, environment: str | None) -> bool:

@@ -8,8 +8,8 @@ from functools import partial
 from secretsvc.access.directives import Finder
 from secretsvc.access.domain import role_map
 from secretsvc.access.rules.holders import FoundHolder
-from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import add_grant_forms
+from secretsvc.access.ui import grant_panel
+from secretsvc.access.ui.grant_actions import add_grant_forms
 from secretsvc.access.ui.grants import removing
 from secretsvc.access.ui.role_map import map_table
 from secretsvc.identity import domain as identity_domain
@@ -20,7 +20,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.tokens.domain import Token, list_tokens
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, see_other, see_removed
+from secretsvc.web.pages.directives import Drawn, see_other, see_removed
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Root
@@ -49,7 +49,7 @@ def identity_page(context: Identity, request: ServiceRequest) -> object:
         "map": found,
         "table": map_table(found, call.now, query.get("why")),
         "path": path,
-        "giving": giving.opened(request, action=f"{path}/give", holder=who),
+        "giving": grant_panel.opened(request, action=f"{path}/give", holder=who),
         "removing": removing(request, found.direct),
         "asked": _panel(request),
         "tokens": _tokens(request, found),
@@ -60,7 +60,7 @@ def identity_page(context: Identity, request: ServiceRequest) -> object:
 def give_role(context: Identity, request: ServiceRequest) -> object:
     """Gives the identity a role."""
     holder = FoundHolder(Kind.USER.value, "", context.id, "")
-    return giving.give(request, context.path(PAGES), holder)
+    return grant_panel.give(request, context.path(PAGES), holder)
 
 
 def rename_identity(context: Identity, request: ServiceRequest) -> object:

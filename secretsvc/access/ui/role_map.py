@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from secretsvc.access.domain.role_map import RoleMap
+from secretsvc.access.rules.grant_names import Reached
 from secretsvc.access.rules.grants import SOON_MS
-from secretsvc.access.rules.named import Reached
-from secretsvc.access.rules.ways import Way
-from secretsvc.access.ui.table import Explaining, Reason, source_of
+from secretsvc.access.rules.role_sources import Way
+from secretsvc.access.ui.access_table import Explaining, Reason, source_of
 from secretsvc.kernel.authorization import GLOBAL, Address, Role
-from secretsvc.web.moments import relative
+from secretsvc.web.pages.time_format import relative
 
 #: How many columns there are; further environments stand in words beside.
 COLUMNS = 5

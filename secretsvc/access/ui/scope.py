@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from secretsvc.access.domain import overview
-from secretsvc.access.domain.turned_away import turned_away_from
-from secretsvc.access.ui import giving
-from secretsvc.access.ui.changing import add_grant_forms
-from secretsvc.access.ui.table import SHOWN, AccessTable
+from secretsvc.access.domain.unknown_identities import turned_away_from
+from secretsvc.access.ui import grant_panel
+from secretsvc.access.ui.access_table import SHOWN, AccessTable
+from secretsvc.access.ui.grant_actions import add_grant_forms
 from secretsvc.kernel.authorization import Address, Role
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn
+from secretsvc.web.pages.directives import Drawn
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
@@ -29,7 +29,7 @@ def access_page(context: Node, request: ServiceRequest) -> object:
         "audit": _audit(at),
         "most": SHOWN,
         "turned_away": turned_away_from(call, at),
-        "giving": giving.opened(request, action=_path(context), inside=True),
+        "giving": grant_panel.opened(request, action=_path(context), inside=True),
         "removing": table.changeable(request.form["chosen"] or query.get("remove", "")),
     }
 
@@ -42,7 +42,7 @@ def _audit(at: Address) -> dict[str, str]:
 
 def give_access(context: Node, request: ServiceRequest) -> object:
     """Gives a role here."""
-    return giving.give(request, _path(context))
+    return grant_panel.give(request, _path(context))
 
 
 def _path(context: Node) -> str:

@@ -17,12 +17,12 @@ from limits.strategies import FixedWindowRateLimiter
 from sqlalchemy import BigInteger, Connection, Engine, bindparam, text
 
 from secretsvc.audit.models import EVERYWHERE, REFUSALS
-from secretsvc.audit.rules.recording import DENIED, write
+from secretsvc.audit.rules.records import DENIED, write
 from secretsvc.db.base import Id
 from secretsvc.db.engine import write_transaction
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.kernel.call import Call, Denial
 from secretsvc.kernel.settings import Settings
+from secretsvc.kernel.use_case import Call, Denial
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from sqlalchemy import CTE, ColumnElement, Text, case, cast, func, literal, null, or_, select, union_all
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.rules.narrowing import Reach
-from secretsvc.audit.rules.recording import DENIED
+from secretsvc.audit.rules.records import DENIED
+from secretsvc.audit.rules.scope import Reach
 from secretsvc.auditlog.rules.selection import AuditFilter, select_roughly
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.call import Call
+from secretsvc.kernel.use_case import Call
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 #: How far back is looked at where no `since` is given.

@@ -10,11 +10,11 @@ import orjson
 from sqlalchemy import Text, cast, literal, null, or_, select, union_all
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.rules.recording import SUCCESS
+from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression, Query
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
+from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import audit_head, audit_pruned
 from secretsvc.tables.grants import group
 from secretsvc.tables.identities import identity

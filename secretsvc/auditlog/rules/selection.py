@@ -23,14 +23,14 @@ from sqlalchemy import (
 )
 
 from secretsvc.audit.models import audit_record, is_denied, is_no_success
-from secretsvc.audit.rules.narrowing import Reach
-from secretsvc.audit.rules.recording import DENIED, SUCCESS
+from secretsvc.audit.rules.records import DENIED, SUCCESS
+from secretsvc.audit.rules.scope import Reach
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import MAX_INTEGER
 from secretsvc.kernel.ids import earliest_id
+from secretsvc.kernel.schema_annotations import MAX_INTEGER
+from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import audit_seal
-from secretsvc.secrets.rules.records import Bound, Wanted, ids_of_key
+from secretsvc.secrets.queries.key_audit_records import Bound, Wanted, ids_of_key
 
 # SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.
 PARTS = 100

@@ -12,8 +12,8 @@ from secretsvc.auditlog import domain, schemas
 from secretsvc.auditlog.domain import AuditRecord
 from secretsvc.auditlog.ui.page import asked_for
 from secretsvc.auditlog.ui.url import AuditUrl
-from secretsvc.web import moments
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.pages import time_format
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
@@ -52,7 +52,7 @@ def _found(request: ServiceRequest) -> list[AuditRecord]:
 def _row(record: AuditRecord) -> tuple[object, ...]:
     actor, detail = record.actor, record.detail
     return (
-        moments.iso(record.created_at), record.action, record.outcome, actor.subject, actor.kind,
+        time_format.iso(record.created_at), record.action, record.outcome, actor.subject, actor.kind,
         record.project_id, record.environment_id, record.reason,
         None if detail is None else orjson.dumps(detail).decode(), record.request_id,
         record.client_address, record.id,

@@ -10,7 +10,7 @@ from secretsvc.auditlog.rules.names import Names, ScopeName
 from secretsvc.auditlog.ui import labels
 from secretsvc.auditlog.ui.sentences import changes_of, where
 from secretsvc.auditlog.ui.url import AuditUrl
-from secretsvc.web import moments
+from secretsvc.web.pages import time_format
 
 #: Of a detail: what the line or another fact tells already, and digests, which tell nobody anything.
 TOLD = {"rev", "changes", "scope_type", "grant_id", "descriptions"}
@@ -49,7 +49,9 @@ def facts_of(record: AuditRecord, names: Names, url: AuditUrl) -> list[Fact]:
     facts += [Fact("Reason", [Bit(record.reason)])] if record.reason else []
     facts += [
         Fact("Who", _who(record, names)),
-        Fact("Exact time", [Bit(f"{moments.moment(record.created_at):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC")]),
+        Fact(
+            "Exact time", [Bit(f"{time_format.moment(record.created_at):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC")]
+        ),
         *([Fact("From", [Bit(record.client_address, code=True)])] if record.client_address else []),
         Fact("Request", [Bit(record.request_id, url.around(record), code=True)]),
         Fact("Also", _also(record, detail, scope, url)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from secretsvc.web import moments
+from secretsvc.web.pages import time_format
 
 OUTCOMES = {"success": "done", "denied": "denied"}
 KINDS = {"user": "person", "service": "service", None: "the service itself"}
@@ -54,7 +54,7 @@ def _term(name: str) -> str:
 
 def _text(value: object, name: str = "") -> str:
     if name == ENDS and isinstance(value, int):
-        return moments.exact(value)
+        return time_format.exact(value)
     if isinstance(value, dict):
         named = ((inner, "none" if one is None else _text(one, inner)) for inner, one in value.items())
         return ", ".join(f"{_term(inner)} {text}" for inner, text in named)

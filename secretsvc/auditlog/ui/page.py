@@ -19,11 +19,11 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.projects.resources import Project
 from secretsvc.sealedlog.resources import Audit
-from secretsvc.web import moments
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
-from secretsvc.web.navigation import MAIN
+from secretsvc.web.pages import time_format
+from secretsvc.web.pages.navigation import MAIN
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
@@ -66,8 +66,8 @@ def asked_for(query: Values) -> AuditFilter:
 
 
 def _days(page: AuditBrowse, actions: Any, url: AuditUrl, now: int) -> Iterable[Day]:
-    teller, today = Teller(actions, page.names), moments.moment(now).date()
-    for date, items in groupby(page.items, lambda one: moments.moment(one.created_at).date()):
+    teller, today = Teller(actions, page.names), time_format.moment(now).date()
+    for date, items in groupby(page.items, lambda one: time_format.moment(one.created_at).date()):
         near = {0: "Today, ", 1: "Yesterday, "}.get((today - date).days, "")
         year = "" if date.year == today.year else f" {date.year}"
         told = [(teller.tell(one), facts_of(one, page.names, url)) for one in items]

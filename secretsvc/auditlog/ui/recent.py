@@ -7,7 +7,7 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.auditlog.ui.sentences import Teller, Told
 from secretsvc.identity.rules import Identity
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.moments import DAY
+from secretsvc.web.pages.time_format import DAY
 from secretsvc.web.request import ServiceRequest
 
 #: How many records stand on the page of an identity, and how old they are at most, milliseconds.

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from secretsvc.audit.directives import AuditAction, usual_sentence
-from secretsvc.audit.rules.recording import DENIED
+from secretsvc.audit.rules.records import DENIED
 from secretsvc.auditlog.domain import AuditRecord
 from secretsvc.auditlog.rules.names import Names, id_in
-from secretsvc.secrets.rules.reads import EXPORT, REVEAL
-from secretsvc.web import moments
+from secretsvc.secrets.queries.read_records import EXPORT, REVEAL
+from secretsvc.web.pages import time_format
 
 #: How a part of a sentence is marked up.
 PLAIN, STRONG, CODE = "", "b", "code"
@@ -142,7 +142,7 @@ def beside(record: AuditRecord) -> str:
         words.append(f"{detail['remaining']:,} remain")
     if "expires_at" in detail and not record.action.endswith(".delete"):
         at = detail["expires_at"]
-        words.append(f"until {moments.moment(at):%-d %b %Y}" if isinstance(at, int) else "no end")
+        words.append(f"until {time_format.moment(at):%-d %b %Y}" if isinstance(at, int) else "no end")
     if record.action in READS and record.reason:
         words.append(record.reason)
     return " · ".join(words)

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.exc import DBAPIError
 
-from secretsvc.audit.rules import recording as audit
+from secretsvc.audit.rules import records as audit
 from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.authorization.rules.origins import (
     check_origin,
@@ -28,7 +28,7 @@ from secretsvc.authorization.rules.snapshot import (
     load_standing,
 )
 from secretsvc.db.engine import Mode, write_transaction
-from secretsvc.db.failures import WriteLockTimeout, answer_to
+from secretsvc.db.error_mapping import WriteLockTimeout, answer_to
 from secretsvc.db.schema import serves
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_or_ignore
@@ -42,8 +42,8 @@ from secretsvc.kernel.errors import (
     Unavailable,
 )
 from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.log_throttle import Throttle
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.throttle import Throttle
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token

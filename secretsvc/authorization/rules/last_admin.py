@@ -9,8 +9,8 @@ from sqlalchemy import Connection, func, select, text
 
 from secretsvc.authorization.rules.snapshot import usable_global_admin
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import LastAdmin
+from secretsvc.kernel.use_case import Call
 from secretsvc.tables.identities import identity
 
 # Any number will do, as long as every process takes the same.

@@ -8,7 +8,7 @@ from secretsvc.authentication.assertions import Refused
 from secretsvc.authorization.rules.snapshot import KnownIdentity
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.refusals import Reason
+from secretsvc.kernel.rejections import Reason
 from secretsvc.kernel.workloads import variable_prefix
 from secretsvc.tables.identities import identity
 

@@ -11,7 +11,7 @@ from psycopg import capabilities
 from sqlalchemy import Connection
 
 from secretsvc.db.engine import Mode, mode_of
-from secretsvc.kernel.stopwatch import waiting
+from secretsvc.kernel.database_timer import waiting
 
 #: How many rows of what is streamed are in memory at once.
 CHUNK = 16

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
 
 from secretsvc.db.engine import COLLECTED, DEFERRED, Mode, for_mode, mode_of
-from secretsvc.db.fast import switch
+from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
-from secretsvc.db.reading import reader_of
+from secretsvc.db.fast.result_types import reader_of
 from secretsvc.db.types import CompoundQuery, Query
-from secretsvc.kernel.stopwatch import waiting
+from secretsvc.kernel.database_timer import waiting
 
 Processor = Callable[[Any], Any]
 Statement = Query | CompoundQuery | Insert | Update | Delete | TextClause
@@ -32,13 +32,13 @@ class Prepared:
 
     def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
         """All rows, as named tuples in the types of the statement's columns."""
-        if not switch.ENABLED:
+        if not flags.ENABLED:
             return self._plain(connection, parameters)
         return [*map(self._form(connection.dialect).make_row, self.tuples(connection, parameters))]
 
     def tuples(self, connection: Connection, parameters: Mapping[str, object]) -> Iterator[Any]:
         """As `rows`, without names: to give them to 500 rows takes as long as to fetch these."""
-        if not switch.ENABLED:
+        if not flags.ENABLED:
             return iter(self._plain(connection, parameters))
         form = self._form(connection.dialect)
         values = form.values(parameters)
@@ -50,7 +50,7 @@ class Prepared:
     @contextmanager
     def streamed(self, connection: Connection, parameters: Mapping[str, object]) -> Iterator[Iterator[Any]]:
         """As `tuples`, of which only a few are in memory at once; see `driver.streamed`."""
-        if switch.ENABLED:
+        if flags.ENABLED:
             form = self._form(connection.dialect)
             with streamed(connection, form.text, form.values(parameters)) as rows:
                 yield form.each(rows)
@@ -64,7 +64,7 @@ class Prepared:
 
     def run(self, connection: Connection, parameters: Mapping[str, object]) -> None:
         """Executes what has no rows to return."""
-        if not switch.ENABLED:
+        if not flags.ENABLED:
             self._plain(connection, parameters)
             return
         form = self._form(connection.dialect)
@@ -77,7 +77,7 @@ class Prepared:
 
         SQLAlchemy takes longer to prepare the parameters than SQLite takes to execute it.
         """
-        if not switch.ENABLED:
+        if not flags.ENABLED:
             rows = zip(*columns.values(), strict=True)
             connection.execute(self.statement, [dict(zip(columns, row, strict=True)) for row in rows])
             return
@@ -89,7 +89,7 @@ class Prepared:
     def run_with_commit(self, connection: Connection, parameters: Mapping[str, object]) -> None:
         """As `run`, where nothing that follows reads it: a request without a transaction commits it alone.
 
-        Where steps are collected (`db/together.py`) it is one of them.
+        Where steps are collected (`db/statement_batch.py`) it is one of them.
         """
         alone = mode_of(connection) is Mode.AUTOCOMMIT
         deferred = connection.info.get(DEFERRED if alone else COLLECTED)

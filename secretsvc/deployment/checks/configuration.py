@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from secretsvc.authentication.jwks import DEADLINE, KeyCache
 from secretsvc.authentication.workload_issuers import workload_keys
-from secretsvc.db.files import open_to_others
+from secretsvc.db.sqlite_files import open_to_others
 from secretsvc.deployment.checks.contradictions import NAME as SETTINGS
 from secretsvc.deployment.checks.contradictions import contradictions
 from secretsvc.deployment.checks.findings import (

@@ -10,8 +10,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from secretsvc.db.engine import Mode, for_mode
-from secretsvc.db.files import file_of
 from secretsvc.db.schema import REVISION, TRIGGERS, recorded, schema_release
+from secretsvc.db.sqlite_files import file_of
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 from secretsvc.deployment.checks.rights import check_rights
 from secretsvc.deployment.migrating import heads
@@ -19,7 +19,7 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import docs_page
 from secretsvc.server.readiness import key_may_seal
-from secretsvc.web.failures import cause_of
+from secretsvc.web.error_logging import cause_of
 from secretsvc.web.request import ServiceRegistry
 
 #: What tokens may be off by unless ACCESS_LEEWAY says otherwise.

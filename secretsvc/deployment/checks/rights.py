@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from secretsvc.db.files import file_of
 from secretsvc.db.schema import WRITES
+from secretsvc.db.sqlite_files import file_of
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
 
 NAME = "rights"

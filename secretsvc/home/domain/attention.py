@@ -21,7 +21,7 @@ from sqlalchemy import (
 from secretsvc.authorization.rules.snapshot import reached_by
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.call import Call
+from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment, project
 

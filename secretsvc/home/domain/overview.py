@@ -7,13 +7,13 @@ from uuid import UUID
 
 from sqlalchemy import exists, func, select
 
-from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.db.paging import Page, Window
 from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GLOBAL, Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.tables.identities import identity

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Text, cast, literal, null, select, union_a
 from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.home.rules import holds_text
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Name, SecretKey, Slug, among, called
+from secretsvc.kernel.schema_annotations import Name, SecretKey, Slug, among, called
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project

@@ -10,15 +10,15 @@ from urllib.parse import urlencode
 from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.home.domain.attention import Amiss, missing, unreadable
 from secretsvc.home.domain.overview import ProjectOverview
-from secretsvc.home.domain.waiting import ExpiringGrant, expiring_grants, turned_away
+from secretsvc.home.domain.pending_access import ExpiringGrant, expiring_grants, turned_away
 from secretsvc.kernel.authorization import Address, Role, administered, decide
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.use_case import Call
 from secretsvc.keyring.domain import KeyRingReport, key_ring
 from secretsvc.tokens.domain import SOON_MS as TOKENS_SOON_MS
 from secretsvc.tokens.domain import ending_tokens
-from secretsvc.web.moments import relative
-from secretsvc.web.parts import count, joined
+from secretsvc.web.pages.html_helpers import count, joined
+from secretsvc.web.pages.time_format import relative
 
 #: Denials of the last days, in milliseconds, wait for somebody to grant something.
 LATELY = 7 * 86_400_000

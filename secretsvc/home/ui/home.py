@@ -7,18 +7,18 @@ from typing import Any
 from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.auditlog.ui.recent import recent
 from secretsvc.db.paging import Window
-from secretsvc.home.domain.lately import used_lately
 from secretsvc.home.domain.overview import ProjectOverview, is_read_by_services, overview
+from secretsvc.home.domain.recent_usage import used_lately
 from secretsvc.home.ui.attention import attention
 from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GLOBAL, Role, administered, holds
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.origins import PORTS
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.ui import FIRST_ENVIRONMENTS
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.navigation import MAIN
-from secretsvc.web.pages import cursor_of
-from secretsvc.web.parts import database
+from secretsvc.web.pages.directives import cursor_of
+from secretsvc.web.pages.html_helpers import database
+from secretsvc.web.pages.navigation import MAIN
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import Root

@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from secretsvc.home import schemas
-from secretsvc.home.domain.finding import Narrowing, find_holders, find_scopes
+from secretsvc.home.domain.page_search import Narrowing, find_holders, find_scopes
 from secretsvc.kernel.authorization import administered
 from secretsvc.kernel.errors import ValidationFailed
-from secretsvc.kernel.grammar import is_slug
+from secretsvc.kernel.identifiers import is_slug
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form

@@ -12,13 +12,13 @@ import orjson
 from sqlalchemy import Connection, bindparam, exists, or_, select
 
 from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
-from secretsvc.audit.rules.recording import SUCCESS
+from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.types import FoundRow
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.sealedlog.rules.replaying import WRITES
 from secretsvc.sealedlog.rules.stored import PAGE
-from secretsvc.secrets.rules.reads import EXPORT, REVEAL
+from secretsvc.secrets.queries.read_records import EXPORT, REVEAL
 
 OTHER_COLUMNS = "index {}: its key, or what was given of it, is not what its detail says"
 OTHER_ROWS = "index {}: its rows of audit_key are not what its detail says"

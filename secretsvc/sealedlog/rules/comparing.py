@@ -23,8 +23,8 @@ from secretsvc.sealedlog.rules.stored_access import (
 from secretsvc.sealedlog.rules.stored_histories import read_histories, unexplained_histories
 from secretsvc.sealedlog.rules.stored_rows import MISSING, NOT_TOLD, OTHER, all_rows, as_read
 from secretsvc.secrets.models import revision, secret, secret_version
-from secretsvc.secrets.rules.describing import digest_of
-from secretsvc.secrets.rules.sealing import digest_key_of
+from secretsvc.secrets.write.description_digests import digest_of
+from secretsvc.secrets.write.sealing import digest_key_of
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project

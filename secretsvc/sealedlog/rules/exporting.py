@@ -6,14 +6,14 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
-from secretsvc.kernel.merkle import leaf_hash, root_of
-from secretsvc.kernel.notes import Checkpoint, Signatory, read_checkpoint
-from secretsvc.kernel.succession import Signers, read_replacement
-from secretsvc.kernel.tiles import WIDTH, Tile, bundled, tiles_of
 from secretsvc.sealedlog.rules.files import CHECKPOINT, KEY, LEVELS, Files, detail_path, note_path
 from secretsvc.sealedlog.rules.pruning import pruned_of
 from secretsvc.sealedlog.rules.replacing import notes_of
 from secretsvc.sealedlog.rules.stored import Sealed, head_of, sealed_from
+from secretsvc.transparency.key_succession import Signers, read_replacement
+from secretsvc.transparency.merkle import leaf_hash, root_of
+from secretsvc.transparency.signed_note import Checkpoint, Signatory, read_checkpoint
+from secretsvc.transparency.tiles import WIDTH, Tile, bundled, tiles_of
 
 
 def export_log(connection: Connection, signers: Signers, files: Files) -> Checkpoint | None:

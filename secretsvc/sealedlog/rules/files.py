@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from secretsvc.kernel.merkle import HASH_BYTES, joined, root_of
-from secretsvc.kernel.notes import Verifier
-from secretsvc.kernel.succession import read_replacement
-from secretsvc.kernel.tiles import WIDTH, Tile, bundled, unbundled
 from secretsvc.sealedlog.rules.private_files import make_folder, replace_file, sync_folder
+from secretsvc.transparency.key_succession import read_replacement
+from secretsvc.transparency.merkle import HASH_BYTES, joined, root_of
+from secretsvc.transparency.signed_note import Verifier
+from secretsvc.transparency.tiles import WIDTH, Tile, bundled, unbundled
 
 CHECKPOINT, KEY = "checkpoint", "key"
 #: A tile holds the hashes of so many levels of the tree: `WIDTH` is 2 to this power.

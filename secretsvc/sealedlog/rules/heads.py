@@ -13,11 +13,11 @@ from sqlalchemy import Connection, func, select, true
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.kernel.merkle import Frontier
-from secretsvc.kernel.notes import Verifier, read_checkpoint
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer
 from secretsvc.sealedlog.rules.signing import private_key
-from secretsvc.secrets.rules.sealing import MAY_SEAL
+from secretsvc.secrets.write.sealing import MAY_SEAL
+from secretsvc.transparency.merkle import Frontier
+from secretsvc.transparency.signed_note import Verifier, read_checkpoint
 
 OTHER_TREE = "the tree that is stored is not the one that was signed last"
 BEYOND = (

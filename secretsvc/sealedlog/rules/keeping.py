@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import Connection, exists, select
 
 from secretsvc.audit.models import audit_record
-from secretsvc.kernel.notes import Signatory
-from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import Files, detail_path
@@ -17,6 +15,8 @@ from secretsvc.sealedlog.rules.pruning import Told, pruned_of
 from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.snapshots import ADOPTED, Snapshot, find_snapshot, open_state, sign_state
 from secretsvc.sealedlog.rules.stored import Sealed
+from secretsvc.transparency.signed_note import Signatory
+from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 
 
 def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, size: int, total: int) -> None:

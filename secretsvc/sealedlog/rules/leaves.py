@@ -11,10 +11,10 @@ import orjson
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.types import Expression, FoundRow
-from secretsvc.kernel.canonical import canonical
-from secretsvc.kernel.merkle import leaf_hash
-from secretsvc.kernel.tiles import LONGEST_ENTRY
 from secretsvc.sealedlog.rules.ids import as_text
+from secretsvc.transparency.canonical_json import canonical
+from secretsvc.transparency.merkle import leaf_hash
+from secretsvc.transparency.tiles import LONGEST_ENTRY
 
 #: Which fields a leaf has: docs/audit.md lists them. Another field makes another number.
 VERSION = 1

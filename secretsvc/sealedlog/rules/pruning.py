@@ -13,9 +13,9 @@ import orjson
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from secretsvc.audit.models import audit_key, audit_record
-from secretsvc.kernel.notes import Checkpoint, Verifier, sign
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.models import ONLY, audit_export, audit_pruned, audit_seal
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.signed_note import Checkpoint, Verifier, sign
 
 PRUNE = "audit.prune"
 _NUMBER = "(0|[1-9][0-9]{0,18})"

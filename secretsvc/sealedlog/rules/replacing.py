@@ -9,19 +9,26 @@ import orjson
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.rules.recording import write
+from secretsvc.audit.rules.records import write
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.notes import KEY_BYTES, Checkpoint, Verifier, public_key_of, read_checkpoint, sign
-from secretsvc.kernel.succession import Replacement, Signers, read_replacement
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.sealing import keep_from_sealing
 from secretsvc.sealedlog.rules.signing import cursor_key, find_signer, private_key, seal_signer
 from secretsvc.sealedlog.rules.stored import head_of
-from secretsvc.secrets.rules.sealing import MAY_SEAL
+from secretsvc.secrets.write.sealing import MAY_SEAL
+from secretsvc.transparency.key_succession import Replacement, Signers, read_replacement
+from secretsvc.transparency.signed_note import (
+    KEY_BYTES,
+    Checkpoint,
+    Verifier,
+    public_key_of,
+    read_checkpoint,
+    sign,
+)
 
 REPLACED = "audit.replace_key"
 

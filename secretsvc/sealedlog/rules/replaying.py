@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from secretsvc.audit.models import EVERYWHERE
-from secretsvc.audit.rules.recording import DENIED
+from secretsvc.audit.rules.records import DENIED
 from secretsvc.sealedlog.rules.details import (
     ActorRecord,
     EnvironmentRecord,

@@ -19,13 +19,13 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import ByDialect, insert_many, is_among
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.merkle import Frontier, leaf_hash
-from secretsvc.kernel.notes import Checkpoint, sign
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.heads import HeadRow, Sealing, standing_of
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer
 from secretsvc.sealedlog.rules.waiting import waiting_records
+from secretsvc.transparency.merkle import Frontier, leaf_hash
+from secretsvc.transparency.signed_note import Checkpoint, sign
 
 
 class Bound(NamedTuple):

@@ -12,12 +12,12 @@ import os
 from sqlalchemy import Connection, insert, literal, select, update
 
 from secretsvc.db.types import FoundRow
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.kernel.notes import KEY_BYTES, public_key_of
+from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import ONLY, audit_signer
-from secretsvc.secrets.rules.sealing import MAY_SEAL, admit, open_own, seal_own
+from secretsvc.secrets.write.sealing import MAY_SEAL, admit, open_own, seal_own
+from secretsvc.transparency.signed_note import KEY_BYTES, public_key_of
 
 log = logging.getLogger(__name__)
 

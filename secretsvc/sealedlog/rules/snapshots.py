@@ -9,12 +9,11 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Engine, exists, select
 
 from secretsvc.audit.models import audit_record
-from secretsvc.audit.rules.recording import write
+from secretsvc.audit.rules.records import write
 from secretsvc.db.engine import snapshot, write_transaction
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.notes import Signatory, sign
 from secretsvc.sealedlog.models import ONLY, audit_snapshot
 from secretsvc.sealedlog.rules.comparing import read_state
 from secretsvc.sealedlog.rules.heads import Sealing
@@ -23,6 +22,7 @@ from secretsvc.sealedlog.rules.replaying import State
 from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.states import VERSION, VERSIONS
 from secretsvc.sealedlog.rules.stored import head_of, waiting_ids
+from secretsvc.transparency.signed_note import Signatory, sign
 
 ADOPTED = "audit.adopt"
 #: With more records that wait, a state is not adopted: it would have to name each.

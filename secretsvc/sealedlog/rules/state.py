@@ -8,8 +8,8 @@ from sqlalchemy import Connection, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.notes import Verifier
 from secretsvc.sealedlog.models import audit_export, audit_head, audit_pruned, audit_signer, audit_unsealed
+from secretsvc.transparency.signed_note import Verifier
 
 
 @dataclass(frozen=True, slots=True)

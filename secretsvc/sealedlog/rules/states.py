@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import orjson
 
-from secretsvc.kernel.canonical import canonical
 from secretsvc.sealedlog.rules.details import WriteDetail
 from secretsvc.sealedlog.rules.held import (
     Environment,
@@ -19,6 +18,7 @@ from secretsvc.sealedlog.rules.held import (
     tuples,
 )
 from secretsvc.sealedlog.rules.histories import History
+from secretsvc.transparency.canonical_json import canonical
 
 #: Of the JSON; another field makes another number.
 VERSION = 2

@@ -19,7 +19,7 @@ from secretsvc.sealedlog.rules.stored_rows import (
     differing,
 )
 from secretsvc.secrets.models import revision, secret, secret_version
-from secretsvc.secrets.rules.lineage import ORIGIN, origin_digest
+from secretsvc.secrets.queries.origins import ORIGIN, origin_digest
 
 VERSION = "version {} of key {} of environment {}"
 REVISION = "revision {} of environment {}"

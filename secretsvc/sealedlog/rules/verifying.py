@@ -10,10 +10,6 @@ from sqlalchemy import Connection
 
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.kernel.merkle import Frontier, leaf_hash, root_of
-from secretsvc.kernel.notes import Checkpoint, Signatory, other_log, read_checkpoint
-from secretsvc.kernel.succession import Signers
-from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules.columns import wrong_columns
 from secretsvc.sealedlog.rules.comparing import COMPARED
@@ -33,6 +29,10 @@ from secretsvc.sealedlog.rules.stored import (
     sealed_from,
     wrongly_listed,
 )
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.merkle import Frontier, leaf_hash, root_of
+from secretsvc.transparency.signed_note import Checkpoint, Signatory, other_log, read_checkpoint
+from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 
 #: Where the log is, beside the tables that it is compared with.
 LOG = (audit_record, audit_key, audit_seal, audit_unsealed)

@@ -13,7 +13,7 @@ from secretsvc.audit.models import audit_record
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import ByDialect, is_among
 from secretsvc.db.types import FoundRow, Query
-from secretsvc.kernel.throttle import Throttle
+from secretsvc.kernel.log_throttle import Throttle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules.ids import is_well_formed
 from secretsvc.sealedlog.rules.leaves import FIELDS

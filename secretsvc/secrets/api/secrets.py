@@ -9,18 +9,18 @@ from typing import NotRequired, TypedDict
 from pyramid.response import Response
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Count, Ordinal, SecretKey, called
 from secretsvc.kernel.errors import Issue
+from secretsvc.kernel.schema_annotations import Count, Ordinal, SecretKey, called
 from secretsvc.secrets.directives import sent
-from secretsvc.secrets.domain import exports, history, reading, writing
+from secretsvc.secrets.domain import exports, history, reads, writes
+from secretsvc.secrets.queries.plan import ChangeKind
 from secretsvc.secrets.resources import Secret, Secrets
-from secretsvc.secrets.rules.planning import ChangeKind
-from secretsvc.secrets.rules.writing import Written
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.web.conditional import not_modified, revisions_known, set_tag
+from secretsvc.secrets.write.write import Written
 from secretsvc.web.config import ServiceConfigurator
+from secretsvc.web.etag import not_modified, revisions_known, set_tag
 from secretsvc.web.idempotency import REPLAYED, asked_once
-from secretsvc.web.precondition import expected_revision, refuse_precondition
+from secretsvc.web.if_match import expected_revision, refuse_precondition
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Body, Values
 from secretsvc.web.views import api_view
@@ -60,7 +60,7 @@ Write = tuple[str, str, View, str, Body]
     summary="List secrets without their values",
     role=Role.READER,
     query=schemas.StateQuery(),
-    response=reading.Listing,
+    response=reads.Listing,
 )
 def list_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`GET …/secrets`."""
@@ -68,7 +68,7 @@ def list_secrets(context: Secrets, request: ServiceRequest) -> object:
     if known is not None:
         return known
     call, at, rev = request.call, context.address, request.query_values.get("rev")
-    listing = reading.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
+    listing = reads.list_secrets(call, at) if rev is None else history.list_state(call, at, rev)
     set_tag(request, listing.rev)
     return listing
 
@@ -78,7 +78,7 @@ def reveal_secret(context: Secret, request: ServiceRequest) -> object:
     call, at, key, query = request.call, context.address, context.__name__, request.query_values
     reason, version = query["reason"], query.get("version")
     if version is None:
-        found = reading.reveal_secret(call, at, key, reason=reason)
+        found = reads.reveal_secret(call, at, key, reason=reason)
     else:
         found = history.reveal_version(call, at, key, version, reason=reason)
     return found if query["format"] == "json" else _raw(request, found.value)
@@ -107,20 +107,20 @@ def export_secrets(context: Secrets, request: ServiceRequest) -> object:
     summary="List the versions of a key",
     role=Role.READER,
 )
-def list_versions(context: Secret, request: ServiceRequest) -> reading.History:
+def list_versions(context: Secret, request: ServiceRequest) -> reads.History:
     """`GET …/secrets/{key}/versions`."""
-    return reading.secret_versions(request.call, context.address, context.__name__)
+    return reads.secret_versions(request.call, context.address, context.__name__)
 
 
 def batch_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:batch`."""
-    return writing.batch_secrets(request.call, context.address, **_expecting(request))
+    return writes.batch_secrets(request.call, context.address, **_expecting(request))
 
 
 def import_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:import`."""
     body = request.registry.formats.take(_expecting(request))
-    done = writing.import_secrets(request.call, context.address, **body)
+    done = writes.import_secrets(request.call, context.address, **body)
     return planned(done) | {"expandable": done.expandable} if body["dry_run"] else done
 
 
@@ -128,7 +128,7 @@ def rename_secret(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:rename`."""
     refuse_precondition(request)
     body = request.body_values
-    return writing.rename_secret(
+    return writes.rename_secret(
         request.call, context.address, source=body["from"], target=body["to"], reason=body.get("reason")
     )
 
@@ -136,7 +136,7 @@ def rename_secret(context: Secrets, request: ServiceRequest) -> object:
 def rollback_secret(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:rollback`."""
     refuse_precondition(request)
-    return writing.rollback_secret(request.call, context.address, **request.body_values)
+    return writes.rollback_secret(request.call, context.address, **request.body_values)
 
 
 def told(written: Written, *, dry_run: bool) -> Written | WriteResult:
@@ -163,7 +163,7 @@ def judged_reason(context: Secrets, request: ServiceRequest, body: Mapping[str, 
     reason = body.get("reason")
     if body.get("dry_run") is True or not (reason is None or isinstance(reason, str)):
         return ()
-    return writing.missing_reason(request.call, context.address, reason)
+    return writes.missing_reason(request.call, context.address, reason)
 
 
 def _known(context: Secrets, request: ServiceRequest) -> object:
@@ -171,7 +171,7 @@ def _known(context: Secrets, request: ServiceRequest) -> object:
     is_known = revisions_known(request)
     if is_known is None:
         return None
-    rev = reading.revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
+    rev = reads.revision_if_known(request.call, context.address, is_known, request.query_values.get("rev"))
     return None if rev is None else not_modified(request, rev)
 
 
@@ -215,7 +215,7 @@ def _declare_reads_of_one(config: ServiceConfigurator) -> None:
             summary="Read one value",
             role=Role.READER,
             query=schemas.RevealQuery(),
-            response=reading.Value,
+            response=reads.Value,
             media=("application/json", "text/plain"),
             reveals=True,
             single_statement=True,

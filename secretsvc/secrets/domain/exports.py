@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, SecretKey, called
-from secretsvc.secrets.rules.exporting import Writer
-from secretsvc.secrets.rules.present import open_all
-from secretsvc.secrets.rules.reads import record_export
-from secretsvc.secrets.rules.states import open_state
+from secretsvc.kernel.schema_annotations import Count, SecretKey, called
+from secretsvc.kernel.use_case import Call
+from secretsvc.secrets.formats.exports import Writer
+from secretsvc.secrets.queries.at_revision import open_state
+from secretsvc.secrets.queries.current_secrets import open_all
+from secretsvc.secrets.queries.read_records import record_export
 
 T = TypeVar("T")
 

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, select
 
-from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.db.statements import ByDialect
 from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.call import Call
-from secretsvc.kernel.described import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
+from secretsvc.kernel.schema_annotations import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import find_environment
-from secretsvc.secrets.domain.reading import Listing, Value
+from secretsvc.secrets.domain.reads import Listing, Value
 from secretsvc.secrets.models import revision
-from secretsvc.secrets.rules.changes import changes_of_revisions
-from secretsvc.secrets.rules.planning import Change
-from secretsvc.secrets.rules.reads import record_reveal
-from secretsvc.secrets.rules.rows import list_item, open_value
-from secretsvc.secrets.rules.states import find_version, state_at
-from secretsvc.secrets.rules.tombstones import select_deleted
+from secretsvc.secrets.queries.at_revision import find_version, state_at
+from secretsvc.secrets.queries.plan import Change
+from secretsvc.secrets.queries.read_records import record_reveal
+from secretsvc.secrets.queries.revision_changes import changes_of_revisions
+from secretsvc.secrets.queries.rows import list_item, open_value
+from secretsvc.secrets.queries.tombstones import select_deleted
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,20 @@ from typing import NamedTuple
 from sqlalchemy import and_, bindparam, select
 from sqlalchemy.sql.selectable import NamedFromClause
 
-from secretsvc.authorization.rules.asserting import assert_can, assert_sees, not_found
+from secretsvc.authorization.rules.checks import assert_can, assert_sees, not_found
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.statements import ByDialect, is_among
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.call import Call
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
+from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment, Project, environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
-from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
-from secretsvc.secrets.rules.opening import Marks
-from secretsvc.secrets.rules.pairing import FINAL, REHEARSAL, named, natural
-from secretsvc.secrets.rules.rows import IS_CURRENT, versions_beside
+from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
+from secretsvc.secrets.queries.decryption import Marks
+from secretsvc.secrets.queries.default_environments import FINAL, REHEARSAL, named, natural
+from secretsvc.secrets.queries.rows import IS_CURRENT, versions_beside
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 

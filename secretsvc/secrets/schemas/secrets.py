@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import colander
 
-from secretsvc.kernel.grammar import SECRET_KEY, SECRET_KEY_LENGTH, is_secret_key
+from secretsvc.kernel.identifiers import SECRET_KEY, SECRET_KEY_LENGTH, is_secret_key
 from secretsvc.web.schema import (
     DESCRIPTION,
     Body,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pyramid.events import BeforeRender
 from pyramid.renderers import get_renderer
 
-from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED
-from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED
+from secretsvc.secrets.write.write import Written
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import is_template
+from secretsvc.web.pages.directives import is_template
 
 DESCRIBED, SAME = "described", "same"
 #: For each kind: the sign, its class, and what it is called where nothing more is known.

@@ -13,16 +13,16 @@ from secretsvc.kernel.authorization import Address
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.text_areas import Restore, exactly, line_feeds, with_line_ends, with_nul
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets.domain import editing as editing_domain
+from secretsvc.secrets.domain import editor as editing_domain
 from secretsvc.secrets.domain import exports
-from secretsvc.secrets.rules.exporting import write_env
-from secretsvc.secrets.rules.importing import read_env
-from secretsvc.secrets.rules.writing import WriteOptions, Written
+from secretsvc.secrets.formats.exports import write_env
+from secretsvc.secrets.formats.imports import read_env
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui import exact
+from secretsvc.secrets.ui import line_ends
 from secretsvc.secrets.ui.editor import editor
-from secretsvc.secrets.ui.edits import carried_edits, check_rows, drop_shown, name_fields, read_edits
+from secretsvc.secrets.ui.editor_fields import carried_edits, check_rows, drop_shown, name_fields, read_edits
 from secretsvc.secrets.ui.secret import secret
+from secretsvc.secrets.write.write import WriteOptions, Written
 from secretsvc.web.forms import Form
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
@@ -58,7 +58,7 @@ def import_page(_context: Environment, request: ServiceRequest) -> object:
     accepted = [*(f".{name}" for name, _ in formats), "text/plain", "application/json"]
     name_fields(form)
     limit = request.call.settings.body_max_bytes
-    beside = exact.fields_of("content", text_of_file(form)).get(f"{exact.PREFIX}content")
+    beside = line_ends.fields_of("content", text_of_file(form)).get(f"{line_ends.PREFIX}content")
     return {"formats": formats, "accepted": ",".join(accepted), "limit": limit, "exact": beside}
 
 
@@ -127,7 +127,7 @@ def values_of_text(request: ServiceRequest, form: Form) -> Mapping[str, str]:
 
 def text_of_file(form: Form) -> str:
     """The text of an import, the same whether a script has read the file or the browser has sent it."""
-    return exact.text_of(form, "file" if form["file"] else "content", line_feeds)
+    return line_ends.text_of(form, "file" if form["file"] else "content", line_feeds)
 
 
 def carried_text(form: Form) -> dict[str, str]:
@@ -137,7 +137,7 @@ def carried_text(form: Form) -> dict[str, str]:
 
 def carried_file(form: Form) -> dict[str, str]:
     """The text of an import, and how it is read."""
-    fields = exact.fields_of("content", text_of_file(form))
+    fields = line_ends.fields_of("content", text_of_file(form))
     fields |= {name: form[name] for name in ("format", "mode")}
     return {name: text for name, text in fields.items() if text}
 

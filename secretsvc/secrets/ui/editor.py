@@ -11,16 +11,16 @@ from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
-from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.kernel.identifiers import is_secret_key
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.directives import sent
-from secretsvc.secrets.domain import editing as editing_domain
-from secretsvc.secrets.domain import exports, reading
-from secretsvc.secrets.domain.editing import EditorState
+from secretsvc.secrets.domain import editor as editing_domain
+from secretsvc.secrets.domain import exports, reads
+from secretsvc.secrets.domain.editor import EditorState
+from secretsvc.secrets.queries.rows import SECRET_NOT_FOUND
 from secretsvc.secrets.resources import Secrets
-from secretsvc.secrets.rules.rows import SECRET_NOT_FOUND
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui.edits import (
+from secretsvc.secrets.ui.editor_fields import (
     changed_descriptions,
     is_shown,
     mark_shown,
@@ -28,13 +28,13 @@ from secretsvc.secrets.ui.edits import (
     rows_of,
     typed_keys,
 )
-from secretsvc.secrets.ui.exact import copy, fields_beside
+from secretsvc.secrets.ui.line_ends import copy, fields_beside
 from secretsvc.secrets.ui.notices import notice_of
 from secretsvc.secrets.ui.rows import WITH_MENUS, Shown, rows_shown, segments
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
-from secretsvc.web.pages import see_other
+from secretsvc.web.pages.directives import see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
@@ -167,10 +167,10 @@ BUTTONS = ("reveal", "copy", "reveal-all", "mask", "menu")
 
 def _values(request: ServiceRequest, context: Node, act: str, key: str) -> Mapping[str, str]:
     if act == "reveal-all":
-        return reading.reveal_secrets(request.call, context.address, "reveal")
+        return reads.reveal_secrets(request.call, context.address, "reveal")
     if not is_secret_key(key):
         raise NotFound(SECRET_NOT_FOUND)
-    return {key: reading.reveal_secret(request.call, context.address, key, reason=act).value}
+    return {key: reads.reveal_secret(request.call, context.address, key, reason=act).value}
 
 
 def read(context: Environment, request: ServiceRequest) -> object:

@@ -9,16 +9,16 @@ from urllib.parse import urlencode
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import DecryptFailed, PayloadTooLarge, PreconditionFailed, UnknownKid
 from secretsvc.projects.resources import Environment
-from secretsvc.secrets.domain import copying, recounting
-from secretsvc.secrets.domain.recounting import Difference, Recount, Recounted
-from secretsvc.secrets.rules.planning import ADDED, CHANGED, REMOVED, Change
-from secretsvc.secrets.rules.writing import Written
+from secretsvc.secrets.domain import copies, revision_page
+from secretsvc.secrets.domain.revision_page import Difference, Recount, Recounted
+from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, Change
 from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.changes import KINDS, ChangeRow, change_rows
-from secretsvc.web import moments
+from secretsvc.secrets.write.write import Written
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages import Drawn, see_other
-from secretsvc.web.parts import count, joined
+from secretsvc.web.pages import time_format
+from secretsvc.web.pages.directives import Drawn, see_other
+from secretsvc.web.pages.html_helpers import count, joined
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Body, Values, validate
@@ -37,7 +37,7 @@ def history(context: Environment, request: ServiceRequest) -> object:
     """Revisions, and what differs between one of them, `rev`, and another, `with`, without values."""
     asked = _query(schemas.HistoryQuery(), request)
     rev, other = asked.get("rev"), asked.get("with")
-    found = recounting.recount(
+    found = revision_page.recount(
         request.call, context.address, before=asked.get("before"), since=rev, until=other
     )
     now = found.environment.rev
@@ -60,7 +60,7 @@ def history(context: Environment, request: ServiceRequest) -> object:
 
 def month(at: int, now: int) -> str:
     """The month of a time, with its year if that is not the present one: "June", "June 2024"."""
-    then, year = moments.moment(at), moments.moment(now).year
+    then, year = time_format.moment(at), time_format.moment(now).year
     return f"{then:%B}" if then.year == year else f"{then:%B %Y}"
 
 
@@ -160,7 +160,7 @@ def restore_review(context: Environment, request: ServiceRequest) -> object:
         return see_other(f"{context.path(PAGES)}/history")
     shown: dict[str, object] = {"to_rev": to_rev, "planned": None, "rows": (), "tally": "", "problem": None}
     try:
-        planned = copying.restore_secrets(request.call, context.address, to_rev, dry_run=True)
+        planned = copies.restore_secrets(request.call, context.address, to_rev, dry_run=True)
     except (DecryptFailed, UnknownKid, PayloadTooLarge) as error:
         return shown | {"problem": error}
     if isinstance(form.error, PreconditionFailed) and not planned.changes:
@@ -179,7 +179,7 @@ def restored_rows(planned: Written) -> list[ChangeRow]:
 def restore(context: Environment, request: ServiceRequest) -> object:
     """Goes back to a revision, by one new one."""
     read = request.form.read(schemas.RestoreForm(), "to_rev", "rev", "reason")
-    written = copying.restore_secrets(
+    written = copies.restore_secrets(
         request.call,
         context.address,
         read["to_rev"],
@@ -195,7 +195,7 @@ def restore(context: Environment, request: ServiceRequest) -> object:
 def deleted(context: Environment, request: ServiceRequest) -> object:
     """The keys that were deleted, each with the way to bring it back."""
     asked = _query(schemas.DeletedQuery(), request)
-    return {"found": recounting.gone(request.call, context.address, asked.get("cursor") or "")}
+    return {"found": revision_page.gone(request.call, context.address, asked.get("cursor") or "")}
 
 
 def _query(schema: Body, request: ServiceRequest, **more: str) -> Values:

@@ -13,10 +13,10 @@ from secretsvc.projects.resources import Project
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.domain import matrix as matrix_domain
 from secretsvc.secrets.domain.matrix import MISSING, SET, Cell, KeyMatrix, MatrixRow
-from secretsvc.secrets.domain.shell_project import find_shell_project
-from secretsvc.secrets.rules.comparing import DIFFERS, SAME, UNREADABLE
-from secretsvc.secrets.rules.pairing import REHEARSAL, natural
-from secretsvc.secrets.ui.selecting import ticked
+from secretsvc.secrets.domain.sidebar_project import find_shell_project
+from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
+from secretsvc.secrets.queries.default_environments import REHEARSAL, natural
+from secretsvc.secrets.ui.selection import ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
 from secretsvc.web.query import parse_query

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from secretsvc.kernel.grammar import is_secret_key
+from secretsvc.kernel.identifiers import is_secret_key
 from secretsvc.projects.rules import Environment
-from secretsvc.web.parts import count
-from secretsvc.web.shell import Shell
+from secretsvc.web.pages.html_helpers import count
+from secretsvc.web.pages.layout import Shell
 
 #: More digits than a revision ever has are no number of ours.
 _DIGITS = 15

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from secretsvc.secrets.domain.editing import EditorState
-from secretsvc.secrets.rules.rows import SecretListItem
-from secretsvc.secrets.ui.doubts import turns
-from secretsvc.secrets.ui.edits import new_keys
+from secretsvc.secrets.domain.editor import EditorState
+from secretsvc.secrets.queries.rows import SecretListItem
+from secretsvc.secrets.ui.editor_fields import new_keys
+from secretsvc.secrets.ui.value_warnings import turns
 from secretsvc.web.forms import Form
-from secretsvc.web.moments import DAY, Moment
-from secretsvc.web.parts import initials
+from secretsvc.web.pages.html_helpers import initials
+from secretsvc.web.pages.time_format import DAY, Moment
 
 #: Up to so many rows each has its menu in the page; beyond, a button that draws it.
 WITH_MENUS = 100

@@ -9,22 +9,22 @@ from pyramid.renderers import get_renderer
 from secretsvc.access.domain.readers import readers
 from secretsvc.kernel.authorization import Role, decide
 from secretsvc.kernel.errors import PreconditionFailed
-from secretsvc.secrets.domain import around, editing, timeline, writing
-from secretsvc.secrets.domain.editing import Edits
+from secretsvc.secrets.domain import editor, key_history, related, writes
+from secretsvc.secrets.domain.editor import Edits
 from secretsvc.secrets.domain.history import reveal_version
-from secretsvc.secrets.domain.reading import reveal_secret
-from secretsvc.secrets.domain.timeline import KeyHistory
+from secretsvc.secrets.domain.key_history import KeyHistory
+from secretsvc.secrets.domain.reads import reveal_secret
+from secretsvc.secrets.queries.plan import CHANGED
 from secretsvc.secrets.resources import Secret
-from secretsvc.secrets.rules.planning import CHANGED
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui import telling
+from secretsvc.secrets.ui import history_text
 from secretsvc.secrets.ui.changes import ChangeRow, Side
 from secretsvc.secrets.ui.editor import environment_of, revision_of
 from secretsvc.secrets.ui.notices import saved
-from secretsvc.secrets.ui.reviewing import set_apart
+from secretsvc.secrets.ui.review import set_apart
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form, unix_lines
-from secretsvc.web.pages import Drawn, see_other
+from secretsvc.web.pages.directives import Drawn, see_other
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
@@ -48,12 +48,12 @@ def secret(context: Secret, request: ServiceRequest) -> object:
     asked = validate(schemas.SecretPageQuery(), {name: query[name] for name in ASKED if name in query})
     rolled_back = asked.pop("rollback", None)
     notice = {name: asked.pop(name, None) for name in NOTICES}
-    history = timeline.key_history(call, at, context.__name__, **asked)
+    history = key_history.key_history(call, at, context.__name__, **asked)
     # What was typed still belongs to the revision that it was typed at, unless this page says what is new.
     told = isinstance(form.error, PreconditionFailed)
     if told and (done := so_already(context, request, history)):
         return see_other(done, "unchanged")
-    others = around.elsewhere(call, at, history)
+    others = related.elsewhere(call, at, history)
     within = history.project_id, history.environment_id
     administers = decide(call.snapshot, at) is Role.ADMIN
     name_fields(form)
@@ -64,12 +64,12 @@ def secret(context: Secret, request: ServiceRequest) -> object:
         "sources": {one.id: one.name for one in others},
         "readers": readers(call, at, within) if administers else None,
         "most_readers": READERS,
-        "reads": around.lately_read(call, at, history) if administers else None,
+        "reads": related.lately_read(call, at, history) if administers else None,
         "rev": history.rev if told else form.values.get("rev", history.rev),
         "open_panel": next((one for one in PANELS if one == refused or one in query), None),
         "to_version": form["to_version"] or rolled_back,
-        "done": telling.done(history, notice),
-        "telling": telling,
+        "done": history_text.done(history, notice),
+        "telling": history_text,
         "limit": call.settings.body_max_bytes,
         "own": get_renderer(f"{TEMPLATES}/secret-parts.pt").implementation().macros,
         "base": environment_of(context).path(PAGES),
@@ -152,7 +152,7 @@ def describe(context: Secret, request: ServiceRequest) -> object:
     form.label("reason", "Reason")
     body = form.read(schemas.DescribeForm(), "description", "reason")
     edits = Edits({}, {key: body["description"]}, ())
-    editing.edit_secrets(
+    editor.edit_secrets(
         request.call, context.address, edits, expected_rev=revision_of(form), reason=body.get("reason")
     )
     return see_other(context.path(PAGES))
@@ -164,7 +164,7 @@ def rename(context: Secret, request: ServiceRequest) -> object:
     form.label("to", "New key")
     body = form.read(schemas.RenameBody(), "to", "reason", **{"from": context.__name__})
     source, target, reason = body["from"], body["to"], body.get("reason")
-    written = writing.rename_secret(
+    written = writes.rename_secret(
         request.call,
         context.address,
         source=source,
@@ -183,9 +183,9 @@ def rollback(context: Secret, request: ServiceRequest) -> object:
     """
     form, call, key = request.form, request.call, context.__name__
     body = form.read(schemas.RollbackForm(), "to_version", "reason", key=key)
-    if done := so_already(context, request, timeline.key_history(call, context.address, key)):
+    if done := so_already(context, request, key_history.key_history(call, context.address, key)):
         return see_other(done, "unchanged")
-    written = writing.rollback_secret(call, context.address, **body, expected_rev=revision_of(form))
+    written = writes.rollback_secret(call, context.address, **body, expected_rev=revision_of(form))
     (change,) = written.changes
     return _to(context.path(PAGES), rolled_back=change.version, to=body["to_version"])
 
@@ -194,7 +194,7 @@ def delete(context: Secret, request: ServiceRequest) -> object:
     """Leaves a tombstone, and leads back to the environment, which says so and how to undo it."""
     key, read = context.__name__, request.form.read(schemas.ApplyForm(), "rev", "reason")
     rev, reason = read["rev"], read.get("reason")
-    written = writing.batch_secrets(
+    written = writes.batch_secrets(
         request.call, context.address, mode="merge", delete=[key], expected_rev=rev, reason=reason
     )
     return see_other(saved(environment_of(context).path(PAGES), written.rev, 1, deleted=key))

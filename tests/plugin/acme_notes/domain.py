@@ -3,8 +3,8 @@
 from sqlalchemy import func, select
 
 from acme_notes.models import Note
-from secretsvc.audit.rules.recording import record
-from secretsvc.authorization.rules.asserting import assert_can
+from secretsvc.audit.rules.records import record
+from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.ids import new_id

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from acme_notes import domain
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.described import Items, Time
+from secretsvc.kernel.schema_annotations import Items, Time
 from secretsvc.projects.resources import Environment
-from secretsvc.web.pages import see_other
+from secretsvc.web.pages.directives import see_other
 from secretsvc.web.schema import Body, Text, required
 from secretsvc.web.tree import PAGES, Node
 

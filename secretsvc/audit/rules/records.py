@@ -1,0 +1,146 @@
+"""Writing audit records: one function that every use case calls, inside its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypedDict, Unpack
+from uuid import UUID
+
+import orjson
+from sqlalchemy import BigInteger, Connection, Insert, Table, Text, bindparam, insert, select
+
+from secretsvc.audit.models import audit_key, audit_record
+from secretsvc.db.base import Id
+from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.row_parameters import as_listed, listed
+from secretsvc.db.statements import ByDialect
+from secretsvc.db.types import ColumnType
+from secretsvc.kernel.actors import Actor
+from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.use_case import Call
+
+SUCCESS = "success"
+DENIED = "denied"
+
+
+class Given(NamedTuple):
+    """A value that was given: its key, and which version of it."""
+
+    key: str
+    version: int
+
+
+class Said(TypedDict, total=False):
+    """What a record says beside who did what and when; its columns are as in the model.
+
+    `detail` holds names and numbers, never a value (contract 3.11).
+    """
+
+    record_id: UUID | None
+    project_id: UUID | None
+    environment_id: UUID | None
+    reason: str | None
+    detail: Mapping[str, object] | None
+    key: str | None
+    given: int | None
+
+
+def record(call: Call, action: str, **said: Unpack[Said]) -> None:
+    """Writes one success in the call's transaction: if this fails, so does what it tells of."""
+    address = call.client_address
+    write(call.connection, call.actor, call.now, call.request_id, action, client_address=address, **said)
+
+
+def record_each(
+    call: Call, action: str, given: Iterable[Given], project_id: UUID, environment_id: UUID, reason: str
+) -> None:
+    """As `record` for each value, with its key and its version for detail: one statement for all of them."""
+    rows = [(new_id(), _detail(one._asdict()), *one) for one in given]
+    dialect_name = call.connection.dialect.name
+    _INSERT_EACH[dialect_name].run_with_commit(
+        call.connection,
+        {
+            "created_at": call.now,
+            "action": action,
+            "outcome": SUCCESS,
+            "identity_id": call.actor.identity_id,
+            "actor_kind": call.actor.kind,
+            "actor_subject": call.actor.subject,
+            "project_id": project_id,
+            "environment_id": environment_id,
+            "request_id": call.request_id,
+            "client_address": call.client_address,
+            "reason": reason,
+            **as_listed(dialect_name, rows, *_EACH),
+        },
+    )
+
+
+def record_keys(call: Call, environment_id: UUID, record_id: UUID, given: Mapping[str, int | None]) -> None:
+    """Tells which keys of an environment a record concerns, each with the version that was given, if any."""
+    if not given:
+        return
+    dialect_name = call.connection.dialect.name
+    _INSERT_KEYS[dialect_name].run_with_commit(
+        call.connection,
+        {
+            "environment_id": environment_id,
+            "record_id": record_id,
+            "identity_id": call.actor.identity_id,
+            "created_at": call.now,
+            **as_listed(dialect_name, given.items(), "key", "given"),
+        },
+    )
+
+
+def write(
+    connection: Connection,
+    actor: Actor,
+    now: int,
+    request_id: str,
+    action: str,
+    *,
+    outcome: str = SUCCESS,
+    client_address: str | None = None,
+    **said: Unpack[Said],
+) -> None:
+    """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds."""
+    _INSERT.run_with_commit(
+        connection,
+        {
+            "id": said.get("record_id") or new_id(),
+            "created_at": now,
+            "action": action,
+            "outcome": outcome,
+            "identity_id": actor.identity_id,
+            "actor_kind": actor.kind,
+            "actor_subject": actor.subject,
+            "project_id": said.get("project_id"),
+            "environment_id": said.get("environment_id"),
+            "request_id": request_id,
+            "client_address": client_address,
+            "reason": said.get("reason"),
+            "detail": _detail(said.get("detail")),
+            "key": said.get("key"),
+            "given": said.get("given"),
+        },
+    )
+
+
+def _detail(detail: Mapping[str, object] | None) -> str | None:
+    return None if detail is None else orjson.dumps(detail).decode()
+
+
+def _insert_listed(dialect_name: str, table: Table, **types: type[ColumnType]) -> Insert:
+    """Takes rows of the columns whose types are given, and one value of every other for all of them."""
+    rows, columns = listed(dialect_name, **types)
+    same = [bindparam(one.name, type_=one.type) for one in table.c if one.name not in types]
+    names = [*(one.key for one in same), *types]
+    return insert(table).from_select(names, select(*same, *columns).select_from(rows))
+
+
+_INSERT = Prepared(insert(audit_record))
+#: What differs between the records of values that are given at once.
+_EACH = {"id": Id, "detail": Text, "key": Text, "given": BigInteger}
+_INSERT_EACH = ByDialect(lambda name: Prepared(_insert_listed(name, audit_record, **_EACH)))
+_INSERT_KEYS = ByDialect(lambda name: Prepared(_insert_listed(name, audit_key, key=Text, given=BigInteger)))

@@ -1,0 +1,51 @@
+"""Which audit rows a caller may read: the narrowing that every query of them starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, select
+
+from secretsvc.audit.models import REFUSALS, denial_tally
+from secretsvc.kernel.authorization import ScopeType, administered
+from secretsvc.kernel.use_case import Call
+from secretsvc.tables.projects import environment
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Rows of these projects and these environments, or every row."""
+
+    everything: bool = False
+    projects: frozenset[UUID] = frozenset()
+    environments: frozenset[UUID] = frozenset()
+
+
+def own_reach(call: Call) -> Reach:
+    """All that the caller may audit (specification, "Audit"); one statement for project admins.
+
+    A project's rows are those that carry it and those that carry one of its environments.
+    """
+    held = list(administered(call.snapshot))
+    if any(one.scope_type is ScopeType.GLOBAL for one in held):
+        return Reach(everything=True)
+    projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT and one.project_id}
+    environments = {one.environment_id for one in held if one.environment_id}
+    return Reach(False, frozenset(projects), environments_of(call, projects) | environments)
+
+
+def environments_of(call: Call, projects: set[UUID]) -> frozenset[UUID]:
+    """The ids of the environments of some projects."""
+    if not projects:
+        return frozenset()
+    statement = select(environment.c.id).where(environment.c.project_id.in_(projects))
+    return frozenset(call.connection.execute(statement).scalars())
+
+
+def auditable_denials(call: Call) -> ColumnElement[bool]:
+    """The condition that the caller may audit what a row of the tally of denials counts."""
+    reach = own_reach(call)
+    if reach.everything:
+        return denial_tally.c.scope_id != REFUSALS
+    return denial_tally.c.scope_id.in_(reach.projects | reach.environments)

@@ -1,0 +1,297 @@
+"""Versions, and when an identity last met each of them: by a reveal, an export or a copy, or as its author.
+
+An export gave the version that was in force at its revision: one that is not newer, and older than the next.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Subquery,
+    Text,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+    union_all,
+)
+
+from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
+from secretsvc.db.base import Id
+from secretsvc.db.row_parameters import as_listed, listed
+from secretsvc.db.statements import ByDialect
+from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
+from secretsvc.exposure.rules.candidates import NEVER, WINDOW, candidates
+from secretsvc.exposure.rules.exposed_environments import there
+from secretsvc.kernel.use_case import Call
+from secretsvc.secrets.models import departed_version, secret, secret_version
+from secretsvc.secrets.queries.origins import ORIGIN, origin_of
+from secretsvc.secrets.queries.plan import Origin
+from secretsvc.secrets.queries.rows import versions_beside
+
+_ROOT = {"secret_id": BigInteger, "version": BigInteger}
+_STATES = {"environment_id": Id, "key": Text}
+_OF_VERSION = ("secret_id", "version", "rev", "created_at", "created_by", *(one.name for one in ORIGIN))
+
+
+class Window(NamedTuple):
+    """The versions of a secret after one of them."""
+
+    secret_id: int
+    after: int
+
+
+class Version(NamedTuple):
+    """A version with a value; it was in force from the revision `rev` until before `next_rev`.
+
+    `origin` is the same for all that are this value. `seen_at` does not know of exports of older states.
+    `repeated` is whether a later version of the key is the value too, `related` whether any other is.
+    """
+
+    environment_id: UUID
+    secret_id: int
+    key: str
+    version: int
+    rev: int
+    next_rev: int
+    is_current: bool
+    origin: Origin
+    seen_at: int | None
+    repeated: bool = False
+    related: bool = False
+
+    @property
+    def of_key(self) -> tuple[UUID, int]:
+        """The same for all versions of a key: a secret's id is free once its environment is gone."""
+        return self.environment_id, self.secret_id
+
+
+def candidates_in(
+    call: Call, identity_id: UUID, windows: Sequence[Window], most: int
+) -> tuple[list[Version], tuple[int, int] | None]:
+    """The first candidates of the windows that have values, and the last that was found.
+
+    The last one is a secret and a version, and None where the windows have no more candidates; one statement.
+    """
+    if not windows:
+        return [], None
+    dialect_name = call.connection.dialect.name
+    parameters = {"identity_id": identity_id, "most": most, **as_listed(dialect_name, windows, *WINDOW)}
+    rows = sorted(
+        call.connection.execute(_INSIDE[dialect_name], parameters).all(), key=lambda row: row.number
+    )
+    found = [_version(row, identity_id) for row in rows if row.kid is not None]
+    # Candidates end early where an environment was deleted after its keys were read.
+    if rows and (len(rows) == most or rows[-1].secret_id != windows[-1].secret_id):
+        return found, (rows[-1].secret_id, rows[-1].version)
+    return found, None
+
+
+def relatives_of(call: Call, identity_id: UUID, origins: Iterable[Origin]) -> dict[Origin, list[Version]]:
+    """All versions that are the values of these origins, wherever they are; one statement."""
+    roots = {(one.origin_secret_id, one.origin_version) for one in origins}
+    found: dict[Origin, list[Version]] = defaultdict(list)
+    if not roots:
+        return found
+    dialect_name = call.connection.dialect.name
+    parameters = {"identity_id": identity_id, **as_listed(dialect_name, sorted(roots), *_ROOT)}
+    for row in call.connection.execute(_RELATED[dialect_name], parameters):
+        if row.kid is not None:
+            one = _version(row, identity_id)
+            found[one.origin].append(one)
+    return found
+
+
+def _version(row: FoundRow, identity_id: UUID) -> Version:
+    wrote = row.created_at if row.created_by == identity_id else None
+    stored = [getattr(row, name) for name in Origin._fields]
+    return Version(
+        row.environment_id,
+        row.secret_id,
+        row.key,
+        row.version,
+        row.rev,
+        row.next_rev,
+        row.version == row.newest and not row.deleted,
+        origin_of(row.environment_id, row.secret_id, row.version, stored),
+        latest((wrote, row.revealed_at, row.copied_at, row.exported_at)),
+        *(bool(getattr(row, name, False)) for name in ("repeated", "related")),
+    )
+
+
+def latest(times: Iterable[int | None]) -> int | None:
+    """The last of those that are there."""
+    return max((one for one in times if one is not None), default=None)
+
+
+class OlderStates:
+    """When an identity last read or copied states of environments, by their revisions; one statement."""
+
+    def __init__(self, call: Call, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
+        self._read: dict[UUID, list[tuple[int, int]]] = defaultdict(list)
+        if not environment_ids:
+            return
+        dialect_name = call.connection.dialect.name
+        rows = [(one, key) for one in environment_ids for key in (OLDER, COPIED)]
+        parameters = {"identity_id": identity_id, **as_listed(dialect_name, rows, *_STATES)}
+        for environment_id, rev, seen_at in call.connection.execute(_OLDER[dialect_name], parameters):
+            self._read[environment_id].append((rev, seen_at))
+
+    def gave_at(self, one: Version) -> int | None:
+        """When one of them last gave the version."""
+        read = self._read.get(one.environment_id, ())
+        return latest(seen_at for rev, seen_at in read if one.rev <= rev < one.next_rev)
+
+
+def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool], *more: Expression) -> Query:
+    """The versions that a condition on rows picks, each with what is there after it."""
+    version, on = versions_beside(dialect_name, condition, rows)
+    return (
+        select(*_columns(version), *more)
+        .select_from(rows)
+        .join(version, on)
+        .join(secret, secret.c.id == version.c.secret_id)
+    )
+
+
+def _departed(rows: FromClause, condition: ColumnElement[bool]) -> Query:
+    """As `_there`, of those whose environment is gone: none of them is current."""
+    gone = departed_version.c
+    version = [gone[name] for name in _OF_VERSION]
+    kid = literal_column("''", Text).label("kid")
+    secret = [
+        kid,
+        gone.environment_id,
+        gone.key,
+        literal_column("0").label("newest"),
+        true().label("deleted"),
+    ]
+    return select(*version, *secret, gone.next_rev).select_from(rows).join(departed_version, condition)
+
+
+def _fenced(found: Query | CompoundQuery) -> Subquery:
+    """So that what is looked up for a row is not looked up for each of its uses."""
+    return found.offset(literal_column("0")).subquery("version")
+
+
+def _columns(version: FromClause) -> list[Expression]:
+    later = secret_version.alias("later")
+    next_rev = select(func.min(later.c.rev)).where(
+        later.c.secret_id == version.c.secret_id, later.c.rev > version.c.rev
+    )
+    return [
+        *(version.c[name] for name in _OF_VERSION),
+        version.c.kid,
+        secret.c.environment_id,
+        secret.c.key,
+        secret.c.version.label("newest"),
+        secret.c.deleted,
+        func.coalesce(next_rev.scalar_subquery(), NEVER, type_=BigInteger).label("next_rev"),
+    ]
+
+
+def _met(found: Subquery) -> list[Expression]:
+    """When the identity last met a version, by each way."""
+    one = found.c
+    return [
+        _last(audit_record.c, one, one.key, one.version).label("revealed_at"),
+        _last(audit_key.c, one, one.key, one.version).label("copied_at"),
+        _exported(one).label("exported_at"),
+    ]
+
+
+def _last(row: Columns, one: Columns, key: Expression, given: Expression) -> Expression:
+    return (
+        select(func.max(row.created_at))
+        .where(
+            row.identity_id == bindparam("identity_id", type_=Id),
+            row.environment_id == one.environment_id,
+            row.key == key,
+            row.given == given,
+        )
+        .scalar_subquery()
+    )
+
+
+def _exported(one: Columns) -> Expression:
+    row = audit_record.c
+    return (
+        select(row.created_at)
+        .where(
+            row.identity_id == bindparam("identity_id", type_=Id),
+            row.environment_id == one.environment_id,
+            row.key == WHOLE,
+            row.given >= one.rev,
+            row.given < one.next_rev,
+        )
+        .order_by(row.given.desc(), row.created_at.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+
+
+def _inside(dialect_name: str) -> Query:
+    rows = candidates(dialect_name)
+    is_it = and_(secret_version.c.secret_id == rows.c.secret_id, secret_version.c.version == rows.c.version)
+    found = _fenced(_there(dialect_name, rows, is_it, rows.c.number))
+    one, other = found.c, secret_version.alias("other").c
+    root = func.coalesce(one.origin_secret_id, one.secret_id), func.coalesce(one.origin_version, one.version)
+    made = select(other.version).where(_is_made_of(other, root))
+    departed = select(departed_version.c.version).where(_is_made_of(departed_version.c, root))
+    repeated = made.where(
+        other.origin_environment_id == func.coalesce(one.origin_environment_id, one.environment_id),
+        other.secret_id == one.secret_id,
+        other.version > one.version,
+    )
+    related = or_(one.origin_secret_id.is_not(None), there(made), there(departed))
+    return select(*one, *_met(found), there(repeated).label("repeated"), related.label("related"))
+
+
+def _related(dialect_name: str) -> Query:
+    parts: list[Query] = []
+    rows, root = listed(dialect_name, **_ROOT)
+    is_root = and_(secret_version.c.secret_id == root[0], secret_version.c.version == root[1])
+    for condition in (is_root, _is_made_of(secret_version.c, root)):
+        parts.append(_there(dialect_name, rows, condition))
+    parts.append(_departed(rows, _is_made_of(departed_version.c, root)))
+    found = _fenced(union_all(*parts))
+    return select(*found.c, *_met(found))
+
+
+def _is_made_of(version: Columns, root: Sequence[ColumnElement[int]]) -> ColumnElement[bool]:
+    return and_(version.origin_secret_id == root[0], version.origin_version == root[1])
+
+
+def _older(dialect_name: str) -> Query:
+    """Hops from revision to revision: the same one may have been read very often."""
+    row = audit_record.c
+    rows, (environment_id, key) = listed(dialect_name, **_STATES)
+
+    def newest(environment_id: Expression, key: Expression, *before: ColumnElement[bool]) -> Expression:
+        is_its = (row.identity_id == bindparam("identity_id", type_=Id), row.environment_id == environment_id)
+        read = select(func.max(row.given)).where(*is_its, row.key == key, row.given.is_not(None), *before)
+        return read.scalar_subquery().label("rev")
+
+    one = [environment_id.label("environment_id"), key.label("key")]
+    first = select(*one, newest(environment_id, key)).select_from(rows).cte("older", recursive=True)
+    last = first.c
+    before = newest(last.environment_id, last.key, row.given < last.rev)
+    older = first.union_all(select(last.environment_id, last.key, before).where(last.rev.is_not(None)))
+    found = older.c
+    seen_at = _last(row, found, found.key, found.rev)
+    return select(found.environment_id, found.rev, seen_at).where(found.rev.is_not(None))
+
+
+_INSIDE = ByDialect(_inside)
+_RELATED = ByDialect(_related)
+_OLDER = ByDialect(_older)

@@ -1,0 +1,210 @@
+"""Use cases over two states: to compare them, to copy from one, to go back to one (contract 5.3 to 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+from secretsvc.authorization.rules.checks import assert_can
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed, refuse
+from secretsvc.kernel.schema_annotations import Count
+from secretsvc.kernel.use_case import Call
+from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.queries.comparison import Compared, compare, in_doubt
+from secretsvc.secrets.queries.contents import Contents, contents_beside, contents_of
+from secretsvc.secrets.queries.decryption import Marks
+from secretsvc.secrets.queries.key_rows import Known, known_secrets
+from secretsvc.secrets.queries.plan import REMOVED, Plan
+from secretsvc.secrets.queries.read_records import record_copied
+from secretsvc.secrets.write.copy_plan import OVERWRITE, bring, replacing, same_versions, undeleted_of
+from secretsvc.secrets.write.write import WriteOptions, Written, write
+
+MERGE, REPLACE = "merge", "replace"
+REQUIRED = "Required."
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The keys of two states, sorted, and the revisions that they are of."""
+
+    rev: Count
+    with_rev: Count
+    items: list[Compared]
+
+
+def compare_secrets(
+    call: Call,
+    at: Address,
+    *,
+    project: str | None = None,
+    environment: str | None = None,
+    rev: int | None = None,
+    with_rev: int | None = None,
+) -> Comparison:
+    """How another environment, or another revision of this one, differs; without values, and unrecorded.
+
+    Of the values only marks are kept, one side after the other. Raises `NotFound`, `ValidationFailed`.
+    """
+    assert_can(call, Role.READER, at)
+    other = _other(at, project, environment)
+    assert_can(call, Role.READER, other)
+    here, there = contents_of(call, at, rev), contents_of(call, other, with_rev)
+    marks, doubts = Marks(), in_doubt(here, there)
+    here_marks = marks.read(call, here.id, [one for one, _ in doubts])
+    there_marks = marks.read(call, there.id, [one for _, one in doubts])
+    return Comparison(here.rev, there.rev, compare(here, there, here_marks, there_marks))
+
+
+def _other(at: Address, project: str | None, environment: str | None) -> Address:
+    if project is None and environment is None:
+        return at
+    if project is None or environment is None:
+        raise ValidationFailed.at("project" if project is None else "environment", REQUIRED)
+    return Address(project, environment)
+
+
+def copy_secrets(
+    call: Call,
+    at: Address,
+    *,
+    source: Address,
+    keys: Sequence[str] | None = None,
+    mode: str = MERGE,
+    existing: str = OVERWRITE,
+    from_rev: int | None = None,
+    **options: Unpack[WriteOptions],
+) -> Written:
+    """Writes values of another environment, or of an older revision of this one.
+
+    Only the environment itself is locked, the source is not. Raises as `batch_secrets`, and `Conflict`,
+    `DecryptFailed`, `UnknownKid`, `Unavailable`.
+    """
+    assert_can(call, Role.WRITER, at)
+    _check_copy(at, source, keys, mode, from_rev)
+    assert_can(call, Role.READER, source)
+    work = _Copy(call, source, keys, mode, existing, from_rev)
+    written = write(
+        call,
+        at,
+        work.plan,
+        action="secret.copy",
+        keys=work.look,
+        **options,
+    )
+    is_replayed = call.once is not None and call.once.replayed
+    if written.changes and not options.get("dry_run") and not is_replayed:
+        work.record_given(written)
+    return written
+
+
+def _check_copy(at: Address, source: Address, keys: Sequence[str] | None, mode: str, rev: int | None) -> None:
+    issues = []
+    if source == at and rev is None:
+        issues.append(Issue("from", "Is this environment, which takes `from_rev`."))
+    if keys is not None and mode == REPLACE:
+        issues.append(Issue("keys", "Does not go together with `replace`."))
+    refuse(issues)
+
+
+class _Copy:
+    """What the attempts of a copy share: what the last one took, and the environment it is written to."""
+
+    taken: Contents
+    environment: Environment
+
+    def __init__(
+        self,
+        call: Call,
+        source: Address,
+        keys: Sequence[str] | None,
+        mode: str,
+        existing: str,
+        from_rev: int | None,
+    ) -> None:
+        self.call, self.source, self.keys = call, source, keys
+        self.mode, self.existing, self.from_rev = mode, existing, from_rev
+
+    def look(self, environment: Environment) -> Mapping[str, Known]:
+        """For `write`. Raises `NotFound`, `ValidationFailed` for keys that the source lacks."""
+        found, known = contents_beside(self.call, self.source, self.from_rev, environment.id)
+        self.taken = found if self.keys is None else _selected(found, self.keys)
+        if self.mode == REPLACE:
+            return known_secrets(self.call, environment.id, (), whole=True) | known
+        return known
+
+    def plan(self, environment: Environment, known: Mapping[str, Known]) -> Plan:
+        """For `write`."""
+        self.environment, taken = environment, self.taken
+        origin = {"project_id": taken.project_id, "environment_id": taken.id, "rev": taken.rev}
+        try:
+            plan = bring(self.call, environment, known, taken, existing=self.existing)
+        except DecryptFailed:
+            # Without the lock it may have been deleted meanwhile, with its history.
+            find_environment(self.call, self.source)
+            raise
+        if self.mode == REPLACE:
+            plan = replacing(self.call, plan, known, taken)
+        source = taken.id if taken.id != environment.id else None
+        return replace(plan, detail={"from": origin}, copied_from=source)
+
+    def record_given(self, written: Written) -> None:
+        """What the copy is to the source: its values were read, and went there (contract 5.4)."""
+        keys = [change.key for change in written.changes if change.kind != REMOVED]
+        given = {key: self.taken.entries[key].version for key in keys}
+        target = {
+            "project_id": self.environment.project_id,
+            "environment_id": self.environment.id,
+            "rev": written.rev,
+        }
+        taken = self.taken
+        whole = self.keys is None and len(given) == len(taken.entries)
+        record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target, whole=whole)
+
+
+def absent_keys(call: Call, at: Address, keys: Sequence[str], rev: int | None = None) -> list[str]:
+    """The keys that an environment does not have, now or at a revision. Raises `NotFound`."""
+    assert_can(call, Role.READER, at)
+    entries = contents_of(call, at, rev).entries
+    return [key for key in keys if key not in entries]
+
+
+def _selected(found: Contents, keys: Sequence[str]) -> Contents:
+    refuse(Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries)
+    return replace(found, entries={key: found.entries[key] for key in sorted({*keys})})
+
+
+def restore_secrets(
+    call: Call,
+    at: Address,
+    to_rev: int,
+    **options: Unpack[WriteOptions],
+) -> Written:
+    """Makes the keys and values those of an older revision, by one new one (contract 5.5).
+
+    What is at the same version stays unopened. Raises as `copy_secrets`.
+    """
+    assert_can(call, Role.WRITER, at)
+    taken: list[Contents] = []
+
+    def look(environment: Environment) -> Mapping[str, Known]:
+        then, known = contents_beside(call, at, to_rev, environment.id)
+        taken[:] = [then]
+        return known
+
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+        (then,) = taken
+        same = same_versions(environment, undeleted_of(known, then), then)
+        moved = {key: one for key, one in then.entries.items() if key not in same}
+        plan = bring(call, environment, known, replace(then, entries=moved))
+        return replace(replacing(call, plan, known, then), detail={"to_rev": to_rev})
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.restore",
+        keys=look,
+        **options,
+    )

@@ -1,0 +1,253 @@
+"""What people do to an environment by hand: edit many rows, or all of it as text, and see who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Unpack
+
+from sqlalchemy import and_, bindparam, select
+
+from secretsvc.authorization.rules.checks import assert_can
+from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.statements import ByDialect
+from secretsvc.db.types import Query
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.display_names import full_name
+from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
+from secretsvc.kernel.text_areas import Restore, exactly, outcome, with_line_ends
+from secretsvc.kernel.use_case import Call
+from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.secrets.domain.writes import REPLACE
+from secretsvc.secrets.formats.imports import Reader, read_env
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.plan import Plan
+from secretsvc.secrets.queries.rows import (
+    IS_CURRENT,
+    SecretListItem,
+    envelopes_inside,
+    list_item,
+    versions_beside,
+)
+from secretsvc.secrets.write.limits import check_edits, check_values
+from secretsvc.secrets.write.write import WriteOptions, Written, write
+from secretsvc.tables.identities import identity
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What somebody wants changed: values to write, descriptions to set (None clears), keys to remove.
+
+    `blank` are keys without a value: one that is not deleted keeps its own, another begins with an empty one.
+    `exact` are the keys whose values are written as they are, with no line ends or NUL of the stored ones.
+    """
+
+    values: Mapping[str, str]
+    descriptions: Mapping[str, str | None]
+    removals: Collection[str]
+    blank: Collection[str] = ()
+    exact: Collection[str] = ()
+
+    def __repr__(self) -> str:
+        keys = sorted({*self.values, *self.blank})
+        return f"Edits({keys}, {sorted(self.descriptions)}, {sorted(self.removals)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """A version with the name of who wrote it, and when, in epoch milliseconds; a tombstone has no kid."""
+
+    key: str
+    version: int
+    kid: str | None
+    created_at: int
+    author: str
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is a tombstone."""
+        return self.kid is None
+
+
+@dataclass(frozen=True, slots=True)
+class EditorState:
+    """An environment as its editor shows it; `authors` are those of the current versions, by key."""
+
+    environment: Environment
+    items: list[SecretListItem]
+    authors: dict[str, Authored]
+
+
+def edit_secrets(
+    call: Call,
+    at: Address,
+    edits: Edits,
+    **options: Unpack[WriteOptions],
+) -> Written:
+    """As `batch_secrets` merges, but what is as it was takes no version, and a description may change alone.
+
+    Values are texts of a page: one that differs only in what browsers rewrite is as it was, if not exact.
+    Raises as `batch_secrets` does, and `ValidationFailed` for the description of what is not there.
+    """
+    assert_can(call, Role.WRITER, at)
+    check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
+    check_values(call, edits.values)
+
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+        undeleted = {key for key, one in known.items() if not one.deleted}
+        given = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
+        _check_described(edits, given.keys() | undeleted)
+        values, line_ends = given, dict[str, str]()
+        if given.keys() & undeleted:
+            values, line_ends = _changed(call, environment, given, with_line_ends, edits.exact)
+        unchanged = (given.keys() - values.keys()) | ({*edits.blank} & undeleted)
+        return Plan(values, edits.removals, edits.descriptions, unchanged=unchanged, line_ends=line_ends)
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.batch",
+        keys={*edits.values, *edits.blank, *edits.descriptions, *edits.removals},
+        **options,
+    )
+
+
+def _check_described(edits: Edits, there: Collection[str]) -> None:
+    issues = []
+    for key in sorted(edits.descriptions):
+        if key in edits.removals:
+            issues.append(Issue(f"description.{key}", "Its secret is to be deleted."))
+        elif key not in there:
+            issues.append(Issue(f"description.{key}", "The secret is not there any more."))
+    refuse(issues)
+
+
+def rewrite(
+    call: Call,
+    at: Address,
+    content: str,
+    *,
+    read: Reader = read_env,
+    mode: str = REPLACE,
+    restore: Restore = exactly,
+    **options: Unpack[WriteOptions],
+) -> Written:
+    """As `import_secrets`, but a value that stays as it is takes no new version.
+
+    `restore` makes the value that was meant of each one that is there already.
+    """
+    assert_can(call, Role.WRITER, at)
+    given = read(content, call.settings.env_max_secrets)
+    check_values(call, given)
+
+    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+        values, line_ends = _changed(call, environment, given, restore)
+        gone = known.keys() - given.keys() if mode == REPLACE else ()
+        return Plan(values, gone, unchanged=given.keys() - values.keys(), line_ends=line_ends)
+
+    return write(
+        call,
+        at,
+        plan,
+        action="secret.import",
+        keys=given,
+        whole=mode == REPLACE,
+        **options,
+    )
+
+
+def _changed(
+    call: Call,
+    environment: Environment,
+    values: Mapping[str, str],
+    restore: Restore,
+    exact: Collection[str] = (),
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the values that are to be written, and what became of their line ends.
+
+    `restore` is not applied to the values of `exact` keys.
+    """
+    changed, open_one = dict(values), call.ring.within(environment.id).opener()
+    line_ends = {}
+    with envelopes_inside(call, environment.id) as rows:
+        for key, version, envelope, kid in rows:
+            if key not in changed:
+                continue
+            # What cannot be read differs from whatever is given.
+            with suppress(DecryptFailed, UnknownKid):
+                stored = open_one(envelope, kid, key, version).decode()
+                typed = changed[key]
+                changed[key] = typed if key in exact else restore(typed, stored)
+                if changed[key] == stored:
+                    del changed[key]
+                elif became := outcome(typed, stored, changed[key]):
+                    line_ends[key] = became
+    # Line ends of two characters make a value longer.
+    check_values(call, changed)
+    return changed, line_ends
+
+
+def editor_state(call: Call, at: Address) -> EditorState:
+    """An environment's secrets without their values, and who wrote them."""
+    assert_can(call, Role.READER, at)
+    environment = find_environment(call, at)
+    open_one = call.ring.within(environment.id).opener()
+    items, authors = [], {}
+    statement = _EDITED[call.connection.dialect.name]
+    with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:
+        for *row, created_at, display_name, subject in rows:
+            item = list_item(open_one, row)
+            items.append(item)
+            if created_at is not None:
+                author = full_name(display_name, subject)
+                authors[item.key] = Authored(item.key, item.version, item.kid, created_at, author)
+    return EditorState(environment, items, authors)
+
+
+def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
+    """The present revision, and the newest version of each key that was written after another one, by key."""
+    assert_can(call, Role.READER, at)
+    environment = find_environment(call, at)
+    statement = _SINCE[call.connection.dialect.name]
+    rows = call.connection.execute(statement, {"environment_id": environment.id, "since_rev": rev})
+    return environment.rev, [
+        Authored(row.key, row.version, row.kid, row.created_at, full_name(row.display_name, row.subject))
+        for row in rows
+    ]
+
+
+_AUTHOR = identity.c.display_name, identity.c.subject
+
+
+def _since(dialect_name: str) -> Query:
+    # A key's newest version is its current one, be it a tombstone.
+    is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
+    version, on = versions_beside(dialect_name, is_later)
+    return (
+        select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, *_AUTHOR)
+        .join_from(secret, version, on)
+        .outerjoin(identity, identity.c.id == version.c.created_by)
+        .where(secret.c.environment_id == bindparam("environment_id"))
+        .order_by(secret.c.key)
+    )
+
+
+def _edited(dialect_name: str) -> Query:
+    """As `present_secrets` reads, with the time and the author of each current version."""
+    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    columns = [secret.c.key, secret.c.version, version.c.envelope, version.c.kid, secret.c.description]
+    columns += [secret.c.created_at, secret.c.updated_at]
+    return (
+        select(*columns, version.c.created_at.label("written_at"), *_AUTHOR)
+        .outerjoin_from(secret, version, is_current)
+        .outerjoin(identity, identity.c.id == version.c.created_by)
+        .where(secret.c.environment_id == bindparam("environment_id"), ~secret.c.deleted)
+        .order_by(secret.c.key)
+    )
+
+
+_EDITED = ByDialect(lambda name: Prepared(_edited(name)))
+_SINCE = ByDialect(_since)

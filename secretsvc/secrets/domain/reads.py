@@ -1,0 +1,160 @@
+"""Use cases that read secrets. Each read of a value leaves its audit row in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from operator import attrgetter
+
+from sqlalchemy import bindparam, select
+
+from secretsvc.authorization.rules.checks import assert_can
+from secretsvc.kernel.actors import Maker, author
+from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.errors import NotFound
+from secretsvc.kernel.schema_annotations import Count, Kid, Ordinal, SecretKey, Time, called
+from secretsvc.kernel.use_case import Call
+from secretsvc.projects.rules import find_environment, lock_environment
+from secretsvc.secrets.models import secret_version
+from secretsvc.secrets.queries.current_secrets import open_all, present_secrets
+from secretsvc.secrets.queries.key_rows import known_secrets
+from secretsvc.secrets.queries.read_records import record_reveal, record_reveals
+from secretsvc.secrets.queries.revisions import require_revision
+from secretsvc.secrets.queries.rows import (
+    SECRET_NOT_FOUND,
+    Sealed,
+    SecretListItem,
+    find_secret,
+    list_item,
+    open_value,
+)
+
+
+@called("SecretList")
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The secrets of an environment, sorted by key; `rev` was read before them."""
+
+    items: list[SecretListItem]
+    rev: Count
+
+
+@called("SecretValue")
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A secret with its value, which no representation shows."""
+
+    key: SecretKey
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Value({self.key!r})"
+
+
+@called("SecretVersion")
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
+
+    version: Ordinal
+    kid: Kid | None
+    deleted: bool
+    created_at: Time
+    created_by: Maker
+
+
+@called("SecretVersions")
+@dataclass(frozen=True, slots=True)
+class History:
+    """The versions of a key, newest first, also of a deleted one."""
+
+    key: SecretKey
+    items: list[Version]
+
+
+def revision_if_known(
+    call: Call, at: Address, is_known: Callable[[int], bool], rev: int | None = None
+) -> int | None:
+    """The revision that a read would show, None where that is not known and the read has yet to be done.
+
+    That is `rev`, or else the present one. One statement, which is a transaction by itself; nothing is
+    opened, written or recorded. To be called before anything else uses the connection. Raises `NotFound`,
+    also for a later revision.
+    """
+    assert_can(call, Role.READER, at)
+    call.reads_once = True
+    environment = find_environment(call, at)
+    if rev is not None:
+        require_revision(environment, rev)
+    shown = environment.rev if rev is None else rev
+    if is_known(shown):
+        return shown
+    call.reads_once = False
+    call.restart()
+    return None
+
+
+def list_secrets(call: Call, at: Address) -> Listing:
+    """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
+    assert_can(call, Role.READER, at)
+    call.reads_once = True
+    with present_secrets(call, at) as (environment, rows):
+        open_one = call.ring.within(environment.id).opener()
+        items = [list_item(open_one, row) for row in rows]
+    return Listing(sorted(items, key=attrgetter("key")), environment.rev)
+
+
+def reveal_secret(call: Call, at: Address, key: str, *, reason: str) -> Value:
+    """One value, recorded with the reason (specification, "Secrets" 2).
+
+    Raises `NotFound`, `DecryptFailed`, `UnknownKid`.
+    """
+    assert_can(call, Role.READER, at)
+    row = find_secret(call, at, key)
+    if row.deleted:
+        raise NotFound(SECRET_NOT_FOUND)
+    value = open_value(call, Sealed(row.id, key, row.version, row.envelope, row.kid))
+    record_reveal(call, row.project_id, row.id, reason, key, row.version)
+    return Value(key, value)
+
+
+def reveal_secrets(
+    call: Call, at: Address, reason: str, keys: Collection[str] | None = None
+) -> dict[str, str]:
+    """Those keys' values that are there and can be opened, or all; one statement writes a record for each.
+
+    Raises `NotFound`, and `Unavailable` where too many values are under way (contract 8.1).
+    """
+    assert_can(call, Role.READER, at)
+    # So that each record names the version that was read.
+    lock_environment(call, at)
+    environment, values = open_all(call, at, lenient=True)
+    if keys is not None:
+        values = {key: values[key] for key in sorted({*keys} & values.keys())}
+    known = known_secrets(call, environment.id, values)
+    versions = {key: known[key].version for key in values}
+    record_reveals(call, environment.project_id, environment.id, reason, versions)
+    return values
+
+
+def secret_versions(call: Call, at: Address, key: str) -> History:
+    """The history of a key, which may be deleted. Raises `NotFound`."""
+    assert_can(call, Role.READER, at)
+    row = find_secret(call, at, key)
+    versions = [
+        Version(one.version, one.kid, one.kid is None, one.created_at, author(one.created_by))
+        for one in call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
+    ]
+    return History(key, versions)
+
+
+_HISTORY = (
+    select(
+        secret_version.c.version,
+        secret_version.c.kid,
+        secret_version.c.created_at,
+        secret_version.c.created_by,
+    )
+    .where(secret_version.c.secret_id == bindparam("secret_id"))
+    .order_by(secret_version.c.version.desc())
+)

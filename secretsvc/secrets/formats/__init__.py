@@ -1,0 +1,1 @@
+"""File formats that secrets are exported in and imported from."""

@@ -1,1 +1,0 @@
-"""Secrets as rows, as envelopes and as text, and the one way to write them."""

@@ -1,0 +1,1 @@
+"""Writes of secrets: lock, plan, apply, record."""

@@ -1,0 +1,197 @@
+"""The rows of a write: the next revision of the environment, new versions, what secrets become by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from sqlalchemy import bindparam, update
+from sqlalchemy.exc import DBAPIError
+
+from secretsvc.db.constraint_errors import is_race
+from secretsvc.db.fast.prepared import Prepared
+from secretsvc.db.statement_batch import Step, rows_together, run_together
+from secretsvc.db.statements import change_of, insert_many, insertion_of, update_many
+from secretsvc.kernel.crypto import Envelope
+from secretsvc.kernel.use_case import Call
+from secretsvc.projects.rules import Environment
+from secretsvc.secrets.models import secret, secret_version
+from secretsvc.secrets.queries.key_rows import UNDELETED_COUNT, Known, secret_ids
+from secretsvc.secrets.queries.plan import (
+    ADDED,
+    NO_ORIGIN,
+    REMOVED,
+    Change,
+    Plan,
+    description_after,
+    growth_of,
+)
+from secretsvc.secrets.write.limits import check_capacity
+from secretsvc.secrets.write.sealing import MAY_SEAL, Plain, doubt, seal
+from secretsvc.tables.projects import environment
+
+Row = Mapping[str, object]
+
+# Of a key that is removed the description was not always read.
+_KEPT = "description", "deleted"
+
+
+class LostRace(Exception):
+    """A writer that did not wait for the lock was quicker."""
+
+
+def apply(
+    call: Call,
+    environment: Environment,
+    plan: Plan,
+    changes: list[Change],
+    described: Collection[str],
+    known: Mapping[str, Known],
+    tell: Callable[[], Sequence[Step]],
+) -> None:
+    """Takes the next revision and writes what the plan holds, in a fixed number of statements.
+
+    Of `described` only the description changes. `tell` is asked for the statements that tell of it once the
+    values are sealed, which may leave a record of its own. Raises `LostRace` and `PayloadTooLarge`.
+    """
+    try:
+        envelopes = _sealed(call, environment, plan, changes) if changes else {}
+        new = [change for change in changes if change.key not in known]
+        is_one = not new and len(changes) + len(described) == 1
+        if not is_one:
+            _advance(call, environment, growth_of(changes), (), seals=bool(envelopes))
+        ids = {key: one.id for key, one in known.items()}
+        if new:
+            ids |= _insert_secrets(call, environment, plan, new)
+        versions = [_version_row(call, environment, plan, change, ids, envelopes) for change in changes]
+        updates = [_update_row(call, plan, change, known) for change in changes if change.key in known]
+        updates += [_described_row(plan, known[key]) for key in described]
+        steps = [*_steps(call, versions, updates), *tell()]
+        if is_one:
+            _advance(call, environment, growth_of(changes), steps, seals=bool(envelopes))
+        else:
+            run_together(call.connection, steps)
+    except DBAPIError as error:
+        if not is_race(error):
+            raise
+        raise LostRace from None
+
+
+def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
+    """The envelopes of a write by their key; nothing is removed by one."""
+    kept = [change for change in changes if change.kind != REMOVED]
+    plain = [Plain(environment.id, one.key, one.version, plan.values[one.key]) for one in kept]
+    return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
+
+
+def _steps(call: Call, versions: Sequence[Row], updates: Sequence[Row]) -> Iterator[Step]:
+    """Writes rows, but where there is one, which is left to be written with what else there is to do."""
+    if len(versions) > 1:
+        insert_many(call.connection, secret_version, versions)
+    elif versions:
+        yield insertion_of(secret_version, versions[0])
+    if len(updates) > 1:
+        update_many(call.connection, secret, updates, kept=_KEPT)
+    elif updates:
+        yield change_of(secret, updates[0], kept=_KEPT)
+
+
+def _advance(
+    call: Call, environment: Environment, growth: int, steps: Sequence[Step], *, seals: bool
+) -> None:
+    """Takes the next revision, and the steps, unless it is lost: then nothing of them may be kept.
+
+    By the same statement asks whether the key may seal, and counts what grows.
+    """
+    parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
+    if seals:
+        parameters["active_kid"] = call.ring.active_kid
+    moved = rows_together(call.connection, [(_ADVANCE[seals, growth > 0], parameters), *steps])
+    if not moved:
+        if seals:
+            # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
+            doubt(call)
+        raise LostRace
+    if growth > 0:
+        check_capacity(call, moved[0].undeleted + growth)
+
+
+def _insert_secrets(
+    call: Call, environment: Environment, plan: Plan, new: Collection[Change]
+) -> dict[str, int]:
+    rows = [
+        {
+            "environment_id": environment.id,
+            "key": change.key,
+            "description": plan.descriptions.get(change.key),
+            "version": change.version,
+            "deleted": False,
+            "created_at": call.now,
+            "updated_at": call.now,
+        }
+        for change in new
+    ]
+    insert_many(call.connection, secret, rows)
+    return secret_ids(call, environment.id, [change.key for change in new])
+
+
+def _version_row(
+    call: Call,
+    environment: Environment,
+    plan: Plan,
+    change: Change,
+    ids: Mapping[str, int],
+    envelopes: Mapping[str, Envelope],
+) -> dict[str, object]:
+    envelope, kid = envelopes.get(change.key, (None, None))
+    row: dict[str, object] = {
+        "secret_id": ids[change.key],
+        "version": change.version,
+        "rev": environment.rev + 1,
+        "envelope": envelope,
+        "kid": kid,
+        "created_at": call.now,
+        "created_by": call.actor.identity_id,
+    }
+    if plan.origins:
+        origin = plan.origins.get(change.key, NO_ORIGIN)
+        row["origin_environment_id"], row["origin_secret_id"], row["origin_version"] = origin
+    return row
+
+
+def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, object]:
+    before = known[change.key]
+    return {
+        "id": before.id,
+        "version": change.version,
+        "deleted": change.kind == REMOVED,
+        "description": description_after(plan, change, before),
+        "created_at": call.now if change.kind == ADDED else before.created_at,
+        "updated_at": call.now,
+    }
+
+
+def _described_row(plan: Plan, before: Known) -> dict[str, object]:
+    """All as it was but for the description: the time of the last change is that of the version."""
+    return {
+        "id": before.id,
+        "version": before.version,
+        "deleted": before.deleted,
+        "description": plan.descriptions[before.key],
+        "created_at": before.created_at,
+        "updated_at": before.updated_at,
+    }
+
+
+_NEXT = (
+    update(environment)
+    .where(environment.c.id == bindparam("environment_id"), environment.c.rev == bindparam("present"))
+    .values(rev=environment.c.rev + 1, updated_at=bindparam("now"))
+)
+_NEXT_SEALING = _NEXT.where(MAY_SEAL)
+_UNDELETED = UNDELETED_COUNT.scalar_subquery().label("undeleted")
+#: By whether values are sealed, and whether there will be more of them.
+_ADVANCE = {
+    (False, False): Prepared(_NEXT.returning(environment.c.rev)),
+    (True, False): Prepared(_NEXT_SEALING.returning(environment.c.rev)),
+    (True, True): Prepared(_NEXT_SEALING.returning(_UNDELETED)),
+}

@@ -1,0 +1,73 @@
+"""What it takes to bring values of one state into an environment (contract 5.4 and 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from secretsvc.kernel.errors import Conflict
+from secretsvc.kernel.use_case import Call
+from secretsvc.projects.rules import Environment
+from secretsvc.secrets.queries.contents import Contents
+from secretsvc.secrets.queries.decryption import open_differing
+from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.plan import Plan
+from secretsvc.secrets.write.limits import check_capacity, check_values
+
+OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
+
+
+def bring(
+    call: Call,
+    environment: Environment,
+    known: Mapping[str, Known],
+    taken: Contents,
+    *,
+    existing: str = OVERWRITE,
+) -> Plan:
+    """The plan that writes the values of `taken` wherever the environment lacks them or has another.
+
+    All are opened, also those that turn out to be there already; what cannot be opened in the environment
+    itself counts as differing. Raises `Conflict` where something that differs must stay, `PayloadTooLarge`,
+    `DecryptFailed`, `UnknownKid`, `Unavailable`.
+    """
+    present = undeleted_of(known, taken)
+    left_alone = present.keys() if existing == SKIP else same_versions(environment, present, taken)
+    values, origins = open_differing(call, taken, environment.id, present, left_alone)
+    overwritten = sorted(values.keys() & present.keys())
+    if existing == REFUSE and overwritten:
+        count = len(overwritten)
+        raise Conflict(f"It would overwrite values that differ: that of {overwritten[0]}, one of {count}.")
+    check_values(call, values)
+    return Plan(values, descriptions=descriptions_of(environment, known, taken, values), origins=origins)
+
+
+def replacing(call: Call, plan: Plan, known: Mapping[str, Known], taken: Contents) -> Plan:
+    """The plan, which also removes whatever `taken` lacks. Raises `PayloadTooLarge`."""
+    if plan.values:
+        check_capacity(call, len(taken.entries))
+    return replace(plan, removals=known.keys() - taken.entries.keys())
+
+
+def undeleted_of(known: Mapping[str, Known], taken: Contents) -> dict[str, Known]:
+    """Those of the keys that the environment has, too."""
+    return {key: known[key] for key in taken.entries if key in known and not known[key].deleted}
+
+
+def same_versions(environment: Environment, present: Mapping[str, Known], taken: Contents) -> set[str]:
+    """The keys that are there at the very version: equal, whether or not it can be opened."""
+    if taken.id != environment.id:
+        return set()
+    return {key for key, one in present.items() if one.version == taken.entries[key].version}
+
+
+def descriptions_of(
+    environment: Environment, known: Mapping[str, Known], taken: Contents, written: Collection[str]
+) -> dict[str, str | None]:
+    """The descriptions that go along with what is written.
+
+    Within one environment a key has the one that it has, or had when it was deleted (contract 5.6).
+    """
+    if taken.id == environment.id:
+        return {key: known[key].description for key in written}
+    return {key: taken.entries[key].description for key in written}

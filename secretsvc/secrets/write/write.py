@@ -1,0 +1,220 @@
+"""The one way in which an environment changes: lock, look, plan, apply, record.
+
+Whatever the operation, its plan is applied whole, in a fixed number of statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+from uuid import UUID
+
+from secretsvc.audit.rules.records import record, record_keys
+from secretsvc.db.statement_batch import Step, collected
+from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
+from secretsvc.kernel.ids import new_id
+from secretsvc.kernel.schema_annotations import Count
+from secretsvc.kernel.use_case import Call
+from secretsvc.projects.rules import Environment, find_environment, lock_environment
+from secretsvc.secrets.queries.key_rows import Known, known_secrets
+from secretsvc.secrets.queries.origins import recorded_origins
+from secretsvc.secrets.queries.plan import (
+    Change,
+    Plan,
+    changes_of,
+    described_alone,
+)
+from secretsvc.secrets.queries.revisions import record_revision, require_reason
+from secretsvc.secrets.write.apply_plan import LostRace, apply
+from secretsvc.secrets.write.description_digests import told
+from secretsvc.secrets.write.idempotency import first_success, keep_success
+from secretsvc.secrets.write.limits import check_growth, check_volume
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The outcome of a write; `rev` is the environment's own where nothing changed."""
+
+    rev: Count
+    changes: list[Change]
+
+    @property
+    def described(self) -> Sequence[str]:
+        """The keys whose description alone was changed, sorted; operations of the API have none."""
+        return ()
+
+    @property
+    def unchanged(self) -> Collection[str]:
+        """The keys that were given the value that they had, and are not written; only pages look for them."""
+        return ()
+
+    @property
+    def line_ends(self) -> Mapping[str, str]:
+        """What became of line ends that a page could not show, by key; operations of the API have none."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenByHand(Written):
+    """The outcome of a write that changed descriptions alone, too, or was given values that were there."""
+
+    described_keys: Sequence[str]
+    unchanged_keys: Collection[str] = ()
+    line_ends_of_keys: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def described(self) -> Sequence[str]:
+        """See `Written`."""
+        return self.described_keys
+
+    @property
+    def unchanged(self) -> Collection[str]:
+        """See `Written`."""
+        return self.unchanged_keys
+
+    @property
+    def line_ends(self) -> Mapping[str, str]:
+        """See `Written`."""
+        return self.line_ends_of_keys
+
+
+Planner = Callable[[Environment, Mapping[str, Known]], Plan]
+#: Finds the keys that a planner is shown.
+Look = Callable[[Environment], Mapping[str, Known]]
+
+
+class WriteOptions(TypedDict, total=False):
+    """What callers choose of any write, as `write` takes it."""
+
+    expected_rev: int | None
+    reason: str | None
+    dry_run: bool
+
+
+def write(
+    call: Call,
+    at: Address,
+    planner: Planner,
+    *,
+    action: str,
+    keys: Iterable[str] | Look,
+    whole: bool = False,
+    expected_rev: int | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Written:
+    """Applies a plan to the environment.
+
+    The planner is shown `keys`, deleted ones too, and with `whole` also every other key that is not deleted,
+    without its description; or what a function finds under the lock. The loser of a version race is tried
+    once more (specification, "Secrets" 4); what `call.once` says was done is not done again. A dry run takes
+    no lock. Raises `NotFound`, `PreconditionFailed`, `PayloadTooLarge`, `RateLimited`, `VersionConflict`,
+    `Conflict` for an idempotency key of other input, and `ValidationFailed` where a reason is due.
+    """
+    call.only_reads = call.only_reads or dry_run
+
+    def attempt() -> Written:
+        environment = find_environment(call, at) if dry_run else lock_environment(call, at)
+        before = first_success(call, environment.id, action)
+        if before is not None:
+            return Written(*before)
+        _judge(environment, expected_rev, reason, dry_run=dry_run)
+        if callable(keys):
+            known = keys(environment)
+        else:
+            known = known_secrets(call, environment.id, keys, whole=whole)
+        plan = planner(environment, known)
+        written = _carry_out(call, environment, plan, known, action, reason, dry_run=dry_run)
+        keep_success(call, environment.id, action, written.rev, made=written.rev > environment.rev)
+        return written
+
+    return _with_second_try(call, attempt)
+
+
+def _carry_out(
+    call: Call,
+    environment: Environment,
+    plan: Plan,
+    known: Mapping[str, Known],
+    action: str,
+    reason: str | None,
+    *,
+    dry_run: bool,
+) -> Written:
+    changes = changes_of(plan, known)
+    described = described_alone(plan, known, changes)
+    check_volume(call, environment.id, plan.values, dry_run=dry_run)
+    if dry_run or not (changes or described):
+        check_growth(call, environment.id, changes)
+        return _written(environment.rev, changes, described, plan)
+    written = _written(environment.rev + 1, changes, described, plan)
+
+    def tell() -> Sequence[Step]:
+        record_id = new_id()
+        also = {
+            **plan.detail,
+            **told(call, environment.id, plan, known, changes, described),
+            **recorded_origins(plan.origins),
+        }
+        with collected(call.connection) as steps:
+            record_revision(
+                call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from
+            )
+            _record(call, environment, action, reason, written, also, record_id)
+        return steps
+
+    apply(call, environment, plan, changes, described, known, tell)
+    return written
+
+
+def _judge(environment: Environment, expected_rev: int | None, reason: str | None, *, dry_run: bool) -> None:
+    if not dry_run:
+        require_reason(environment, reason)
+    if expected_rev is not None and expected_rev != environment.rev:
+        raise PreconditionFailed()
+
+
+def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
+    try:
+        return attempt()
+    except LostRace:
+        call.restart()
+    try:
+        return attempt()
+    except LostRace:
+        # What was executed beside the revision that was lost must go, whoever catches this.
+        call.restart()
+        raise VersionConflict() from None
+
+
+def _record(
+    call: Call,
+    environment: Environment,
+    action: str,
+    reason: str | None,
+    written: Written,
+    also: Mapping[str, object],
+    record_id: UUID,
+) -> None:
+    detail: dict[str, object] = {"rev": written.rev, "changes": written.changes}
+    if written.described:
+        # Before all else: migration 0004 looks for it there.
+        detail["described"] = written.described
+        record_keys(call, environment.id, record_id, dict.fromkeys(written.described))
+    record(
+        call,
+        action,
+        project_id=environment.project_id,
+        environment_id=environment.id,
+        reason=reason,
+        detail={**detail, **also},
+        record_id=record_id,
+    )
+
+
+def _written(rev: int, changes: list[Change], described: Sequence[str], plan: Plan) -> Written:
+    if described or plan.unchanged or plan.line_ends:
+        return WrittenByHand(rev, changes, described, plan.unchanged, plan.line_ends)
+    return Written(rev, changes)

@@ -1,0 +1,1 @@
+"""Transparency log: Merkle tree, tiles, signed notes and canonical JSON, without a database."""

@@ -1,0 +1,1 @@
+"""Pages: directives, layout, forms and formatting that every page uses."""

@@ -1,0 +1,265 @@
+"""The shell around every page: navigation, breadcrumbs, and what templates may ask. It does no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import TypeAlias
+from urllib.parse import urlencode
+
+from pyramid.config import Configurator
+from pyramid.renderers import get_renderer
+
+from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
+from secretsvc.kernel.identifiers import is_slug
+from secretsvc.kernel.sidebar_project import ShellProject
+from secretsvc.web.forms import CSRF_FIELD, Form, form_token
+from secretsvc.web.pages import html_helpers, time_format
+from secretsvc.web.pages.navigation import Crumb, ErrorLink, Link, Tab
+from secretsvc.web.query import parse_query
+from secretsvc.web.registration import check_function, declare
+from secretsvc.web.request import ServiceRequest, call_of
+from secretsvc.web.tree import PAGES, Node
+from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, permits
+
+
+def _of(did: str) -> Callable[[object, Sequence[str]], str | None]:
+    """Says of what something was done: of the slug in the URL, if there is one."""
+
+    def told(_ui: object, details: Sequence[str]) -> str | None:
+        if not details:
+            return f"{did}."
+        return f"{did} {details[0]}." if len(details) == 1 and is_slug(details[0]) else None
+
+    return told
+
+
+#: What is done by forms of any package, by the word in the URL that they lead on to.
+DONE = {
+    "created": _of("Created"),
+    "saved": "Saved.",
+    "deleted": _of("Deleted"),
+    "unchanged": "No changes to save.",
+    "nothing-to-remove": "Nothing was removed: it is gone already, or is nothing that you may see.",
+}
+#: A mask tells nothing of the length of what it hides.
+MASK = "••••••••"
+
+
+def macros(name: str) -> object:
+    """The macros of one of the shell's templates: `shell`, `forms` or `parts`."""
+    return get_renderer(f"secretsvc.web:templates/{name}.pt").implementation().macros
+
+
+#: What is told of a form that was carried out, or what makes it of the shell and of details in the URL.
+Told: TypeAlias = "str | Callable[[Shell, Sequence[str]], str | None]"
+
+
+class Shell:
+    """What a template may ask, as `ui`."""
+
+    token_field = CSRF_FIELD
+    mask = MASK
+    time = staticmethod(time_format.exact)
+    iso = staticmethod(time_format.iso)
+    initials = staticmethod(html_helpers.initials)
+    breaking = staticmethod(html_helpers.Breaking)
+    count = staticmethod(html_helpers.count)
+
+    def __init__(self, request: ServiceRequest, context: object) -> None:
+        self.request = request
+        self.context = context if isinstance(context, Node) else None
+        #: None on the error page of a request that nobody was proven to have sent.
+        self.call = request.call
+        self._admitted = call_of(request) is not None
+
+    @property
+    def view_name(self) -> str:
+        """The name of the page's view below its node, "" for the node's own."""
+        name: str = self.request.view_name if self.context is not None else ""
+        return name
+
+    @property
+    def form(self) -> Form:
+        """What was typed into the page's form, and what was wrong with it."""
+        return self.request.form
+
+    @cached_property
+    def token(self) -> str:
+        """The token of the caller's forms."""
+        return form_token(self.call.ring, self.call.actor, self.call.now)
+
+    @property
+    def shell_project(self) -> ShellProject | None:
+        """The project that the page lies in; the page of an error tells of none."""
+        return self.request.shell_project if self.context is not None else None
+
+    @property
+    def environment_slug(self) -> str | None:
+        """The environment that the page lies in."""
+        return self.context.address.environment if self.context is not None else None
+
+    def navigation(self, section: str) -> list[Link]:
+        """The entries of a section that the caller may follow; on a public page, those that anybody may."""
+        links = [link for link in self.request.registry.navigation if link.section == section]
+        if not self._admitted:
+            # The page of an error tells of nothing.
+            return [link for link in links if self.context is not None and link.role == ANY_IDENTITY]
+        return [link for link in links if self._holds(link.role, GLOBAL)]
+
+    def is_current(self, link: Link) -> bool:
+        """Whether the page shown lies under an entry; what lies in a project is marked there."""
+        if self.context is None or self.shell_project is not None:
+            return False
+        here = self.path(*filter(None, [self.view_name]))
+        return here == link.path or (link.path != "/" and here.startswith(f"{link.path}/"))
+
+    @property
+    def project_tabs(self) -> list[Tab]:
+        """The pages of the project that the page lies in."""
+        return self._tabs_of(self._project)
+
+    @property
+    def tabs(self) -> list[Tab]:
+        """The pages of the node shown, or of the nearest above it that has tabs, where that is no project."""
+        return self._tabs_of(self._tabbed) if self._tabbed is not self._project else []
+
+    def tab_path(self, tab: Tab, *, project: bool = False) -> str:
+        """Where a tab of the node shown, or of its project, leads."""
+        node = self._project if project else self._tabbed
+        if tab.elsewhere is not None:
+            return tab.elsewhere(node)
+        base: str = node.path(PAGES) if node is not None else "/"
+        return f"{base}/{tab.name}" if tab.name else base
+
+    def is_shown(self, tab: Tab, *, project: bool = False) -> bool:
+        """Whether a tab is the page shown."""
+        node = self._project if project else self._tabbed
+        return node is self.context and not tab.elsewhere and tab.name == self.view_name
+
+    def _tabs_of(self, node: Node | None) -> list[Tab]:
+        if node is None:
+            return []
+        tabs: list[Tab] = self.request.registry.tabs[type(node)]
+        return [tab for tab in tabs if self._holds(tab.role, node.address)]
+
+    @cached_property
+    def _tabbed(self) -> Node | None:
+        return next((node for node in self._lineage if type(node) in self.request.registry.tabs), None)
+
+    @cached_property
+    def _project(self) -> Node | None:
+        return next((node for node in self._lineage if node.scope is ScopeType.PROJECT), None)
+
+    @cached_property
+    def _lineage(self) -> list[Node]:
+        return [*self.context.lineage()] if self.context is not None else []
+
+    def crumbs(self, *, deep: bool) -> list[Crumb]:
+        """The way to what is deeper than a tab; `deep` where that is no node of its own, as a review."""
+        if self.context is None or (self.context is self._tabbed and not deep):
+            return []
+        above = self._lineage if deep else self._lineage[1:]
+        return [*filter(None, map(self._crumb, reversed(above)))]
+
+    @property
+    def done(self) -> str | None:
+        """What the form did that led here."""
+        if self.context is None:
+            return None
+        word, *details = self.query.get("done", "").split(".")
+        told: Told | None = self.request.registry.done.get(word)
+        return told(self, details) if callable(told) else told
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        """The parameters of the URL."""
+        return parse_query(self.request.environ)
+
+    def with_query(self, path: str, **changes: object) -> str:
+        """A URL of a path with the present parameters and some changes; None takes one away."""
+        kept = {name: value for name, value in self.query.items() if name != "done"}
+        merged = {name: value for name, value in (kept | changes).items() if value is not None}
+        return f"{path}?{urlencode(merged)}" if merged else path
+
+    @staticmethod
+    def link(path: str, **parameters: str) -> str:
+        """A URL of a path with parameters of its own."""
+        return f"{path}?{urlencode(parameters)}"
+
+    def path(self, *names: object) -> str:
+        """The path of the page's node, and of what hangs below it."""
+        base = self.context.path(PAGES) if self.context is not None else "/"
+        return "/".join([base.rstrip("/"), *map(str, names)]) or "/"
+
+    def may(self, role: str) -> bool:
+        """Whether the caller holds the role at the page's scope, or is what the word says."""
+        return self._holds(role, self.context.address if self.context is not None else GLOBAL)
+
+    def asset(self, spec: str) -> str:
+        """The path of a static file, `package:path`."""
+        path: str = self.request.static_path(spec)
+        return path
+
+    @property
+    def administers(self) -> bool:
+        """Whether the caller is an admin at any scope."""
+        return self._admitted and self.may(ADMIN_SOMEWHERE)
+
+    @property
+    def error_links(self) -> Iterator[ErrorLink]:
+        """What leads on from an error, for those who may follow it."""
+        if not self._admitted:
+            return iter(())
+        return (link for link in self.request.registry.error_links if self._holds(link.role, GLOBAL))
+
+    def icon(self, name: str, kind: str = "") -> html_helpers.Icon:
+        """A symbol of the sprite; `kind` are further classes."""
+        return html_helpers.Icon(self._sprite, name, kind)
+
+    @cached_property
+    def _sprite(self) -> str:
+        return self.asset("secretsvc.web:static/icons.svg")
+
+    def when(self, at: int) -> time_format.Moment:
+        """A time relative to now, with the exact one beside; epoch milliseconds."""
+        return time_format.Moment(at, self.call.now)
+
+    @staticmethod
+    def typed(text: str) -> str:
+        """Text as the content of a text area, whose first line break a browser would swallow."""
+        return f"\n{text}"
+
+    def _holds(self, role: str, at: Address) -> bool:
+        return role == ANY_IDENTITY or permits(self.call.snapshot, role, at)
+
+    def _crumb(self, node: Node) -> Crumb | None:
+        """None for what has no page, or only leads into a project."""
+        if node.__parent__ is None or type(node) not in self.request.registry.pages:
+            return None
+        if node.scope is not None and self.shell_project is not None:
+            environment = self.shell_project.environment(node.address.environment)
+            return Crumb(environment.name if environment else self.shell_project.name, node.path(PAGES))
+        label = next(
+            (link.label for link in self.request.registry.navigation if link.path == node.path(PAGES)), None
+        )
+        return Crumb(label, node.path(PAGES)) if label and self.shell_project is None else None
+
+
+def add_done(config: Configurator, word: str, text: Told) -> None:
+    """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict.
+
+    A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
+    it returns None for details that no form of ours leads on with.
+    """
+    if not isinstance(text, str):
+        check_function(f"done {word}", text)
+    declare(config, "done", word, partial(config.registry.done.__setitem__, word, text))
+
+
+def includeme(config: Configurator) -> None:
+    """Registers the directives, and the words of every package."""
+    config.registry.done = {}
+    config.add_directive("add_done", add_done)
+    for word, text in DONE.items():
+        config.add_done(word, text)
