@@ -15,12 +15,15 @@ EXCEPTIONS = {
     ("identity/domain", "who_am_i"): "open to any identity; it tells the caller of itself alone",
     ("home/domain/attention", "missing"): "open to any identity; narrowed in the query to where it writes",
     ("home/domain/attention", "unreadable"): "open to any identity; narrowed in the query to where it writes",
-    ("home/domain/finding", "find_scopes"): "open to any identity; its visibility is scoped in the query",
-    ("home/domain/lately", "used_lately"): "open to any identity; narrowed in the query to what it sees",
+    ("home/domain/page_search", "find_scopes"): "open to any identity; its visibility is scoped in the query",
+    (
+        "home/domain/recent_usage",
+        "used_lately",
+    ): "open to any identity; narrowed in the query to what it sees",
     ("home/domain/overview", "overview"): "open to any identity; its visibility is scoped in the query",
     ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",
     (
-        "secrets/domain/shell_project",
+        "secrets/domain/sidebar_project",
         "find_shell_project",
     ): "open to any identity; its visibility is scoped in the query",
     (

@@ -28,9 +28,9 @@ SWAPPED = (
     ("identity/api.py", "domain.update_identity(request.call, ", "context.id", "request.body_values"),
     ("projects/api.py", "domain.update_project(request.call, ", "context.address", "request.body_values"),
     ("projects/ui.py", "domain.get_project(", "request.call", "context.address"),
-    ("secrets/api/secrets.py", "reading.reveal_secret(call, ", "at", "key"),
+    ("secrets/api/secrets.py", "reads.reveal_secret(call, ", "at", "key"),
     ("secrets/api/copies.py", "domain.copy_secrets(", "request.call", "context.address"),
-    ("secrets/ui/secret.py", "timeline.key_history(call, ", "at", "context.__name__"),
+    ("secrets/ui/secret.py", "key_history.key_history(call, ", "at", "context.__name__"),
     ("tokens/api.py", "domain.list_tokens(", "request.call", "context.identity_id"),
 )
 #: Two keywords that no directive has, a view of other nodes, and an attribute that is set.
