@@ -9,8 +9,8 @@ from pyramid.exceptions import ConfigurationError
 import secretsvc
 from alembic import context
 from secretsvc.db.base import METADATA
-from secretsvc.db.engine import Mode, for_mode, make_engine
-from secretsvc.db.migration_lock import migrating_alone
+from secretsvc.db.engine import Mode, make_engine, set_mode
+from secretsvc.db.migration_lock import migration_lock
 from secretsvc.db.migrations import add_branches, record_release
 from secretsvc.db.schema import schema_release
 from secretsvc.db.supported import UnsupportedDatabaseError
@@ -43,9 +43,9 @@ def run(registry):
     with ExitStack() as stack:
         stack.callback(engine.dispose)
         # Before Alembic looks at where the schema is: what another is doing to it must be over.
-        stack.enter_context(migrating_alone(engine))
+        stack.enter_context(migration_lock(engine))
         connection = stack.enter_context(engine.connect())
-        writer = for_mode(connection, Mode.WRITE)
+        writer = set_mode(connection, Mode.WRITE)
         # Alembic would give each migration on SQLite a transaction of its own, which waits for the turn of
         # the one before it; begun as ours are, one undoes a schema there as well as on PostgreSQL.
         context.configure(

@@ -24,7 +24,7 @@ from uuid import UUID
 import psycopg
 from bench import ENGINES, Report, Request, Service, databases, options_of, service_over
 
-from secretsvc.audit.models import WHOLE, audit_record
+from secretsvc.audit.models import FULL_EXPORT, audit_record
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
@@ -133,7 +133,7 @@ def _records(count: int, scopes: list[tuple[str, list[str]]], step_ms: int) -> I
             None,
             None if denied else detail,
             # A verification holds them against the detail.
-            *((WHOLE, REV) if action == "secret.export" else (None, None)),
+            *((FULL_EXPORT, REV) if action == "secret.export" else (None, None)),
         )
 
 

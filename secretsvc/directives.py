@@ -10,7 +10,7 @@ from pyramid.config import Configurator
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.db.engine import Mode
-from secretsvc.db.model_registry import Models, tables_of
+from secretsvc.db.model_registry import ModelRegistry, tables_of
 from secretsvc.db.orm import RequestSession
 from secretsvc.kernel.settings import REQUIRED, Setting, Settings
 from secretsvc.web.registration import declare
@@ -79,7 +79,7 @@ def dbsession(request: ServiceRequest) -> RequestSession:
 
 def includeme(config: Configurator) -> None:
     """Registers the directives, and what secretsvc has itself by them."""
-    config.registry.models = Models()
+    config.registry.models = ModelRegistry()
     config.add_directive("add_models", add_models)
     config.add_directive("add_setting", add_setting)
     for name, setting in config.registry.service_settings.known().items():

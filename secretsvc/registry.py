@@ -12,13 +12,13 @@ from functools import cache, partial
 from chameleon.config import CACHE_DIRECTORY
 from pyramid.config import Configurator
 
-from secretsvc.db.error_mapping import answer_to
+from secretsvc.db.error_mapping import map_error
 from secretsvc.db.session import Database
 from secretsvc.db.sqlite_files import open_to_others
 from secretsvc.kernel.budget import SHARES, PlaintextBudget
 from secretsvc.kernel.crypto import SHORTEST, KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.memory import give_back_what_is_freed
+from secretsvc.kernel.memory import configure_malloc
 from secretsvc.kernel.rejections import Refusals
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.workloads import workloads
@@ -41,12 +41,12 @@ def add_key_provider(config: Configurator, name: str, provider: KeyProvider) -> 
 
 def includeme(config: Configurator) -> None:
     """Puts them on the registry; none is opened before it is needed."""
-    give_back_what_is_freed()
+    configure_malloc()
     registry = config.registry
     settings = Settings.own(registry.settings)
     registry.service_settings = settings
     registry.database = Database(settings)
-    registry.database_failure = answer_to
+    registry.database_failure = map_error
     registry.key_providers = {}
     registry.refusals = Refusals()
     registry.plaintext_budget = PlaintextBudget(lambda: settings.plaintext_max_bytes)

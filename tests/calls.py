@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from service import ADMIN, Service
 from transaction import TransactionManager
 
-from secretsvc.authorization.rules.admission import Admission
+from secretsvc.authorization.rules.admission import IdentityAdmission
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.use_case import Call
@@ -31,7 +31,7 @@ def call_of(service: Service, subject: str = ADMIN, now: int | None = None) -> I
     registry = service.app.registry
     moment = now_ms() if now is None else now
     with manager_of_requests() as manager:
-        admission = Admission(registry.database.session(manager), registry.service_settings)
+        admission = IdentityAdmission(registry.database.session(manager), registry.service_settings)
         person = Principal(Kind.USER, subject)
         actor, snapshot = admission.admit(person, moment, "a-test", lambda _of_token: person)
     with service.engine.connect() as connection:

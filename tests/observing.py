@@ -16,7 +16,7 @@ from service import Service
 from waiting import PATIENCE
 
 from secretsvc.server import operations_listener
-from secretsvc.server.server import Server, server_of
+from secretsvc.server.server import Server, make_configured_server
 
 SOON = PATIENCE
 
@@ -82,5 +82,7 @@ def watched(service: Service, *, seconds: float = PATIENCE, **options: Any) -> I
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operations_listener, "SECONDS", seconds)
         patch.setattr(operations_listener._Handler, "timeout", seconds)
-        with running(server_of(service.app, listen="127.0.0.1:0", threads=2, **options)) as server:
+        with running(
+            make_configured_server(service.app, listen="127.0.0.1:0", threads=2, **options)
+        ) as server:
             yield Operator(server)

@@ -10,13 +10,13 @@ from typing import Any
 
 from waiting import PATIENCE
 
-from secretsvc.server.server import Server, server_of
+from secretsvc.server.server import Server, make_configured_server
 
 
 @contextmanager
 def served(app: Any, **options: Any) -> Iterator[int]:
     """The port on which the application answers for as long as the context lasts."""
-    with running(server_of(app, listen="127.0.0.1:0", **{"threads": 2, **options})) as server:
+    with running(make_configured_server(app, listen="127.0.0.1:0", **{"threads": 2, **options})) as server:
         yield int(server.effective_port)
 
 

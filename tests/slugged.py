@@ -26,7 +26,7 @@ from secretsvc.auditlog import domain as auditlog
 from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.groups import domain as groups
 from secretsvc.home.domain import page_search
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects import domain as projects
 from secretsvc.secrets.domain import (
@@ -57,9 +57,9 @@ class Scene(NamedTuple):
     """
 
     call: Call
-    project: Address
-    environment: Address
-    other: Address
+    project: ScopePath
+    environment: ScopePath
+    other: ScopePath
     holder: FoundHolder
     group_id: Any
 
@@ -75,7 +75,7 @@ def at_environment(use: Callable[..., Any], *arguments: Any, **named: Any) -> Us
     return lambda scene: use(scene.call, scene.environment, *arguments, **named)
 
 
-def from_other(use: Callable[..., Any], arguments: Callable[[Address], dict[str, Any]]) -> Use:
+def from_other(use: Callable[..., Any], arguments: Callable[[ScopePath], dict[str, Any]]) -> Use:
     """At the other environment, with the environment of the slug as an argument."""
     return lambda scene: use(scene.call, scene.other, **arguments(scene.environment))
 
@@ -107,7 +107,7 @@ def revs_of(run: Callable[..., Any]) -> Use:
     """One that takes the revisions that a page showed."""
 
     def use(scene: Scene) -> Any:
-        held = project_wide.holdings(scene.call, scene.project, "KEY")
+        held = project_wide.environments_with_key(scene.call, scene.project, "KEY")
         revs = {one.environment.slug: one.environment.rev for one in held}
         return run(scene.call, scene.project, revs or {"prod": 3})
 
@@ -179,15 +179,15 @@ USES: dict[Callable[..., Any], list[Use]] = {
         from_other(copies.compare_secrets, lambda at: {"project": at.project, "environment": at.environment}),
     ],
     copies.copy_secrets: [
-        at_environment(copies.copy_secrets, source=Address("depot", "prod"), **WHY),
+        at_environment(copies.copy_secrets, source=ScopePath("depot", "prod"), **WHY),
         from_other(copies.copy_secrets, lambda at: {"source": at, **WHY}),
     ],
     copies.absent_keys: [
         lambda scene: {"HEIR_KEY"} - {*copies.absent_keys(scene.call, scene.environment, ["HEIR_KEY"])}
     ],
     copies.restore_secrets: [at_environment(copies.restore_secrets, 1, **WHY)],
-    revision_page.recount: [at_environment(revision_page.recount)],
-    revision_page.gone: [at_environment(revision_page.gone)],
+    revision_page.revision_page: [at_environment(revision_page.revision_page)],
+    revision_page.deleted_key_page: [at_environment(revision_page.deleted_key_page)],
     editor.edit_secrets: [at_environment(editor.edit_secrets, editor.Edits({"KEY": "x"}, {}, ()), **WHY)],
     editor.rewrite: [at_environment(editor.rewrite, "KEY=x", **WHY)],
     editor.editor_state: [at_environment(editor.editor_state)],
@@ -202,7 +202,7 @@ USES: dict[Callable[..., Any], list[Use]] = {
         at_project(matrix.compared_matrix, here="dev", there="prod"),
         at_project(matrix.compared_matrix, here="prod", there=None),
     ],
-    project_wide.holdings: [at_project(project_wide.holdings, "KEY")],
+    project_wide.environments_with_key: [at_project(project_wide.environments_with_key, "KEY")],
     project_wide.rename_everywhere: [
         revs_of(partial(project_wide.rename_everywhere, **RENAMING, **WHY)),
         at_project(project_wide.rename_everywhere, {"prod": 3}, **RENAMING, **WHY),
@@ -211,9 +211,9 @@ USES: dict[Callable[..., Any], list[Use]] = {
         revs_of(lambda call, at, revs: project_wide.delete_everywhere(call, at, "KEY", revs, "why")),
         at_project(project_wide.delete_everywhere, "KEY", {"prod": 3}, "why"),
     ],
-    related.elsewhere: [with_history(related.elsewhere)],
+    related.same_key_elsewhere: [with_history(related.same_key_elsewhere)],
     related.missing_in: [at_environment(related.missing_in, ["NOWHERE"])],
-    related.lately_read: [with_history(related.lately_read)],
+    related.recent_readers: [with_history(related.recent_readers)],
     key_history.key_history: [at_environment(key_history.key_history, "KEY")],
 }
 
@@ -240,7 +240,7 @@ def _takes_slug(function: Callable[..., Any]) -> bool:
 def _holds_slug(hint: Any) -> bool:
     if hint is Call:
         return False
-    if hint is Address or any(map(_holds_slug, typing.get_args(hint))):
+    if hint is ScopePath or any(map(_holds_slug, typing.get_args(hint))):
         return True
     if not is_dataclass(hint):
         return False

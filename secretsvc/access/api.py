@@ -11,7 +11,7 @@ from secretsvc.access.rules import grants as granting
 from secretsvc.access.rules.grants import Terms
 from secretsvc.db.paging import Page, Window
 from secretsvc.identity.resources import Identity
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.schema_annotations import Items
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import ListQuery, Values
@@ -95,5 +95,5 @@ def unknown_identities(_context: Access, request: ServiceRequest) -> Items[unkno
 
 def terms_of(body: Values) -> Terms:
     """The terms in a validated body of either kind of grant."""
-    scope = Address(body.get("project"), body.get("environment"))
+    scope = ScopePath(body.get("project"), body.get("environment"))
     return Terms(scope, Role(body["role"]), body["expires_at"])

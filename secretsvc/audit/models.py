@@ -26,8 +26,8 @@ NO_SUCCESS = "outcome <> 'success'"
 
 #: One mutation, read of a value, or denial. `detail` is JSON text of names and numbers.
 #:
-#: `key` is set where values were given: the secret's, or one of `WHOLE`, `OLDER`, `COPIED`. `given` tells
-#: what was: a version of that key, or a revision of the environment.
+#: `key` is set where values were disclosed: the secret's key, or `FULL_EXPORT`, `PAST_EXPORT` or `FULL_COPY`.
+#: `given` is the version of that key, or the revision of the environment.
 audit_record = Table(
     "audit_record",
     METADATA,
@@ -114,7 +114,7 @@ denial_tally = Table(
 #: Instead of a key, which is never empty and has letters, digits and `_`: every value of an environment as
 #: it was at the time, as it had been at an older revision, and as a copy took it. Of one identity the
 #: revisions of the first never fall, so that the newest is the last.
-WHOLE, OLDER, COPIED = "", "@", "+"
+FULL_EXPORT, PAST_EXPORT, FULL_COPY = "", "@", "+"
 #: Of a denial at global scope.
 EVERYWHERE = UUID(int=0)
 #: Of no scope: see `denial_tally`.

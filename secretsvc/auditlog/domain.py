@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import RowMapping, select
 
 from secretsvc.audit.rules.records import DENIED, SUCCESS
-from secretsvc.audit.rules.scope import Reach, environments_of, own_reach
+from secretsvc.audit.rules.scope import AuditScope, audit_scope, environments_of
 from secretsvc.auditlog.rules.activity import Activity, count_activity
 from secretsvc.auditlog.rules.names import Names, id_in, look_up
 from secretsvc.auditlog.rules.selection import AuditFilter, take_rows, take_sealed
@@ -20,10 +20,10 @@ from secretsvc.authorization.rules.checks import (
     PROJECT_NOT_FOUND,
     assert_admin_somewhere,
 )
-from secretsvc.authorization.rules.denial_lookup import note_denial, note_denial_of_any
-from secretsvc.kernel.authorization import GLOBAL, Address, Role, decide, decide_row
+from secretsvc.authorization.rules.denial_lookup import note_denial_of_any, record_denial
+from secretsvc.kernel.authorization import GLOBAL, Role, ScopePath, decide, decide_row
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
-from secretsvc.kernel.schema_annotations import Count, Cursor, KindText, Subject, Time, Word, among, text
+from secretsvc.kernel.schema_annotations import Count, Cursor, KindText, Subject, Time, Word, one_of, text
 from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.rules.reading import START, SealedLog, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
@@ -55,7 +55,7 @@ class AuditRecord:
     id: UUID
     created_at: Time
     action: Word
-    outcome: Annotated[str, among(SUCCESS, DENIED)]
+    outcome: Annotated[str, one_of(SUCCESS, DENIED)]
     actor: AuditActor
     project_id: UUID | None
     environment_id: UUID | None
@@ -179,7 +179,7 @@ def export_audit(call: Call, asked: AuditFilter) -> list[AuditRecord]:
     return found
 
 
-def _pages(call: Call, reach: Reach, asked: AuditFilter) -> Iterator[list[RowMapping]]:
+def _pages(call: Call, reach: AuditScope, asked: AuditFilter) -> Iterator[list[RowMapping]]:
     more = True
     while more:
         rows, more = take_rows(call, reach, asked)
@@ -222,7 +222,7 @@ def _names(call: Call, items: list[AuditRecord], *, with_seal: bool = False) -> 
     return look_up(call, scopes, actors | identities, groups, with_seal=with_seal)
 
 
-def _reach(call: Call, asked: AuditFilter) -> Reach:
+def _reach(call: Call, asked: AuditFilter) -> AuditScope:
     missing = [name for name in ("project", "environment") if getattr(asked, name) is None]
     if asked.key is not None and missing:
         raise ValidationFailed(
@@ -234,43 +234,43 @@ def _reach(call: Call, asked: AuditFilter) -> Reach:
         return _environments_reach(call, asked.environment)
     if asked.project is not None:
         return _project_reach(call, asked.project)
-    return own_reach(call)
+    return audit_scope(call)
 
 
-def _project_reach(call: Call, slug: str) -> Reach:
-    if decide(call.snapshot, Address(slug)) is not Role.ADMIN:
-        note_denial(call, "access.denied", Address(slug))
+def _project_reach(call: Call, slug: str) -> AuditScope:
+    if decide(call.snapshot, ScopePath(slug)) is not Role.ADMIN:
+        record_denial(call, "access.denied", ScopePath(slug))
         raise NotFound(PROJECT_NOT_FOUND)
     found = call.connection.execute(select(project.c.id).where(project.c.slug == slug)).scalar()
     # The slug may have changed hands since the snapshot.
     if found is None or decide_row(call.snapshot, found) is not Role.ADMIN:
         raise NotFound(PROJECT_NOT_FOUND)
-    return Reach(False, frozenset({found}), environments_of(call, {found}))
+    return AuditScope(False, frozenset({found}), environments_of(call, {found}))
 
 
-def _environment_reach(call: Call, project_slug: str, slug: str) -> Reach:
-    at = Address(project_slug, slug)
+def _environment_reach(call: Call, project_slug: str, slug: str) -> AuditScope:
+    at = ScopePath(project_slug, slug)
     if decide(call.snapshot, at) is not Role.ADMIN:
-        note_denial(call, "access.denied", at)
+        record_denial(call, "access.denied", at)
         raise NotFound(ENVIRONMENT_NOT_FOUND)
     named = select(environment.c.id, environment.c.project_id).join_from(environment, project)
     named = named.where(environment.c.slug == slug, project.c.slug == project_slug)
     found = call.connection.execute(named).first()
     if found is None or decide_row(call.snapshot, found.project_id, found.id) is not Role.ADMIN:
         raise NotFound(ENVIRONMENT_NOT_FOUND)
-    return Reach(False, environments=frozenset({found.id}))
+    return AuditScope(False, environments=frozenset({found.id}))
 
 
-def _environments_reach(call: Call, slug: str) -> Reach:
+def _environments_reach(call: Call, slug: str) -> AuditScope:
     """Every environment of that slug that the caller may audit."""
-    own, named = own_reach(call), select(environment.c.id).where(environment.c.slug == slug)
+    own, named = audit_scope(call), select(environment.c.id).where(environment.c.slug == slug)
     if not own.everything:
         named = named.where(environment.c.id.in_(own.environments))
     found = frozenset(call.connection.execute(named).scalars())
     if not found:
         note_denial_of_any(call, "access.denied", slug)
         raise NotFound(ENVIRONMENT_NOT_FOUND)
-    return Reach(False, environments=found)
+    return AuditScope(False, environments=found)
 
 
 def _record(row: RowMapping) -> AuditRecord:

@@ -15,7 +15,7 @@ from secretsvc.authentication.jose import segment_object
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.errors import ServerMisconfigured, Unauthenticated
 from secretsvc.kernel.parsers import ASYMMETRIC_ALGORITHMS
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 from secretsvc.kernel.subjects import email_subject, exact_subject
 
 MAX_LENGTH = 16_384
@@ -28,16 +28,16 @@ _BEARER = "bearer "
 PROXY_GROUP = "ACCESS_"
 JWT, ACCESS_TOKEN = "JWT", "AT+JWT"
 # What PyJWT finds wrong, by the class of its error: the text may quote the token.
-_REASONS: dict[type[Exception], Reason] = {
-    jwt.InvalidSignatureError: Reason.SIGNATURE,
-    jwt.InvalidIssuerError: Reason.ISSUER,
-    jwt.InvalidAudienceError: Reason.AUDIENCE,
-    jwt.MissingRequiredClaimError: Reason.MISSING_CLAIM,
-    InvalidSubjectError: Reason.CLASSIFICATION,
+_REASONS: dict[type[Exception], RejectionReason] = {
+    jwt.InvalidSignatureError: RejectionReason.SIGNATURE,
+    jwt.InvalidIssuerError: RejectionReason.ISSUER,
+    jwt.InvalidAudienceError: RejectionReason.AUDIENCE,
+    jwt.MissingRequiredClaimError: RejectionReason.MISSING_CLAIM,
+    InvalidSubjectError: RejectionReason.CLASSIFICATION,
 }
 
 
-#: From claims that are genuine to whom they name. Raises `Refused`.
+#: From claims that are genuine to whom they name. Raises `TokenRejected`.
 Classify = Callable[[dict[str, object]], Principal]
 
 
@@ -48,19 +48,19 @@ class Keys(Protocol):
         """The keys, at least one. Raises `Unauthenticated` or `IdentityProviderUnavailable`."""
 
 
-class Refused(Unauthenticated):
+class TokenRejected(Unauthenticated):
     """A token is not accepted; `reason` is for the log and never for the client.
 
     `group` is what the names of the settings of its issuer begin with.
     """
 
-    def __init__(self, reason: Reason, group: str = PROXY_GROUP) -> None:
+    def __init__(self, reason: RejectionReason, group: str = PROXY_GROUP) -> None:
         super().__init__()
         self.reason, self.group = reason, group
 
 
 def read_assertion(environ: Mapping[str, Any], header: str, cookie: str) -> str:
-    """The token as the request carries it, not verified. Raises `Refused`.
+    """The token as the request carries it, not verified. Raises `TokenRejected`.
 
     A header that is present, even if empty, is the only source (contract 4.5), and so is the cookie where
     there is no such header; without either it is `Authorization: Bearer` (contract 6.1).
@@ -72,9 +72,9 @@ def read_assertion(environ: Mapping[str, Any], header: str, cookie: str) -> str:
         values = _cookie_values(environ.get("HTTP_COOKIE", ""), cookie) or _bearer_values(environ)
     # Two cookies of one name that differ: a sibling domain may have planted either.
     if len(values) > 1:
-        raise Refused(Reason.AMBIGUOUS)
+        raise TokenRejected(RejectionReason.AMBIGUOUS)
     if values <= {""}:
-        raise Refused(Reason.ABSENT)
+        raise TokenRejected(RejectionReason.ABSENT)
     return values.pop()
 
 
@@ -112,9 +112,9 @@ class Verified:
 
 
 def token_parts(token: str) -> tuple[str, str]:
-    """Header and payload of a compact JWS, encoded as they are. Raises `Refused`."""
+    """Header and payload of a compact JWS, encoded as they are. Raises `TokenRejected`."""
     if len(token) > MAX_LENGTH or not _COMPACT.fullmatch(token):
-        raise Refused(Reason.MALFORMED)
+        raise TokenRejected(RejectionReason.MALFORMED)
     header, payload, _ = token.split(".")
     return header, payload
 
@@ -147,15 +147,20 @@ class Verifier:
     def verify(self, token: str, now: float, *, signature: bool = True) -> Verified:
         """The bearer, judged at `now`, epoch seconds (specification: Authentication).
 
-        Raises `Refused`, to the client the same for every reason, or `IdentityProviderUnavailable`. Without
+        Raises `TokenRejected`, the same for every reason to the client, or `IdentityProviderUnavailable`.
+        Without
         the `signature` it proves nothing, and needs no key.
         """
         try:
             verified = self._read_claims(self._claims(token, signature))
         except (jwt.PyJWTError, ValueError, RecursionError) as error:
-            raise Refused(_REASONS.get(type(error), Reason.MALFORMED)) from None
+            raise TokenRejected(_REASONS.get(type(error), RejectionReason.MALFORMED)) from None
         if not verified.holds_at(now, self._leeway):
-            raise Refused(Reason.EXPIRED if verified.expires_at <= now - self._leeway else Reason.NOT_YET)
+            raise TokenRejected(
+                RejectionReason.EXPIRED
+                if verified.expires_at <= now - self._leeway
+                else RejectionReason.NOT_YET
+            )
         return verified
 
     def _claims(self, token: str, signature: bool) -> dict[str, object]:
@@ -197,21 +202,21 @@ class Verifier:
         try:
             return self._keys.find(kid, alg)
         except Unauthenticated:
-            raise Refused(Reason.UNKNOWN_KID) from None
+            raise TokenRejected(RejectionReason.UNKNOWN_KID) from None
 
     def _check_header(self, header: dict[str, object]) -> tuple[str, str]:
         kid, alg = header.get("kid"), header.get("alg")
         if not isinstance(alg, str) or alg not in self._algorithms:
-            raise Refused(Reason.ALGORITHM)
+            raise TokenRejected(RejectionReason.ALGORITHM)
         if not isinstance(kid, str) or not kid:
-            raise Refused(Reason.NO_KID)
+            raise TokenRejected(RejectionReason.NO_KID)
         if any(name in header for name in _REFUSED_HEADERS):
-            raise Refused(Reason.HEADER)
+            raise TokenRejected(RejectionReason.HEADER)
         if str(header.get("typ", JWT)).upper() not in self._types:
-            raise Refused(Reason.HEADER)
+            raise TokenRejected(RejectionReason.HEADER)
         content = header.get("cty", "")
         if not isinstance(content, str) or content.lower() in _NESTED:
-            raise Refused(Reason.HEADER)
+            raise TokenRejected(RejectionReason.HEADER)
         return kid, alg
 
     def _read_claims(self, claims: dict[str, object]) -> Verified:
@@ -221,9 +226,9 @@ class Verifier:
 
 def _time(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refused(Reason.TIME)
+        raise TokenRejected(RejectionReason.TIME)
     if not 0 < value < MAX_TIME:
-        raise Refused(Reason.TIME)
+        raise TokenRejected(RejectionReason.TIME)
     return float(value)
 
 
@@ -241,15 +246,15 @@ def classify_assertion(claims: dict[str, object], reserved: tuple[str, ...] = ()
         if service and not person and sub == "":
             name = exact_subject(claims["common_name"])
             if name.startswith(reserved):
-                raise Refused(Reason.RESERVED)
+                raise TokenRejected(RejectionReason.RESERVED)
             return Principal(Kind.SERVICE, name)
     except ValueError:
-        raise Refused(Reason.SUBJECT) from None
-    raise Refused(Reason.CLASSIFICATION)
+        raise TokenRejected(RejectionReason.SUBJECT) from None
+    raise TokenRejected(RejectionReason.CLASSIFICATION)
 
 
 def check_email_verified(claims: dict[str, object]) -> None:
     """Refuse an address that its issuer did not verify: anyone can claim it (contract 6.2, 17.5)."""
     verified = claims.get("email_verified", True)
     if "email" in claims and verified is not True and verified != "true":
-        raise Refused(Reason.EMAIL_VERIFIED)
+        raise TokenRejected(RejectionReason.EMAIL_VERIFIED)

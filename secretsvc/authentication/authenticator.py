@@ -8,16 +8,16 @@ from functools import cached_property
 from limits.errors import ConfigurationError
 
 from secretsvc.authentication.assertion_cache import RememberingVerifier
-from secretsvc.authentication.assertions import Refused, Verifier, read_assertion
+from secretsvc.authentication.assertions import TokenRejected, Verifier, read_assertion
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.authentication.rate_limit import Counter, MissingLibraryError
+from secretsvc.authentication.rate_limit import MissingLibraryError, RateLimiter
 from secretsvc.authentication.service_tokens import ServiceToken, digest_of, is_service_token
 from secretsvc.authentication.unverified_claims import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.rejections import Reason, Refusals
+from secretsvc.kernel.rejections import Refusals, RejectionReason
 from secretsvc.kernel.settings import Settings
 
 
@@ -33,7 +33,7 @@ class Authenticator:
     ) -> Principal | ServiceToken:
         """What the request's token proves; `now` in epoch milliseconds.
 
-        Whose a service token is, the database has to say: see `judge_bearer`. Raises `Unauthenticated`,
+        The database knows the owner of a service token: `resolve_token_owner`. Raises `Unauthenticated`,
         which is noted with its reason, `IdentityProviderUnavailable`, `RateLimited` or
         `ServerMisconfigured`.
         """
@@ -41,7 +41,7 @@ class Authenticator:
         try:
             token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
             proven = self._judge(token, now)
-        except Refused as refusal:
+        except TokenRejected as refusal:
             self._note(refusal, request_id, token)
             raise
         if isinstance(proven, Principal):
@@ -51,13 +51,13 @@ class Authenticator:
     def judge_bearer(self, found: Principal | None, request_id: str) -> Principal:
         """The principal of a service token, None where it is not in force. Raises as `authenticate`."""
         if found is None:
-            refusal = Refused(Reason.NOT_IN_FORCE)
+            refusal = TokenRejected(RejectionReason.NOT_IN_FORCE)
             self._note(refusal, request_id, "")
             raise refusal
         self._count(found)
         return found
 
-    def note(self, refusal: Refused, environ: Mapping[str, object], request_id: str) -> None:
+    def note(self, refusal: TokenRejected, environ: Mapping[str, object], request_id: str) -> None:
         """Logs that a request with a genuine token was refused after all (contract 6.5, 17.5)."""
         token = read_assertion(environ, self.settings.access_header, self.settings.access_cookie)
         self._note(refusal, request_id, token)
@@ -68,13 +68,13 @@ class Authenticator:
         if not is_service_token(token):
             return issuers.verify(token, now / 1000).principal
         if not self.settings.service_tokens:
-            raise Refused(Reason.TOKENS_OFF)
+            raise TokenRejected(RejectionReason.TOKENS_OFF)
         try:
             return ServiceToken(digest_of(token))
         except ValueError:
-            raise Refused(Reason.CHECKSUM) from None
+            raise TokenRejected(RejectionReason.CHECKSUM) from None
 
-    def _note(self, refusal: Refused, request_id: str, token: str) -> None:
+    def _note(self, refusal: TokenRejected, request_id: str, token: str) -> None:
         self.refusals.note(refusal.reason, request_id, lambda: unverified_facts(token), refusal.group)
 
     @cached_property
@@ -129,10 +129,10 @@ class Authenticator:
         return found
 
     @cached_property
-    def counter(self) -> Counter:
+    def counter(self) -> RateLimiter:
         """The counts of the limits that RATE_LIMIT_STORAGE keeps. Raises `ServerMisconfigured`."""
         try:
-            return Counter(self.settings.rate_limit_storage)
+            return RateLimiter(self.settings.rate_limit_storage)
         except MissingLibraryError:
             self.settings.complain("setting RATE_LIMIT_STORAGE needs the package redis, which is missing")
             raise ServerMisconfigured() from None

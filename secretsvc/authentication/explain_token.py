@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from secretsvc.authentication.assertions import Refused, Verified, Verifier, without_scheme
+from secretsvc.authentication.assertions import TokenRejected, Verified, Verifier, without_scheme
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.service_tokens import digest_of, is_service_token, prefix_of
 from secretsvc.authentication.unverified_claims import unverified_facts
 from secretsvc.authentication.workload_issuers import issuers
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.rejections import Reason, advice
+from secretsvc.kernel.rejections import RejectionReason, advice
 from secretsvc.kernel.settings import Settings
 
 
@@ -50,7 +50,7 @@ def explain(settings: Settings, text: str, now: float) -> Explanation:
         if not isinstance(issuer.verifier, _Offline):
             return Explanation(False, (f"Its issuer is misconfigured: look at {issuer.group}* and the log.",))
         principal = found.verify(token, now).principal
-    except Refused as refusal:
+    except TokenRejected as refusal:
         return _refused(refusal, token)
     lines = [f"It would be the {principal.kind} {principal.subject}, by the settings {issuer.group}*."]
     lines += _what_the_database_knows(principal)
@@ -65,26 +65,26 @@ def _what_the_database_knows(principal: Principal) -> list[str]:
     if name is None:
         return []
     if principal.issuer is None:
-        why = f"{Reason.RESERVED.value[1]}, if an identity came by a workload issuer named {name}"
+        why = f"{RejectionReason.RESERVED.value[1]}, if an identity came by a workload issuer named {name}"
     else:
-        why = f"{Reason.OTHER_ISSUER.value[1]}, if it first came by another issuer"
+        why = f"{RejectionReason.OTHER_ISSUER.value[1]}, if it first came by another issuer"
     return [f"It would still be refused for {why}: the database knows."]
 
 
 def _service_token(settings: Settings, token: str) -> Explanation:
     if not settings.service_tokens:
-        raise Refused(Reason.TOKENS_OFF)
+        raise TokenRejected(RejectionReason.TOKENS_OFF)
     try:
         digest_of(token)
     except ValueError:
-        raise Refused(Reason.CHECKSUM) from None
+        raise TokenRejected(RejectionReason.CHECKSUM) from None
     whose = (
         f"A well-formed service token {prefix_of(token)}: whose, and whether in force, the database knows."
     )
     return Explanation(True, (whose,))
 
 
-def _refused(refusal: Refused, token: str) -> Explanation:
+def _refused(refusal: TokenRejected, token: str) -> Explanation:
     what, why = refusal.reason.value
     said = unverified_facts(token)
     what_to_do = advice(refusal.reason, refusal.group)

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from secretsvc.authentication.assertions import PROXY_GROUP, Refused, Verified, token_parts
+from secretsvc.authentication.assertions import PROXY_GROUP, TokenRejected, Verified, token_parts
 from secretsvc.authentication.jose import segment_object
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Issuer:
         return known and self.name in (None, issuer)
 
 
-def without_doubles(issuers: Sequence[Issuer]) -> list[Issuer]:
+def reject_overlapping(issuers: Sequence[Issuer]) -> list[Issuer]:
     """The issuers, the access proxy's first, each without its verifier where a pair of it is another's too.
 
     The proxy keeps its own: what is set beside it must not lock people out.
@@ -68,7 +68,7 @@ class Issuers:
     """
 
     def __init__(self, issuers: Sequence[Issuer]) -> None:
-        self._issuers = without_doubles(issuers)
+        self._issuers = reject_overlapping(issuers)
         for before, after in zip(issuers, self._issuers, strict=True):
             if before.verifier is not after.verifier:
                 log.error(
@@ -89,21 +89,21 @@ class Issuers:
             raise ServerMisconfigured()
         try:
             return found.verifier.verify(token, now)
-        except Refused as refusal:
+        except TokenRejected as refusal:
             refusal.group = found.group
             raise
 
     def assigned(self, token: str) -> Issuer:
-        """The issuer that a token claims to be of. Raises `Refused` where that is none, or two."""
+        """The issuer that a token claims to be of. Raises `TokenRejected` where that is none, or two."""
         if len(self._issuers) == 1:
             return self._issuers[0]
         try:
             claims = segment_object(token_parts(token)[1])
         except (ValueError, RecursionError):
-            raise Refused(Reason.MALFORMED) from None
+            raise TokenRejected(RejectionReason.MALFORMED) from None
         issuer, audiences = claims.get("iss"), _audiences(claims)
         if not isinstance(issuer, str):
-            raise Refused(Reason.ISSUER)
+            raise TokenRejected(RejectionReason.ISSUER)
         fitting = [one for one in self._issuers if one.fits(issuer, audiences)]
         if not fitting:
             return self._unassigned(issuer, audiences)
@@ -116,8 +116,8 @@ class Issuers:
                 return one
         of_it = [one for one in self._issuers if one.name == issuer]
         if not of_it:
-            raise Refused(Reason.ISSUER)
-        raise Refused(Reason.AUDIENCE, of_it[0].group if len(of_it) == 1 else PROXY_GROUP)
+            raise TokenRejected(RejectionReason.ISSUER)
+        raise TokenRejected(RejectionReason.AUDIENCE, of_it[0].group if len(of_it) == 1 else PROXY_GROUP)
 
     def _only(self, fitting: list[Issuer], claims: Mapping[str, object]) -> Issuer:
         sound = [one for one in fitting if one.verifier is not None]
@@ -127,7 +127,7 @@ class Issuers:
             # The others are misconfigured, for its pair is theirs: it keeps what can only be its own.
             own = any(name in claims for name in _PROXY_NAMES)
             return sound[0] if own else next(one for one in fitting if one.verifier is None)
-        raise Refused(Reason.TWO_ISSUERS)
+        raise TokenRejected(RejectionReason.TWO_ISSUERS)
 
 
 def _audiences(claims: Mapping[str, object]) -> frozenset[str]:

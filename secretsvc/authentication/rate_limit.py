@@ -31,7 +31,7 @@ class MissingLibraryError(ConfigurationError):
     """A storage whose package is not installed."""
 
 
-class Counter:
+class RateLimiter:
     """Counts in a storage, or in this process alone while that storage is unavailable."""
 
     def __init__(self, uri: str) -> None:

@@ -12,7 +12,7 @@ from secretsvc.authentication.assertions import (
     JWT,
     PROXY_GROUP,
     Keys,
-    Refused,
+    TokenRejected,
     Verifier,
     check_email_verified,
     classify_assertion,
@@ -23,7 +23,7 @@ from secretsvc.authentication.jwks_source import Credentials
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.claims import ClaimGivenTwice
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 from secretsvc.kernel.settings import Settings
 from secretsvc.kernel.subjects import exact_subject
 from secretsvc.kernel.workloads import Workload, workloads
@@ -33,16 +33,16 @@ Judge = Callable[[Verifier, KeyCache], Verifying]
 
 
 def classify_workload(workload: Workload, claims: dict[str, object]) -> Principal:
-    """Whom the claims of a workload's token name. Raises `Refused`."""
+    """Whom the claims of a workload's token name. Raises `TokenRejected`."""
     check_email_verified(claims)
     try:
         if not all(required.holds(claims) for required in workload.require):
-            raise Refused(Reason.REQUIRED_CLAIM)
+            raise TokenRejected(RejectionReason.REQUIRED_CLAIM)
         subject = exact_subject(workload.prefix + workload.subject.fill(claims))
     except ClaimGivenTwice:
-        raise Refused(Reason.CLAIM_TWICE) from None
+        raise TokenRejected(RejectionReason.CLAIM_TWICE) from None
     except ValueError:
-        raise Refused(Reason.TEMPLATE) from None
+        raise TokenRejected(RejectionReason.TEMPLATE) from None
     return Principal(Kind.SERVICE, subject, workload.issuer)
 
 

@@ -12,7 +12,7 @@ from pyramid.security import Allowed, Denied
 
 from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can, assert_sees
 from secretsvc.kernel.actors import Actor
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import Forbidden
 from secretsvc.kernel.use_case import Call
 from secretsvc.web.config import ServiceConfigurator
@@ -56,7 +56,7 @@ class GrantPolicy:
         return []
 
 
-def _refuse(call: Call, permission: str, at: Address) -> None:
+def _refuse(call: Call, permission: str, at: ScopePath) -> None:
     """Raises as the rules do, where a view is not permitted: they know 403 from 404, and note the denial."""
     if permission == ADMIN_SOMEWHERE:
         assert_admin_somewhere(call)

@@ -11,7 +11,7 @@ from pyramid.response import Response
 from pyramid.tweens import EXCVIEW
 
 from secretsvc.authentication.authenticator import Authenticator
-from secretsvc.authorization.rules.admission import Admission
+from secretsvc.authorization.rules.admission import IdentityAdmission
 from secretsvc.authorization.rules.last_admin import admin_exists
 from secretsvc.authorization.rules.origins import OtherIssuer
 from secretsvc.db.engine import Mode
@@ -37,7 +37,7 @@ def authentication_tween(handler: Handler, registry: ServiceRegistry) -> Handler
         proven = authenticator.authenticate(request.environ, now, request.request_id)
         session = database.session(request.tm)
         found = partial(authenticator.judge_bearer, request_id=request.request_id)
-        admission = Admission(session, settings, request.client_address)
+        admission = IdentityAdmission(session, settings, request.client_address)
         # Held by its own call, each request would wait for the garbage collector, with the values in it.
         known = cast(ServiceRequest, proxy(request))
         try:

@@ -20,13 +20,13 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from secretsvc.db.error_mapping import end_what_stays_ill
-from secretsvc.db.session_settings import introduce
+from secretsvc.db.error_mapping import invalidate_broken_connection
+from secretsvc.db.session_settings import configure_session
 from secretsvc.db.sqlite_files import file_of, make_private
 from secretsvc.db.sqlite_write_lock import BUSY_TIMEOUT_SECONDS, WriteLock
 from secretsvc.db.supported import require_supported
-from secretsvc.db.unresponsive import ANSWER_SECONDS, Silence
-from secretsvc.kernel.database_timer import waiting
+from secretsvc.db.unresponsive import ANSWER_SECONDS, OutageDetector
+from secretsvc.kernel.database_timer import database_time
 
 if TYPE_CHECKING:
     import sqlite3
@@ -53,8 +53,8 @@ POOL_SIZE, TIMEOUT_SECONDS = 8, 10
 _MODE = "secretsvc_mode"
 _LOCK = "secretsvc_write_lock"
 _HELD = "secretsvc_write_lock_held"
-DEFERRED = "secretsvc_deferred"
-COLLECTED = "secretsvc_collected"
+COMMIT_STATEMENTS = "secretsvc_deferred"
+BATCH_STATEMENTS = "secretsvc_collected"
 # And of an engine, in its options.
 _SILENCE = "secretsvc_silence"
 
@@ -78,7 +78,7 @@ class Mode(Enum):
         self.writes = writes
 
 
-def for_mode(connection: Connection, mode: Mode) -> Connection:
+def set_mode(connection: Connection, mode: Mode) -> Connection:
     """The connection, whose next transaction will be begun in that mode."""
     connection.info[_MODE] = mode
     return connection
@@ -124,7 +124,7 @@ def make_engine(
         _notice_silence(engine, answer_seconds, silence_level)
         event.listen(engine, "connect", lambda made, _: require_supported(made))
         with_limits = answer_seconds is not None and "options" not in parts.query
-        event.listen(engine, "connect", lambda made, _: introduce(made, with_limits=with_limits))
+        event.listen(engine, "connect", lambda made, _: configure_session(made, with_limits=with_limits))
     _listen(engine)
     return engine
 
@@ -141,7 +141,7 @@ def _arguments(url: URL, timeout: int) -> Mapping[str, object]:
 def _listen(engine: Engine) -> None:
     for name in ("do_execute", "do_executemany", "do_execute_no_params"):
         event.listen(engine, name, _measured(getattr(engine.dialect, name)))
-    event.listen(engine, "handle_error", end_what_stays_ill)
+    event.listen(engine, "handle_error", invalidate_broken_connection)
     event.listen(engine, "begin", _begin)
     event.listen(engine, "reset", _undo)
     event.listen(engine, "checkin", _forget)
@@ -151,7 +151,7 @@ def _measured(execute: Callable[..., None]) -> Callable[..., bool]:
     """What the driver is told by SQLAlchemy, as time of the database; True says that it was told."""
 
     def listener(*how: object) -> bool:
-        with waiting():
+        with database_time():
             execute(*how)
         return True
 
@@ -164,7 +164,7 @@ def _begin(connection: Connection) -> None:
         # By the driver: what SQLAlchemy does for a statement takes longer than beginning.
         driver: Any = connection.connection.dbapi_connection
         try:
-            with waiting():
+            with database_time():
                 driver.execute(statement)
         except connection.dialect.loaded_dbapi.Error as error:
             connection._handle_dbapi_exception(error, None, None, None, None)
@@ -178,12 +178,12 @@ def _undo(dbapi_connection: DBAPIConnection, _record: object, _state: object) ->
 def _forget(_connection: object, record: ConnectionPoolEntry) -> None:
     """Resets what one use of a connection has set."""
     record.info.pop(_MODE, None)
-    record.info.pop(DEFERRED, None)
+    record.info.pop(COMMIT_STATEMENTS, None)
 
 
 def _notice_silence(engine: Engine, answer_seconds: float | None, level: int) -> None:
     """Has the driver's connections made by what gives a silent server up."""
-    silence = Silence(answer_seconds, engine.dispose, level)
+    silence = OutageDetector(answer_seconds, engine.dispose, level)
     event.listen(engine, "do_connect", lambda _dialect, _record, *how: silence.connect(*how))
     engine.update_execution_options(**{_SILENCE: silence})
 
@@ -220,7 +220,7 @@ def acquire_write_lock(connection: Connection) -> None:
     """
     lock = connection.info.get(_LOCK)
     if lock is not None:
-        with waiting():
+        with database_time():
             lock.acquire()
         connection.info[_HELD] = True
 
@@ -231,10 +231,10 @@ def connect(engine: Engine) -> Connection:
     Raises `sqlalchemy.exc.TimeoutError` where it was not to be had in time, at once while PostgreSQL
     is silent.
     """
-    silence: Silence | None = engine.get_execution_options().get(_SILENCE)
+    silence: OutageDetector | None = engine.get_execution_options().get(_SILENCE)
     if silence is not None:
         silence.check()
-    with waiting():
+    with database_time():
         return engine.connect()
 
 
@@ -242,7 +242,7 @@ def connect(engine: Engine) -> Connection:
 def read_transaction(engine: Engine, mode: Mode = Mode.READ) -> Iterator[Connection]:
     """A short transaction that only reads."""
     with connect(engine) as connection:
-        yield for_mode(connection, mode)
+        yield set_mode(connection, mode)
 
 
 #: A connection for one statement that needs no transaction of its own.
@@ -255,8 +255,8 @@ snapshot = partial(read_transaction, mode=Mode.SNAPSHOT)
 def write_transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction of its own: committed at the end, rolled back when an error passes."""
     with connect(engine) as connection:
-        writer = for_mode(connection, Mode.WRITE)
+        writer = set_mode(connection, Mode.WRITE)
         with writer.begin() as transaction:
             yield writer
-            with waiting():
+            with database_time():
                 transaction.commit()

@@ -34,7 +34,7 @@ class WriteLockTimeout(Exception):
     """The lock of an SQLite file's writers was not free in time."""
 
 
-def answer_to(error: BaseException) -> SecretsvcError | None:
+def map_error(error: BaseException) -> SecretsvcError | None:
     """The error of the table for a database that could not be had, or whose schema is another's.
 
     None for any other trouble.
@@ -60,7 +60,7 @@ def committing(*, writes: bool) -> Iterator[None]:
         raise
 
 
-def end_what_stays_ill(context: ExceptionContext) -> None:
+def invalidate_broken_connection(context: ExceptionContext) -> None:
     """Listener: lets the pool go of connections that were made while the server only read, or as it went."""
     if _sqlstate(context.original_exception) in _ENDING:
         context.is_disconnect = True

@@ -11,17 +11,17 @@ from contextlib import ExitStack, contextmanager
 
 from sqlalchemy import Engine, text
 
-from secretsvc.db.engine import Mode, for_mode
+from secretsvc.db.engine import Mode, set_mode
 from secretsvc.db.sqlite_files import MIGRATING, file_of, open_private
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 0.1
+RETRY_INTERVAL_SECONDS = 0.1
 _TRY = text("SELECT pg_try_advisory_xact_lock(4872160839551207733)")
 
 
 @contextmanager
-def migrating_alone(engine: Engine) -> Iterator[None]:
+def migration_lock(engine: Engine) -> Iterator[None]:
     """Waits until no other migrates this database, for as long as that takes, and keeps others out.
 
     A process that dies lets the next one in. Raises `OSError` where a lock file cannot be made beside an
@@ -34,13 +34,13 @@ def migrating_alone(engine: Engine) -> Iterator[None]:
             # Asked again and again: a statement that waits would hold a snapshot, for which the building of
             # an index beside the service (CREATE INDEX CONCURRENTLY) waits in turn.
             while not take():
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(RETRY_INTERVAL_SECONDS)
         yield
 
 
 def _by_transaction(engine: Engine, stack: ExitStack) -> Callable[[], bool]:
     """By a lock of a transaction beside the migration's own: one of a session is none behind a pooler."""
-    connection = for_mode(stack.enter_context(engine.connect()), Mode.READ)
+    connection = set_mode(stack.enter_context(engine.connect()), Mode.READ)
 
     def take() -> bool:
         # It waits at the side until the migration is over, however long that takes.

@@ -10,11 +10,11 @@ from alembic.script import ScriptDirectory
 from alembic.util import coerce_resource_to_filename, load_python_file, to_tuple
 from sqlalchemy import Connection
 
-from secretsvc.db.model_registry import Migrations
-from secretsvc.db.schema import Recorded, is_ours, recorded, schema_release
+from secretsvc.db.model_registry import MigrationBranch
+from secretsvc.db.schema import SchemaRelease, is_ours, recorded, schema_release
 
 
-def read_migrations(location: str) -> Migrations:
+def read_migrations(location: str) -> MigrationBranch:
     """The branch in a folder, `package:folder`. Raises `ValueError` for what is no branch of its own."""
     modules = [*_modules(Path(coerce_resource_to_filename(location)))]
     first = [one for one in modules if one.down_revision is None]
@@ -33,10 +33,10 @@ def read_migrations(location: str) -> Migrations:
     before = {str(one) for module in modules for one in to_tuple(module.down_revision, ())}
     _check(location, revisions, before)
     needs = frozenset(one for module in modules for one in to_tuple(getattr(module, "depends_on", None), ()))
-    return Migrations(location, label[0], min(revisions - before), revisions, needs)
+    return MigrationBranch(location, label[0], min(revisions - before), revisions, needs)
 
 
-def add_branches(script: ScriptDirectory, branches: Iterable[Migrations]) -> None:
+def add_branches(script: ScriptDirectory, branches: Iterable[MigrationBranch]) -> None:
     """Has Alembic find the branches of packages, which lie in their own folders, beside ours.
 
     It must not have read a script before.
@@ -62,7 +62,7 @@ def record_release(connection: Connection, script: ScriptDirectory, heads: Colle
     passed = {one.revision for head in heads for one in script.iterate_revisions(head, "base")}
     newest = max((one for one in passed if is_ours(one)), default="")
     oldest = oldest_release(script, newest) if newest else None
-    if oldest is None or recorded(connection) == Recorded(newest, oldest):
+    if oldest is None or recorded(connection) == SchemaRelease(newest, oldest):
         return
     connection.execute(schema_release.delete())
     connection.execute(schema_release.insert(), {"revision": newest, "oldest_release": oldest})

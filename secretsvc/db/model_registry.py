@@ -10,10 +10,10 @@ from typing import NamedTuple
 from sqlalchemy import Table
 
 from secretsvc.db.base import Base
-from secretsvc.db.schema import REVISION, Recorded, newer_served
+from secretsvc.db.schema import REVISION, SchemaRelease, newer_served
 
 
-class Migrations(NamedTuple):
+class MigrationBranch(NamedTuple):
     """The branch of one package: its folder, as Alembic takes it, its label and its newest revision."""
 
     location: str
@@ -25,11 +25,11 @@ class Migrations(NamedTuple):
 
 
 @dataclass
-class Models:
+class ModelRegistry:
     """What the packages of one application registered."""
 
     tables: set[Table] = field(default_factory=set)
-    branches: list[Migrations] = field(default_factory=list)
+    branches: list[MigrationBranch] = field(default_factory=list)
     #: The names of the tables that our own migrations make.
     own: set[str] = field(default_factory=set)
 
@@ -38,7 +38,7 @@ class Models:
         """The names of the tables."""
         return {table.name for table in self.tables}
 
-    def add(self, tables: Collection[Table], branch: Migrations | None) -> None:
+    def add(self, tables: Collection[Table], branch: MigrationBranch | None) -> None:
         """Add the tables of one package, with its `branch` unless it is ours.
 
         Raises `ValueError` for a revision or a label that another has.
@@ -55,7 +55,7 @@ class Models:
                     )
             self.branches.append(branch)
 
-    def is_served(self, found: Collection[str], recorded: Recorded | None) -> bool:
+    def is_served(self, found: Collection[str], recorded: SchemaRelease | None) -> bool:
         """Whether revisions that a database names are those that this application was written for.
 
         Of ours there may be newer ones, as far as what is recorded with them allows it. Alembic keeps no row

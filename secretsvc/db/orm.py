@@ -21,7 +21,7 @@ class WroteWhileReading(Exception):
     """A request that only reads was to write through its ORM session."""
 
 
-class TransactionIsTheRequests(Exception):
+class TransactionOwnedByRequest(Exception):
     """The end of the transaction is for the request to decide: by raising, or by returning."""
 
 
@@ -46,8 +46,8 @@ class RequestSession(Session):
         return connection
 
     def commit(self) -> NoReturn:
-        """Raises `TransactionIsTheRequests`: `flush` sends what is pending."""
-        raise TransactionIsTheRequests()
+        """Raises `TransactionOwnedByRequest`: `flush` sends what is pending."""
+        raise TransactionOwnedByRequest()
 
     rollback = commit
 
@@ -72,7 +72,7 @@ class RequestSession(Session):
         self.flush()
         if self._begun is not None and not self._begun.is_active:
             # A flush failed and somebody went on: what is left to be committed is only a part.
-            raise TransactionIsTheRequests()
+            raise TransactionOwnedByRequest()
 
 
 @event.listens_for(RequestSession, "before_flush")

@@ -10,8 +10,10 @@ from sqlalchemy import ARRAY, JSON, FromClause, Text, bindparam, cast, column, f
 from secretsvc.db.types import ColumnType, Expression
 
 
-def listed(dialect_name: str, **types: ColumnType | type[ColumnType]) -> tuple[FromClause, list[Expression]]:
-    """A table of the parameters that `as_listed` makes, and its columns: of JSON, or of an array for each."""
+def rows_table(
+    dialect_name: str, **types: ColumnType | type[ColumnType]
+) -> tuple[FromClause, list[Expression]]:
+    """Return a table of the parameters of `rows_parameters`, JSON or one array a column; and its columns."""
     if dialect_name == "sqlite":
         rows = func.json_each(bindparam("listed", type_=JSON)).table_valued("value")
         return rows, [
@@ -23,15 +25,15 @@ def listed(dialect_name: str, **types: ColumnType | type[ColumnType]) -> tuple[F
     return made, [made.c[name] for name in types]
 
 
-def as_listed(dialect_name: str, rows: Iterable[Sequence[object]], *names: str) -> dict[str, object]:
+def rows_parameters(dialect_name: str, rows: Iterable[Sequence[object]], *names: str) -> dict[str, object]:
     """The parameters for rows of so many ids, numbers or texts, or None."""
     if dialect_name == "sqlite":
         return {"listed": [[one.hex if isinstance(one, UUID) else one for one in row] for row in rows]}
     columns = [*zip(*rows, strict=True)] or [()] * len(names)
-    return {name: as_array(values) for name, values in zip(names, columns, strict=True)}
+    return {name: array_literal(values) for name, values in zip(names, columns, strict=True)}
 
 
-def as_array(values: Iterable[object]) -> str:
+def array_literal(values: Iterable[object]) -> str:
     """As PostgreSQL reads one; psycopg takes six times as long to write a list."""
     written = [
         _quoted(one) if isinstance(one, str) else "NULL" if one is None else str(one) for one in values

@@ -76,19 +76,19 @@ schema_release = Table(
 )
 
 
-class Recorded(NamedTuple):
+class SchemaRelease(NamedTuple):
     """That row."""
 
     revision: str
     oldest_release: str
 
 
-def recorded(connection: Connection) -> Recorded | None:
+def recorded(connection: Connection) -> SchemaRelease | None:
     """None where nothing was migrated that far."""
     if not inspect(connection).has_table(schema_release.name):
         return None
     row = connection.execute(select(schema_release.c.revision, schema_release.c.oldest_release)).first()
-    return None if row is None else Recorded(*row)
+    return None if row is None else SchemaRelease(*row)
 
 
 def is_ours(revision: str) -> bool:
@@ -97,14 +97,14 @@ def is_ours(revision: str) -> bool:
 
 
 @lru_cache(maxsize=8)
-def serves(found: Recorded | None, code: str = REVISION, release: str = VERSION) -> bool:
+def serves(found: SchemaRelease | None, code: str = REVISION, release: str = VERSION) -> bool:
     """Whether code of that revision and release may serve a schema: its own, or a newer one that says so."""
     if found is None or not is_ours(found.revision) or found.revision < code:
         return False
     return found.revision == code or _numbers(release) >= _numbers(found.oldest_release)
 
 
-def newer_served(revisions: Collection[str], found: Recorded | None) -> frozenset[str]:
+def newer_served(revisions: Collection[str], found: SchemaRelease | None) -> frozenset[str]:
     """Of revisions that a database names, those of ours that are newer than the code and may be served."""
     ours = {one for one in revisions if is_ours(one) and one > REVISION}
     return frozenset(one for one in ours if found is not None and found.revision == one and serves(found))

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, event
 from zope.sqlalchemy import mark_changed
 
-from secretsvc.db.engine import DEFERRED, Mode, acquire_write_lock, connect, for_mode, make_engine, mode_of
+from secretsvc.db.engine import (
+    COMMIT_STATEMENTS,
+    Mode,
+    acquire_write_lock,
+    connect,
+    make_engine,
+    mode_of,
+    set_mode,
+)
 from secretsvc.db.error_mapping import committing
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.sqlite_queue import Turn
+from secretsvc.db.sqlite_queue import SqliteQueue
 from secretsvc.db.unresponsive import ASK_SECONDS
-from secretsvc.kernel.database_timer import waiting
+from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,7 +35,7 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._turn = Turn()
+        self._turn = SqliteQueue()
 
     @cached_property
     def engine(self) -> Engine:
@@ -59,7 +67,7 @@ class Session:
 
     twophase = expire_on_commit = False
 
-    def __init__(self, engine: Engine, manager: TransactionManager, turn: Turn | None = None) -> None:
+    def __init__(self, engine: Engine, manager: TransactionManager, turn: SqliteQueue | None = None) -> None:
         self.engine, self._manager, self._turn = engine, manager, turn
         self._connection: Connection | None = None
         self._end_turn: Callable[[], None] | None = None
@@ -68,15 +76,15 @@ class Session:
 
     def connection(self, mode: Mode) -> Connection:
         """The connection, whose next transaction will be begun in that mode."""
-        return for_mode(self._connected() if self._connection is None else self._connection, mode)
+        return set_mode(self._connected() if self._connection is None else self._connection, mode)
 
     def _connected(self) -> Connection:
         try:
             if self._turn is not None:
-                with waiting():
+                with database_time():
                     self._end_turn = self._turn.take()
             made = self._connection = connect(self.engine)
-            made.info[DEFERRED] = self._deferred = []
+            made.info[COMMIT_STATEMENTS] = self._deferred = []
             # zope.sqlalchemy does not see Core statements: unmarked, they would be rolled back.
             mark_changed(self, self._manager)
         except BaseException:
@@ -110,11 +118,11 @@ class Session:
         if connection is None:
             return
         is_alone = len(deferred) == 1 and mode_of(connection) is Mode.AUTOCOMMIT
-        with waiting():
+        with database_time():
             if is_alone:
                 acquire_write_lock(connection)
             elif deferred and mode_of(connection) is Mode.AUTOCOMMIT:
-                for_mode(connection, Mode.WRITE)
+                set_mode(connection, Mode.WRITE)
             if not is_alone:
                 _run(connection, deferred)
             with committing(writes=is_alone or mode_of(connection).writes):

@@ -13,7 +13,7 @@ LIMITS = {
 _SET = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in LIMITS.items())
 
 
-def introduce(connection: Any, *, with_limits: bool) -> None:
+def configure_session(connection: Any, *, with_limits: bool) -> None:
     """Sets the limits of a session, unless each transaction may be of another one.
 
     Behind such a pooler statements are not prepared either: the next one is another server process's. What

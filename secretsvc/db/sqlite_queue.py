@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 #: How long a request may have the turn before the next one no longer waits for it.
-LATE_SECONDS = 0.05
+MAX_WAIT_SECONDS = 0.05
 
 
-class Turn:
+class SqliteQueue:
     """What a request takes before its connection. It keeps nothing apart that has to be: `WriteLock` does.
 
     A connection to SQLite forgets the pages that it has read once another one has written, and each read
@@ -27,10 +27,10 @@ class Turn:
         """Waits for it; what gives it back."""
         while True:
             lock = self._lock
-            if lock.acquire(timeout=LATE_SECONDS):
+            if lock.acquire(timeout=MAX_WAIT_SECONDS):
                 if lock is self._lock:
                     self._since = time.monotonic()
                     return lock.release
                 lock.release()
-            elif lock is self._lock and time.monotonic() - self._since > LATE_SECONDS:
+            elif lock is self._lock and time.monotonic() - self._since > MAX_WAIT_SECONDS:
                 self._lock = threading.Lock()

@@ -10,25 +10,25 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, Insert, bindparam
 from sqlalchemy.sql.visitors import cloned_traverse
 
-from secretsvc.db.engine import COLLECTED
+from secretsvc.db.engine import BATCH_STATEMENTS
 from secretsvc.db.fast.prepared import Prepared
 
 #: A statement that writes, with its parameters.
-Step = tuple[Prepared, Mapping[str, object]]
+BoundStatement = tuple[Prepared, Mapping[str, object]]
 
 
 @contextmanager
-def collected(connection: Connection) -> Iterator[list[Step]]:
+def collect_statements(connection: Connection) -> Iterator[list[BoundStatement]]:
     """What `Prepared.run_with_commit` is given meanwhile in a transaction: it is left to whoever collects."""
-    steps: list[Step] = []
-    connection.info[COLLECTED] = steps
+    steps: list[BoundStatement] = []
+    connection.info[BATCH_STATEMENTS] = steps
     try:
         yield steps
     finally:
-        del connection.info[COLLECTED]
+        del connection.info[BATCH_STATEMENTS]
 
 
-def rows_together(connection: Connection, steps: Sequence[Step]) -> Sequence[Any]:
+def execute_batch_returning(connection: Connection, steps: Sequence[BoundStatement]) -> Sequence[Any]:
     """Executes steps, of which none reads or changes what another does, and gives the rows of the first.
 
     The others have none.
@@ -40,13 +40,13 @@ def rows_together(connection: Connection, steps: Sequence[Step]) -> Sequence[Any
     return rows
 
 
-def run_together(connection: Connection, steps: Sequence[Step]) -> None:
-    """As `rows_together`, where the first has no rows, either."""
+def execute_batch(connection: Connection, steps: Sequence[BoundStatement]) -> None:
+    """As `execute_batch_returning`, where the first has no rows, either."""
     for step, parameters in _fewest(connection, steps):
         step.run(connection, parameters)
 
 
-def _fewest(connection: Connection, steps: Sequence[Step]) -> Sequence[Step]:
+def _fewest(connection: Connection, steps: Sequence[BoundStatement]) -> Sequence[BoundStatement]:
     if connection.dialect.name == "sqlite" or len(steps) == 1:
         return steps
     parameters = {

@@ -35,17 +35,17 @@ from secretsvc.db.constraint_errors import is_duplicate, is_orphan
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import driver_cursor
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.row_parameters import as_array, listed
-from secretsvc.db.statement_batch import Step
+from secretsvc.db.row_parameters import array_literal, rows_table
+from secretsvc.db.statement_batch import BoundStatement
 from secretsvc.db.types import ColumnType, Expression
-from secretsvc.kernel.database_timer import waiting
+from secretsvc.kernel.database_timer import database_time
 from secretsvc.kernel.errors import Conflict, NotFound, SecretsvcError
 
 Rows = Sequence[Mapping[str, object]]
 Form = TypeVar("Form")
 
 
-class ByDialect(dict[str, Form]):
+class PerDialect(dict[str, Form]):
     """The forms that a statement has, by a dialect's name; each is made when it is first asked for.
 
     To make all of both databases took a twenty-fifth of a start.
@@ -149,7 +149,7 @@ def insert_many(connection: Connection, table: Table, rows: Rows) -> None:
         connection.execute(insert(table), rows)
         return
     text = f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
-    with waiting(), driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
+    with database_time(), driver_cursor(connection, text, rows) as cursor, cursor.copy(text) as copy:
         copy.set_types([_type_name(table.c[name], connection) for name in names])
         for row in rows:
             copy.write_row([row[name] for name in names])
@@ -171,22 +171,24 @@ def update_many(
     if connection.dialect.name == "sqlite":
         _update_by_id(table, names, kept, by_arrays=False).run_many(connection, columns)
     else:
-        arrays = {name: as_array(values) for name, values in columns.items()}
+        arrays = {name: array_literal(values) for name, values in columns.items()}
         _update_by_id(table, names, kept, by_arrays=True).run(connection, arrays)
 
 
-def insertion_of(table: Table, row: Mapping[str, object]) -> Step:
+def insertion_of(table: Table, row: Mapping[str, object]) -> BoundStatement:
     """What inserts a row."""
     return _insert_of(table, tuple(row)), row
 
 
-def change_of(table: Table, row: Mapping[str, object], *, kept: tuple[str, str] | None = None) -> Step:
+def change_of(
+    table: Table, row: Mapping[str, object], *, kept: tuple[str, str] | None = None
+) -> BoundStatement:
     """What changes a row as `update_many` does."""
     new = {f"new_{name}": value for name, value in row.items()}
     return _update_by_id(table, tuple(row), kept, by_arrays=False), new
 
 
-def is_among(column: Expression, name: str, dialect_name: str) -> ColumnElement[bool]:
+def in_parameter(column: Expression, name: str, dialect_name: str) -> ColumnElement[bool]:
     """The condition that a column is one of the values of a parameter, which is a list.
 
     They go over as one value: as many parameters, they take longer than what is asked for.
@@ -198,13 +200,13 @@ def is_among(column: Expression, name: str, dialect_name: str) -> ColumnElement[
 
 
 class Array(TypeDecorator[Any]):
-    """An array of PostgreSQL's that is given as a list and goes over as a text; see `as_array`."""
+    """An array of PostgreSQL's that is given as a list and goes over as a text; see `array_literal`."""
 
     impl, cache_ok = ARRAY, True
 
     def bind_processor(self, _dialect: Dialect) -> Callable[[Any], str]:
         """What makes the text of a list."""
-        return as_array
+        return array_literal
 
 
 class _Members(TypeDecorator[Any]):
@@ -237,7 +239,7 @@ def _update_by_id(
 ) -> Prepared:
     new: dict[str, Expression]
     if by_arrays:
-        _, columns = listed("postgresql", **{f"new_{name}": table.c[name].type for name in names})
+        _, columns = rows_table("postgresql", **{f"new_{name}": table.c[name].type for name in names})
         new = dict(zip(names, columns, strict=True))
     else:
         new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}

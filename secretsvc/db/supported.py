@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ OLDEST = 14
 #: The only encoding that has every character of names, descriptions and reasons.
 ENCODING = "UTF8"
 
-_reports = Throttle()
+_reports = LogThrottle()
 
 
 class UnsupportedDatabaseError(ServerMisconfigured):

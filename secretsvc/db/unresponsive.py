@@ -28,7 +28,7 @@ ANSWER_SECONDS = 18.0
 PAUSE_SECONDS, ASK_SECONDS = 0.5, 2
 
 
-class Silent(psycopg.OperationalError):
+class ResponseTimeout(psycopg.OperationalError):
     """The answer did not come in time; the connection is closed."""
 
 
@@ -40,7 +40,7 @@ class LimitedConnection(psycopg.Connection[Any]):
     silent: Callable[[], None] | None = None
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """As the driver's. Raises `Silent`."""
+        """As the driver's. Raises `ResponseTimeout`."""
         began = time.monotonic()
         limit = self.answer_seconds if timeout is None else timeout
         try:
@@ -52,10 +52,10 @@ class LimitedConnection(psycopg.Connection[Any]):
         self.close()
         if self.silent is not None:
             self.silent()
-        raise Silent("the database did not answer in time")
+        raise ResponseTimeout("the database did not answer in time")
 
 
-class Silence:
+class OutageDetector:
     """Notices that the database has fallen silent, and then asks on until it answers.
 
     Meanwhile nobody else waits for it: the threads of a process are few, and all of them would.
@@ -99,7 +99,7 @@ class Silence:
             try:
                 ask()
                 break
-            except (Silent, ConnectionTimeout):
+            except (ResponseTimeout, ConnectionTimeout):
                 time.sleep(PAUSE_SECONDS)
             except Exception as error:
                 # A refusal is an answer, too.

@@ -12,9 +12,9 @@ from sqlalchemy import bindparam, select
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.exposure.rules.exposed_environments import MetEnvironment, environments_met_in, keys_of
 from secretsvc.exposure.rules.exposed_versions import (
-    OlderStates,
+    PastExports,
     Version,
-    Window,
+    VersionRange,
     candidates_in,
     latest,
     relatives_of,
@@ -76,7 +76,7 @@ class Chosen(NamedTuple):
     The windows are by their secrets, each with its environment and key.
     """
 
-    windows: dict[int, tuple[MetEnvironment, str, Window]]
+    windows: dict[int, tuple[MetEnvironment, str, VersionRange]]
     end: Position | None
 
 
@@ -127,7 +127,7 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
         if len(environments) > ENVIRONMENTS
         else None
     )
-    windows: dict[int, tuple[MetEnvironment, str, Window]] = {}
+    windows: dict[int, tuple[MetEnvironment, str, VersionRange]] = {}
     for number, one in enumerate(keys):
         after = start.version if at_start and one.at == 0 and one.key == start.key else 0
         if after >= one.version:
@@ -136,7 +136,7 @@ def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
             # Of an environment keys beyond the next were not asked for.
             last = keys[number - 1]
             return Chosen(windows, Position(*_slugs(environments[last.at]), last.key, last.version))
-        windows[one.id] = environments[one.at], one.key, Window(one.id, after)
+        windows[one.id] = environments[one.at], one.key, VersionRange(one.id, after)
     return Chosen(windows, end)
 
 
@@ -152,7 +152,7 @@ def _exposed(call: Call, identity_id: UUID, chosen: Chosen) -> tuple[list[Expose
     relatives = relatives_of(call, identity_id, {one.origin for one in newest if one.related})
     same = [relatives[one.origin] if one.related else [one] for one in newest]
     environments = {one.environment_id for each in same for one in each}
-    older = OlderStates(call, identity_id, environments)
+    older = PastExports(call, identity_id, environments)
     items = []
     for one, each in zip(newest, same, strict=True):
         here = _seen_at(older, [other for other in each if other.of_key == one.of_key])
@@ -169,7 +169,7 @@ def _after(chosen: Chosen, secret_id: int, version: int) -> Position:
     return Position(*_slugs(within), key, version)
 
 
-def _seen_at(older: OlderStates, versions: Collection[Version]) -> int | None:
+def _seen_at(older: PastExports, versions: Collection[Version]) -> int | None:
     return latest(time for one in versions for time in (one.seen_at, older.gave_at(one)))
 
 

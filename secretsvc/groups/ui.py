@@ -14,7 +14,7 @@ from secretsvc.groups import domain, schemas
 from secretsvc.groups.resources import Group, Groups
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, cursor_of, see_other, see_removed
+from secretsvc.web.pages.directives import PageOptions, cursor_of, redirect_after_form, see_removed
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
@@ -43,7 +43,7 @@ def create_group(context: Groups, request: ServiceRequest) -> object:
     """Makes a group and leads on to it."""
     body = request.form.read(schemas.CreateGroupBody(), "slug", "name", "description")
     created = domain.create_group(request.call, **body)
-    return see_other(f"{context.path(PAGES)}/{created.id}", "created", created.slug)
+    return redirect_after_form(f"{context.path(PAGES)}/{created.id}", "created", created.slug)
 
 
 def group_page(context: Group, request: ServiceRequest) -> object:
@@ -72,7 +72,7 @@ def update_group(context: Group, request: ServiceRequest) -> object:
     """Changes the name and the description."""
     changes = request.form.read(schemas.UpdateGroupBody(), "name", "description")
     domain.update_group(request.call, context.id, changes, request.form.seen)
-    return see_other(context.path(PAGES), "saved")
+    return redirect_after_form(context.path(PAGES), "saved")
 
 
 def delete_group(context: Group, request: ServiceRequest) -> object:
@@ -90,7 +90,7 @@ def add_member(context: Group, request: ServiceRequest) -> object:
     request.form.label("holder", "Who")
     member = grant_panel.read_holder(request, announce=request.form["announce"] == "yes", groups=False)
     domain.add_member(request.call, context.id, identity_id=member.id)
-    return see_other(context.path(PAGES), "member-added")
+    return redirect_after_form(context.path(PAGES), "member-added")
 
 
 def remove_member(context: Group, request: ServiceRequest) -> object:
@@ -123,10 +123,10 @@ def _leaving(request: ServiceRequest) -> str | None:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    groups: Drawn[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
+    groups: PageOptions[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
     config.add_page(groups_page, role=ADMIN_SOMEWHERE, **groups)
     config.add_form(create_group, role=Role.ADMIN, redraw=groups_page, **groups)
-    page: Drawn[Group] = {"context": Group, "template": "secretsvc.groups:templates/group.pt"}
+    page: PageOptions[Group] = {"context": Group, "template": "secretsvc.groups:templates/group.pt"}
     config.add_page(group_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(update_group, role=Role.ADMIN, redraw=group_page, **page)
     config.add_form(delete_group, name="delete", role=Role.ADMIN, redraw=group_page, **page)

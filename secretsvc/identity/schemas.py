@@ -8,7 +8,7 @@ from secretsvc.kernel.display_names import can_be_set
 from secretsvc.kernel.identifiers import PLAIN_NAME
 from secretsvc.kernel.subjects import MAX_LENGTH, email_subject, exact_subject
 from secretsvc.web.schema import Body, Boolean, Choice, Text, Type, Variants, optional, required
-from secretsvc.web.types import JsonSchema, Named
+from secretsvc.web.types import JsonSchema, NamedSchema
 
 
 class PersonSubject(Type):
@@ -53,7 +53,7 @@ class DisplayName(Text):
         return name
 
     def json_schema(self) -> JsonSchema:
-        return Named("DisplayName", super().json_schema() | {"pattern": PLAIN_NAME})
+        return NamedSchema("DisplayName", super().json_schema() | {"pattern": PLAIN_NAME})
 
 
 DISPLAY_NAME = DisplayName(minimum=1, maximum=256, strip=True)

@@ -6,7 +6,7 @@ from secretsvc.db.paging import Window
 from secretsvc.identity import domain, schemas
 from secretsvc.identity.resources import Identities
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, cursor_of, see_other
+from secretsvc.web.pages.directives import PageOptions, cursor_of, redirect_after_form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
@@ -51,11 +51,11 @@ def add_identity(context: Identities, request: ServiceRequest) -> object:
     named = ["display_name"] if form["display_name"].strip() else []
     body = form.read(schemas.create_identity_body(), "kind", "subject", *named)
     made = domain.announce_identity(request.call, **body)
-    return see_other(f"{context.path(PAGES)}/{made.id}", "identity-added")
+    return redirect_after_form(f"{context.path(PAGES)}/{made.id}", "identity-added")
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    page: Drawn[Identities] = {
+    page: PageOptions[Identities] = {
         "context": Identities,
         "template": "secretsvc.identity:templates/identities.pt",
     }

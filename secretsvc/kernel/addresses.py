@@ -21,7 +21,7 @@ def networks(raw: str) -> tuple[Network, ...]:
     return tuple(ip_network(part.strip()) for part in raw.split(",") if part.strip())
 
 
-def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str | None:
+def resolve_client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str | None:
     """The address that a request came from, None where no proxy is trusted or the peer has no address.
 
     `forwarded` is `X-Forwarded-For`. Each proxy appends whom it serves, so it is read from the right, for as

@@ -41,7 +41,7 @@ class ScopeType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ScopePath:
     """The slugs that a request names: none (global), a project, or a project and its environment."""
 
     project: str | None = None
@@ -55,12 +55,12 @@ class Address:
         return ScopeType.GLOBAL if self.project is None else ScopeType.PROJECT
 
     @property
-    def parent(self) -> Address:
+    def parent(self) -> ScopePath:
         """The address one level up; global is its own parent."""
-        return Address(self.project) if self.environment is not None else GLOBAL
+        return ScopePath(self.project) if self.environment is not None else GLOBAL
 
 
-GLOBAL = Address()
+GLOBAL = ScopePath()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class HeldGrant:
     environment: str | None = None
     expires_at: int | None = None
 
-    def covers(self, at: Address) -> bool:
+    def covers(self, at: ScopePath) -> bool:
         """Whether the grant's scope is the address or lies above it."""
         if self.scope_type is ScopeType.GLOBAL:
             return True
@@ -129,17 +129,17 @@ def is_expired(expires_at: int | None, now: int) -> bool:
     return expires_at is not None and now >= expires_at
 
 
-def greatest(roles: Iterable[Role]) -> Role | None:
+def highest(roles: Iterable[Role]) -> Role | None:
     """The role of highest rank, None of none."""
     return max(roles, key=_RANKS.__getitem__, default=None)
 
 
-def decide(snapshot: GrantSnapshot, at: Address) -> Role | None:
+def decide(snapshot: GrantSnapshot, at: ScopePath) -> Role | None:
     """The effective role at an address: the greatest of the grants that cover it."""
-    return greatest([grant.role for grant in snapshot.effective_grants if grant.covers(at)])
+    return highest([grant.role for grant in snapshot.effective_grants if grant.covers(at)])
 
 
-def holds(snapshot: GrantSnapshot, role: Role, at: Address) -> bool:
+def holds(snapshot: GrantSnapshot, role: Role, at: ScopePath) -> bool:
     """Whether the effective role at an address implies another one."""
     held = decide(snapshot, at)
     return held is not None and held.implies(role)
@@ -150,7 +150,7 @@ def decide_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID |
 
     A slug can be given to a new project between the snapshot and the load; an id cannot.
     """
-    return greatest(
+    return highest(
         [grant.role for grant in snapshot.effective_grants if grant.covers_row(project_id, environment_id)]
     )
 
@@ -163,7 +163,7 @@ def sees_project(snapshot: GrantSnapshot, project: str) -> bool:
     )
 
 
-def sees(snapshot: GrantSnapshot, at: Address) -> bool:
+def can_see(snapshot: GrantSnapshot, at: ScopePath) -> bool:
     """Whether the thing at the address is visible to the caller, if it exists."""
     if at.scope_type is ScopeType.GLOBAL:
         return True
@@ -182,6 +182,6 @@ def sees_row(snapshot: GrantSnapshot, project_id: UUID, environment_id: UUID | N
     )
 
 
-def administered(snapshot: GrantSnapshot) -> Iterator[HeldGrant]:
+def admin_grants(snapshot: GrantSnapshot) -> Iterator[HeldGrant]:
     """The grants that make the caller an admin of something."""
     return (grant for grant in snapshot.effective_grants if grant.role is Role.ADMIN)

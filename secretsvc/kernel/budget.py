@@ -32,12 +32,12 @@ class PlaintextBudget:
         """The bytes that are held at the moment."""
         return self._total
 
-    def admission(self, identity_id: UUID | None) -> Admission:
+    def admission(self, identity_id: UUID | None) -> PlaintextReservation:
         """What one request of that identity holds: nothing yet."""
-        return Admission(self, identity_id)
+        return PlaintextReservation(self, identity_id)
 
-    def take(self, admission: Admission, size: int, *, forced: bool) -> None:
-        """For `Admission`. Raises `Unavailable` or `ServerMisconfigured`; then nothing is taken."""
+    def take(self, admission: PlaintextReservation, size: int, *, forced: bool) -> None:
+        """For `IdentityAdmission`. Raises `Unavailable` or `ServerMisconfigured`; then nothing is taken."""
         bound = self._bound()
         with self._lock:
             share = self._shares.get(admission.identity_id, 0) + size
@@ -47,12 +47,12 @@ class PlaintextBudget:
                 raise Unavailable(RETRY_SECONDS, hint=_TOO_LARGE if alone else None)
             self._add(admission, size)
 
-    def give_back(self, admission: Admission) -> None:
-        """For `Admission`."""
+    def give_back(self, admission: PlaintextReservation) -> None:
+        """For `IdentityAdmission`."""
         with self._lock:
             self._add(admission, -admission.held)
 
-    def _add(self, admission: Admission, size: int) -> None:
+    def _add(self, admission: PlaintextReservation, size: int) -> None:
         admission.held += size
         self._total += size
         share = self._shares.pop(admission.identity_id, 0) + size
@@ -60,7 +60,7 @@ class PlaintextBudget:
             self._shares[admission.identity_id] = share
 
 
-class Admission:
+class PlaintextReservation:
     """What a request holds of the budget, in bytes, until it is released."""
 
     def __init__(self, budget: PlaintextBudget, identity_id: UUID | None) -> None:

@@ -62,7 +62,7 @@ class Envelope(NamedTuple):
     kid: str
 
 
-class Standing(StrEnum):
+class KeyStatus(StrEnum):
     """What a database knows of a master key, in the words of the log."""
 
     ADOPTED = "adopted"
@@ -70,16 +70,16 @@ class Standing(StrEnum):
     UNKNOWN = "not adopted"
 
 
-class Verdict(NamedTuple):
+class KeyAdoption(NamedTuple):
     """Whether the active key may seal into the database, and the newest kid that was adopted there."""
 
-    standing: Standing
+    standing: KeyStatus
     newest: str | None
 
     @property
     def is_good(self) -> bool:
         """Whether it may seal."""
-        return self.standing is Standing.ADOPTED
+        return self.standing is KeyStatus.ADOPTED
 
 
 class KeyRing:
@@ -97,7 +97,7 @@ class KeyRing:
         self.active_kid = _kid(active)
         self._cipher = lru_cache(maxsize=CACHED_CIPHERS)(self._make_cipher)
         #: The last known verdict on the active key, None before the first write has asked for it.
-        self.verdict: Verdict | None = None
+        self.verdict: KeyAdoption | None = None
         self._turning = threading.Lock()
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class KeyRing:
         if not works:
             raise ServerMisconfigured()
 
-    def keep(self, verdict: Verdict | None) -> bool:
+    def keep(self, verdict: KeyAdoption | None) -> bool:
         """Stores it as the last known one; whether it differs from the one before."""
         with self._turning:
             before, self.verdict = self.verdict, verdict

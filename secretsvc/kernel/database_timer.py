@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from time import perf_counter
 
 
-class Stopwatch:
+class DatabaseTimer:
     """The time that a database has taken so far, in seconds; it runs in its context.
 
     Where contexts lie within each other it counts once.
@@ -35,14 +35,14 @@ class Stopwatch:
             self.seconds += perf_counter() - self._since
 
 
-_CURRENT = ContextVar[Stopwatch | None]("secretsvc_stopwatch", default=None)
+_CURRENT = ContextVar[DatabaseTimer | None]("secretsvc_stopwatch", default=None)
 _UNMEASURED = nullcontext()
 
 
 @contextmanager
-def measured() -> Iterator[Stopwatch]:
+def time_database() -> Iterator[DatabaseTimer]:
     """A stopwatch for what this thread does in the context."""
-    watch = Stopwatch()
+    watch = DatabaseTimer()
     token = _CURRENT.set(watch)
     try:
         yield watch
@@ -50,6 +50,6 @@ def measured() -> Iterator[Stopwatch]:
         _CURRENT.reset(token)
 
 
-def waiting() -> AbstractContextManager[None]:
+def database_time() -> AbstractContextManager[None]:
     """The database works in this context, on behalf of whatever is measured."""
     return _CURRENT.get() or _UNMEASURED

@@ -18,7 +18,7 @@ class Admin:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class DenialDetails:
     """A refusal at a scope that its caller sees.
 
     `whole` is the whole of it ("Web shop / Production"), `name` its own name, `path` that of its page.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import Lock
 
 
-class Throttle:
+class LogThrottle:
     """Lets one event of a name pass in each period of so many seconds, and counts the others."""
 
     def __init__(self, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:

@@ -12,7 +12,7 @@ _OPTIONS = {-3: MIB, -1: 4 * MIB}
 _STATUS = Path("/proc/self/status")
 
 
-def give_back_what_is_freed() -> None:
+def configure_malloc() -> None:
     """Has glibc's malloc give large blocks back when they are freed; a no-op with another C library.
 
     By itself it raises both bounds up to 32 and 64 MiB with the sizes that it meets, in one arena for each
@@ -24,7 +24,7 @@ def give_back_what_is_freed() -> None:
             set_option(option, size)
 
 
-def own_bytes() -> int | None:
+def anonymous_memory_bytes() -> int | None:
     """What the process holds of its own, in bytes; None where the system does not tell.
 
     Without mapped files: each connection to SQLite maps the database, the resident size counts that once for

@@ -27,7 +27,7 @@ _CROSS_SITE, _FORM = "cross-site request", "form"
 _ODD = re.compile(r"[^ !#-\[\]-~]")
 
 
-class Reason(Enum):
+class RejectionReason(Enum):
     """All the reasons there are: what is refused, and why, in constant words."""
 
     ABSENT = _ASSERTION, "absent"
@@ -64,42 +64,42 @@ class Reason(Enum):
 
 _ISSUERS = "ACCESS_ISSUER, WORKLOAD_ISSUERS"
 #: The settings to look at; `{}` is what the names of the issuer's own begin with. A form has none.
-LOOK_AT: Mapping[Reason, str] = {
-    Reason.ABSENT: "ACCESS_HEADER, ACCESS_COOKIE",
-    Reason.AMBIGUOUS: "ACCESS_COOKIE",
-    Reason.MALFORMED: "ACCESS_HEADER, ACCESS_COOKIE",
-    Reason.ALGORITHM: "{}ALGORITHMS",
-    Reason.HEADER: "{}ISSUER",
-    Reason.NO_KID: "{}JWKS_URL",
-    Reason.UNKNOWN_KID: "{}JWKS_URL",
-    Reason.SIGNATURE: "{}JWKS_URL",
-    Reason.ISSUER: _ISSUERS,
-    Reason.AUDIENCE: "{}AUDIENCE",
-    Reason.MISSING_CLAIM: "{}ISSUER, {}AUDIENCE",
-    Reason.TIME: "{}ISSUER",
-    Reason.EXPIRED: "ACCESS_LEEWAY",
-    Reason.NOT_YET: "ACCESS_LEEWAY",
-    Reason.EMAIL_VERIFIED: "{}ISSUER",
-    Reason.CLASSIFICATION: _ISSUERS,
-    Reason.SUBJECT: "ACCESS_ISSUER",
-    Reason.RESERVED: "WORKLOAD_ISSUERS",
-    Reason.TWO_ISSUERS: _ISSUERS,
-    Reason.CLAIM_TWICE: "{}SUBJECT, {}REQUIRE",
-    Reason.REQUIRED_CLAIM: "{}REQUIRE",
-    Reason.TEMPLATE: "{}SUBJECT",
-    Reason.OTHER_ISSUER: "{}ISSUER",
-    Reason.TOKENS_OFF: "SERVICE_TOKENS",
-    Reason.FETCH_SITE: "PUBLIC_ORIGIN",
-    Reason.ORIGIN: "PUBLIC_ORIGIN",
+LOOK_AT: Mapping[RejectionReason, str] = {
+    RejectionReason.ABSENT: "ACCESS_HEADER, ACCESS_COOKIE",
+    RejectionReason.AMBIGUOUS: "ACCESS_COOKIE",
+    RejectionReason.MALFORMED: "ACCESS_HEADER, ACCESS_COOKIE",
+    RejectionReason.ALGORITHM: "{}ALGORITHMS",
+    RejectionReason.HEADER: "{}ISSUER",
+    RejectionReason.NO_KID: "{}JWKS_URL",
+    RejectionReason.UNKNOWN_KID: "{}JWKS_URL",
+    RejectionReason.SIGNATURE: "{}JWKS_URL",
+    RejectionReason.ISSUER: _ISSUERS,
+    RejectionReason.AUDIENCE: "{}AUDIENCE",
+    RejectionReason.MISSING_CLAIM: "{}ISSUER, {}AUDIENCE",
+    RejectionReason.TIME: "{}ISSUER",
+    RejectionReason.EXPIRED: "ACCESS_LEEWAY",
+    RejectionReason.NOT_YET: "ACCESS_LEEWAY",
+    RejectionReason.EMAIL_VERIFIED: "{}ISSUER",
+    RejectionReason.CLASSIFICATION: _ISSUERS,
+    RejectionReason.SUBJECT: "ACCESS_ISSUER",
+    RejectionReason.RESERVED: "WORKLOAD_ISSUERS",
+    RejectionReason.TWO_ISSUERS: _ISSUERS,
+    RejectionReason.CLAIM_TWICE: "{}SUBJECT, {}REQUIRE",
+    RejectionReason.REQUIRED_CLAIM: "{}REQUIRE",
+    RejectionReason.TEMPLATE: "{}SUBJECT",
+    RejectionReason.OTHER_ISSUER: "{}ISSUER",
+    RejectionReason.TOKENS_OFF: "SERVICE_TOKENS",
+    RejectionReason.FETCH_SITE: "PUBLIC_ORIGIN",
+    RejectionReason.ORIGIN: "PUBLIC_ORIGIN",
 }
 #: What to do about a reason that lies in no setting.
-_IN_THE_TOKEN: Mapping[Reason, str] = {
-    Reason.CHECKSUM: "the token is cut, mistyped or another product's",
-    Reason.NOT_IN_FORCE: "look at the list of tokens of its identity",
+_IN_THE_TOKEN: Mapping[RejectionReason, str] = {
+    RejectionReason.CHECKSUM: "the token is cut, mistyped or another product's",
+    RejectionReason.NOT_IN_FORCE: "look at the list of tokens of its identity",
 }
 
 
-def advice(reason: Reason, group: str) -> str:
+def advice(reason: RejectionReason, group: str) -> str:
     """Return where the cause of a refusal may lie; empty for a form."""
     settings = LOOK_AT.get(reason, "").replace("{}", group)
     return f"look at {settings}" if settings else _IN_THE_TOKEN.get(reason, "")
@@ -112,17 +112,17 @@ class Refusals:
         self._window, self._clock = window, clock
         # Guards the two fields below, for an instant each time.
         self._lock = threading.Lock()
-        self._totals = dict.fromkeys(Reason, 0)
+        self._totals = dict.fromkeys(RejectionReason, 0)
         # When each reason had its last line for a group, and the refusals without a line since then.
-        self._logged: dict[tuple[Reason, str], tuple[float, int]] = {}
+        self._logged: dict[tuple[RejectionReason, str], tuple[float, int]] = {}
 
-    def totals(self) -> Mapping[Reason, int]:
+    def totals(self) -> Mapping[RejectionReason, int]:
         """How often each reason there is was met since the start."""
         with self._lock:
             return MappingProxyType(dict(self._totals))
 
     def note(
-        self, reason: Reason, request_id: str, unverified: Callable[[], str] = str, group: str = ""
+        self, reason: RejectionReason, request_id: str, unverified: Callable[[], str] = str, group: str = ""
     ) -> None:
         """Counts a refusal, and logs the first of its reason and group in each window.
 

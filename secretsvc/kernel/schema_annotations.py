@@ -1,6 +1,6 @@
 """What the type of a field says beyond Python's own: `Annotated` with keywords of JSON Schema.
 
-The dataclasses that use cases return describe the API's answers by their type hints (web/response_schemas.py).
+Type hints of the dataclasses that use cases return describe the API's answers (web/response_schemas.py).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ T = TypeVar("T")
 NAMES: dict[type, str] = {}
 
 
-class Keywords:
+class SchemaKeywords:
     """Keywords of JSON Schema: `Annotated[str, Keywords(maxLength=64)]`."""
 
     def __init__(self, **said: object) -> None:
         self.said = said
 
 
-def called(name: str) -> Callable[[type[T]], type[T]]:
+def schema_name(name: str) -> Callable[[type[T]], type[T]]:
     """A decorator of a class that clients know by another name than the use cases."""
 
     def mark(kind: type[T]) -> type[T]:
@@ -36,47 +36,47 @@ def called(name: str) -> Callable[[type[T]], type[T]]:
     return mark
 
 
-class Called:
+class SchemaName:
     """The name of a schema of texts: `Annotated[str, among("red", "green"), Called("Colour")]`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
-def text(minimum: int, maximum: int) -> Keywords:
+def text(minimum: int, maximum: int) -> SchemaKeywords:
     """Text of so many characters, without NUL."""
-    return Keywords(minLength=minimum, maxLength=maximum, pattern=NO_NUL)
+    return SchemaKeywords(minLength=minimum, maxLength=maximum, pattern=NO_NUL)
 
 
-def among(*words: str) -> Keywords:
+def one_of(*words: str) -> SchemaKeywords:
     """One of a few words."""
-    return Keywords(enum=list(words))
+    return SchemaKeywords(enum=list(words))
 
 
 Slug = Annotated[
-    str, Keywords(pattern=f"^{SLUG.pattern}$", minLength=1, maxLength=SLUG_LENGTH), Called("Slug")
+    str, SchemaKeywords(pattern=f"^{SLUG.pattern}$", minLength=1, maxLength=SLUG_LENGTH), SchemaName("Slug")
 ]
 SecretKey = Annotated[
     str,
-    Keywords(pattern=f"^{SECRET_KEY.pattern}$", minLength=1, maxLength=SECRET_KEY_LENGTH),
-    Called("SecretKey"),
+    SchemaKeywords(pattern=f"^{SECRET_KEY.pattern}$", minLength=1, maxLength=SECRET_KEY_LENGTH),
+    SchemaName("SecretKey"),
 ]
-Name = Annotated[str, Keywords(minLength=1, maxLength=256, pattern=NOT_BLANK)]
+Name = Annotated[str, SchemaKeywords(minLength=1, maxLength=256, pattern=NOT_BLANK)]
 Description = Annotated[str, text(0, 1024)]
 Subject = Annotated[str, text(1, 320)]
 Reason = Annotated[str, text(0, 512)]
 Kid = Annotated[str, text(16, 16)]
 Cursor = Annotated[str, text(0, 64)]
 Word = Annotated[str, text(1, 64)]
-Count = Annotated[int, Keywords(minimum=0, maximum=MAX_INTEGER)]
+Count = Annotated[int, SchemaKeywords(minimum=0, maximum=MAX_INTEGER)]
 #: Epoch milliseconds.
-Time = Annotated[int, Keywords(minimum=0, maximum=MAX_INTEGER), Called("Time")]
+Time = Annotated[int, SchemaKeywords(minimum=0, maximum=MAX_INTEGER), SchemaName("Time")]
 #: Of versions of a secret, and of what is counted only where there is one.
-Ordinal = Annotated[int, Keywords(minimum=1, maximum=MAX_INTEGER)]
+Ordinal = Annotated[int, SchemaKeywords(minimum=1, maximum=MAX_INTEGER)]
 #: As the database has them: text, which is equal to the members of the enumeration.
-KindText = Annotated[str, among(*Kind), Called("IdentityKind")]
-RoleText = Annotated[str, among(*Role), Called("Role")]
-ScopeText = Annotated[str, among(*ScopeType), Called("ScopeType")]
+KindText = Annotated[str, one_of(*Kind), SchemaName("IdentityKind")]
+RoleText = Annotated[str, one_of(*Role), SchemaName("Role")]
+ScopeText = Annotated[str, one_of(*ScopeType), SchemaName("ScopeType")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import limits
 
 from secretsvc.kernel.addresses import Network, networks
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.kernel.origins import Origin
 from secretsvc.kernel.parsers import (
     MalformedError,
@@ -106,7 +106,7 @@ class Sources:
 
     def __init__(self, ini: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> None:
         self.ini, self.environ = ini, environ
-        self._complaints = Throttle()
+        self._complaints = LogThrottle()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

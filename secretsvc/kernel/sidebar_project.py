@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedScope:
     """A project or an environment by its slug and its name."""
 
     slug: str
@@ -36,7 +36,7 @@ class ShellProject:
     name: str
     keys: int
     environments: Sequence[ShellEnvironment]
-    others: Sequence[Named]
+    others: Sequence[NamedScope]
     holders: int | None
 
     def environment(self, slug: str | None) -> ShellEnvironment | None:

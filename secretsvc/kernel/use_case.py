@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.authorization import GrantSnapshot
-from secretsvc.kernel.budget import Admission
+from secretsvc.kernel.budget import PlaintextReservation
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import RateLimited
 from secretsvc.kernel.settings import Settings
@@ -32,7 +32,7 @@ class Denial:
 
 
 @dataclass(slots=True)
-class Once:
+class IdempotencyKey:
     """What a client wants done once, however often it asks (contract 8.2).
 
     `asked` are bytes that only equal input has. `replayed` says that the first success is the answer.
@@ -66,8 +66,8 @@ class Call:
     #: Whether what is yet to come is one statement that reads, which needs no transaction. Set as that is.
     reads_once: bool = False
     #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.
-    admission: Admission | None = None
-    once: Once | None = None
+    admission: PlaintextReservation | None = None
+    once: IdempotencyKey | None = None
     #: None in commands, which have no limits.
     counter: Counter | None = None
     #: Where the request came from, None where no proxy is trusted to say so.

@@ -11,7 +11,7 @@ from secretsvc.audit.rules.records import record
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import Conflict, ServerMisconfigured
-from secretsvc.kernel.schema_annotations import Count, Kid, called
+from secretsvc.kernel.schema_annotations import Count, Kid, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
@@ -19,23 +19,23 @@ from secretsvc.keyring.rules import (
     adopted_rows,
     count_by_kid,
     count_others,
+    delete_adoption,
     every_row,
     find_unused,
-    forget,
     fullest_row,
-    put_page,
+    load_page,
     retire_unused,
-    take_page,
+    save_page,
 )
 from secretsvc.sealedlog.rules.signing import move_signer
 from secretsvc.sealedlog.rules.state import LogState, log_state
 from secretsvc.secrets.queries.rows import open_value, problem_with
-from secretsvc.secrets.write.sealing import COMMAND, Plain, doubt, enter, known_keys, seal
+from secretsvc.secrets.write.sealing import COMMAND, Plain, adopt_key, invalidate_key_status, known_keys, seal
 
 VERIFY_PAGE = 500
 
 
-@called("MasterKey")
+@schema_name("MasterKey")
 @dataclass(frozen=True, slots=True)
 class Key:
     """A master key by its kid; one that is not `held` is named by rows but not on the ring."""
@@ -77,7 +77,7 @@ class KeyRingReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConfiguredLimits:
     """What the settings allow, and the database they lead to.
 
     Sizes in bytes; `rate`, `written`, `announced` and `denials` are None where there is no limit; `is_shared`
@@ -105,7 +105,7 @@ class Adoption:
 
 
 @dataclass(frozen=True, slots=True)
-class Fullest:
+class LargestEnvironment:
     """The environment with the most keys, by slugs and names."""
 
     project: str
@@ -115,7 +115,7 @@ class Fullest:
     keys: int
 
 
-@called("RekeyResult")
+@schema_name("RekeyResult")
 @dataclass(frozen=True, slots=True)
 class Rekeyed:
     """How many envelopes a page moved, and how many are left; rotation is finished at 0."""
@@ -151,11 +151,11 @@ def key_ring(call: Call) -> KeyRingReport:
     return KeyRingReport(ring.active_kid, keys, log_state(call.connection))
 
 
-def limits_in_force(call: Call) -> Limits:
+def limits_in_force(call: Call) -> ConfiguredLimits:
     """The limits of this process. Raises `ServerMisconfigured` for a malformed one."""
     assert_can(call, Role.ADMIN, GLOBAL)
     settings = call.settings
-    return Limits(
+    return ConfiguredLimits(
         settings.secret_max_bytes,
         settings.env_max_secrets,
         settings.body_max_bytes,
@@ -174,11 +174,11 @@ def adoptions(call: Call) -> dict[str, Adoption]:
     return {row.kid: Adoption(*row) for row in adopted_rows(call)}
 
 
-def fullest_environment(call: Call) -> Fullest | None:
+def fullest_environment(call: Call) -> LargestEnvironment | None:
     """Where there are the most keys, None where there is none."""
     assert_can(call, Role.ADMIN, GLOBAL)
     row = fullest_row(call)
-    return None if row is None else Fullest(*row)
+    return None if row is None else LargestEnvironment(*row)
 
 
 def rekey(call: Call, limit: int) -> Rekeyed:
@@ -191,14 +191,14 @@ def rekey(call: Call, limit: int) -> Rekeyed:
     """
     assert_can(call, Role.ADMIN, GLOBAL)
     active = call.ring.active_kid
-    page = take_page(call, active, limit)
+    page = load_page(call, active, limit)
     if page:
-        put_page(call, _resealed(call, page))
+        save_page(call, _resealed(call, page))
     moved = move_signer(call) or bool(page)
     remaining, may_seal = count_others(call, active)
     if moved and not may_seal:
         # It was retired by another process meanwhile; all of this is undone.
-        doubt(call)
+        invalidate_key_status(call)
         raise ServerMisconfigured()
     if moved:
         detail = {"rekeyed": len(page), "remaining": remaining, "active_kid": active}
@@ -254,8 +254,8 @@ def adopt(call: Call) -> Adopted:
     if not done.changed:
         return done
     if own is not None:
-        forget(call, kid)
-    if not enter(call, kid, number, COMMAND):
+        delete_adoption(call, kid)
+    if not adopt_key(call, kid, number, COMMAND):
         raise Conflict("Another master key was adopted at the same moment.")
     return done
 

@@ -50,7 +50,7 @@ class EnvelopeLocation:
     version: int
 
 
-class Others(NamedTuple):
+class RekeyProgress(NamedTuple):
     """How many envelopes name other kids than the active one, and whether that one may seal."""
 
     remaining: int
@@ -72,10 +72,10 @@ def fullest_row(call: Call) -> FoundRow | None:
     return call.connection.execute(_FULLEST).first()
 
 
-def count_others(call: Call, kid: str) -> Others:
+def count_others(call: Call, kid: str) -> RekeyProgress:
     """How many envelopes name another kid, and whether this one may seal, by one statement."""
     row = call.connection.execute(_COUNT_OTHERS, {"kid": kid, "active_kid": kid}).one()
-    return Others(*row)
+    return RekeyProgress(*row)
 
 
 def find_unused(call: Call, kid: str) -> list[str]:
@@ -83,7 +83,7 @@ def find_unused(call: Call, kid: str) -> list[str]:
     return [*call.connection.execute(_UNUSED, {"active_kid": kid}).scalars()]
 
 
-def forget(call: Call, kid: str) -> None:
+def delete_adoption(call: Call, kid: str) -> None:
     """Takes an adopted key out, so that it can be adopted anew."""
     call.connection.execute(_FORGET, {"kid": kid})
 
@@ -95,7 +95,7 @@ def retire_unused(call: Call, kid: str) -> None:
         log.info("master key %s has no envelope and is retired: it seals no more", other)
 
 
-def take_page(call: Call, kid: str, limit: int) -> list[Row]:
+def load_page(call: Call, kid: str, limit: int) -> list[Row]:
     """At most `limit` envelopes under other kids, which nobody else takes before the transaction ends.
 
     A range on either side of the kid is read off the index; "not equal" would read the whole table each time.
@@ -108,7 +108,7 @@ def take_page(call: Call, kid: str, limit: int) -> list[Row]:
     return [_row(row) for row in rows]
 
 
-def put_page(call: Call, envelopes: list[Mapping[str, object]]) -> None:
+def save_page(call: Call, envelopes: list[Mapping[str, object]]) -> None:
     """Writes new envelopes: `row_id`, `row_version`, `old_kid`, `new_envelope`, `new_kid` each."""
     call.connection.execute(_PUT, envelopes)
 

@@ -9,7 +9,7 @@ from secretsvc.kernel.release import VERSION
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, see_other
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form
 from secretsvc.web.pages.html_helpers import database
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES
@@ -67,12 +67,14 @@ def _per(limit: RateLimitItem) -> str:
 def rekey(context: Admin, request: ServiceRequest) -> object:
     """Moves one page to the active key, and shows what remains."""
     moved = domain.rekey(request.call, **request.form.read(schemas.RekeyForm(), "limit"))
-    return see_other(f"{context.path(PAGES)}/keyring", "rekeyed" if moved.rekeyed else "nothing-to-move")
+    return redirect_after_form(
+        f"{context.path(PAGES)}/keyring", "rekeyed" if moved.rekeyed else "nothing-to-move"
+    )
 
 
 def includeme(config: ServiceConfigurator) -> None:
     config.add_assets("secretsvc.keyring")
-    page: Drawn[Admin] = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt"}
+    page: PageOptions[Admin] = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt"}
     config.add_page(operations, name="keyring", role=Role.ADMIN, **page)
     config.add_form(rekey, name="rekey", role=Role.ADMIN, redraw=operations, **page)
     config.add_done("rekeyed", "Moved envelopes to the active key.")

@@ -2,7 +2,7 @@
 
 A type has one too, by its name, and then a field of that type needs none. Where a word stands in one schema
 only, or means something of its own there, the entry is `Schema.word`. What is said at a field itself goes
-before all of them: `Keywords(description=…)` of a dataclass, `description=…` of a schema's node.
+before all of them: `SchemaKeywords(description=…)` of a dataclass, `description=…` of a schema's node.
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ from secretsvc.authorization.rules.checks import (
     ENVIRONMENT_NOT_FOUND,
     PROJECT_NOT_FOUND,
     assert_can,
+    assert_covers_ids,
     assert_sees,
-    recheck_by_id,
 )
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import as_found, delete_one, has_text, insert_one, update_one
-from secretsvc.kernel.authorization import GLOBAL, Address, Role, sees_row
+from secretsvc.kernel.authorization import GLOBAL, Role, ScopePath, sees_row
 from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
@@ -58,7 +58,7 @@ def create_project(call: Call, *, slug: str, name: str, description: str | None 
     return created
 
 
-def get_project(call: Call, at: Address) -> Project:
+def get_project(call: Call, at: ScopePath) -> Project:
     """One visible project."""
     assert_sees(call, at)
     found = find_project(call, at)
@@ -67,7 +67,7 @@ def get_project(call: Call, at: Address) -> Project:
 
 
 def update_project(
-    call: Call, at: Address, changes: Mapping[str, object], seen: str | None = None
+    call: Call, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
 ) -> Project:
     """Changes `name` and `description`; no changes are a no-op (contract 2).
 
@@ -75,7 +75,7 @@ def update_project(
     """
     assert_can(call, Role.WRITER, at)
     found = find_project(call, at)
-    recheck_by_id(call, at, found.id)
+    assert_covers_ids(call, at, found.id)
     changes = changes_left(found, changes, seen)
     if not changes:
         return found
@@ -87,14 +87,14 @@ def update_project(
     return Project(**row)
 
 
-def delete_project(call: Call, at: Address) -> None:
+def delete_project(call: Call, at: ScopePath) -> None:
     """Deletes a project, its environments, their secrets and history, and every grant scoped to them.
 
     Raises `Conflict` where one of the environments is protected (contract 5.13).
     """
     assert_can(call, Role.ADMIN, at)
     found = find_project(call, at)
-    recheck_by_id(call, at, found.id)
+    assert_covers_ids(call, at, found.id)
     # Until the end nobody protects one of them.
     if any(call.connection.execute(_LOCK_INSIDE, {"project_id": found.id}).scalars().all()):
         raise Conflict(PROTECTED_INSIDE)
@@ -102,7 +102,7 @@ def delete_project(call: Call, at: Address) -> None:
     record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
 
 
-def list_environments(call: Call, at: Address) -> list[Environment]:
+def list_environments(call: Call, at: ScopePath) -> list[Environment]:
     """The environments of a visible project that the caller sees, oldest first."""
     assert_sees(call, at)
     found = find_project(call, at)
@@ -123,26 +123,26 @@ def environments_of(call: Call, projects: Iterable[Project]) -> dict[UUID, list[
 
 
 def create_environment(
-    call: Call, at: Address, *, slug: str, name: str, description: str | None = None
+    call: Call, at: ScopePath, *, slug: str, name: str, description: str | None = None
 ) -> Environment:
     """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
     assert_can(call, Role.WRITER, at)
     parent = find_project(call, at)
-    recheck_by_id(call, at, parent.id)
+    assert_covers_ids(call, at, parent.id)
     created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
     insert_one(call.connection, environment, asdict(created), AddressTaken(), PROJECT_NOT_FOUND)
     _record(call, "environment.create", created, {"slug": slug})
     return created
 
 
-def get_environment(call: Call, at: Address) -> Environment:
+def get_environment(call: Call, at: ScopePath) -> Environment:
     """One environment."""
     assert_can(call, Role.READER, at)
     return find_environment(call, at)
 
 
 def update_environment(
-    call: Call, at: Address, changes: Mapping[str, object], seen: str | None = None
+    call: Call, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
 ) -> Environment:
     """Changes `name`, `description` and `protected` (contract 5.13); no changes are a no-op.
 
@@ -164,7 +164,7 @@ def update_environment(
     return Environment(**row)
 
 
-def delete_environment(call: Call, at: Address) -> None:
+def delete_environment(call: Call, at: ScopePath) -> None:
     """Deletes an environment, its secrets and their history, and every grant scoped to it.
 
     Raises `Conflict` for a protected one (contract 5.13).
@@ -189,7 +189,7 @@ def _environments(call: Call, condition: ColumnElement[bool]) -> list[Environmen
 
 
 def _confirm_sight(call: Call, found: Project) -> None:
-    """As `recheck_by_id`, for those who see a project by a grant on one of its environments."""
+    """As `assert_covers_ids`, for those who see a project by a grant on one of its environments."""
     if not sees_row(call.snapshot, found.id):
         raise NotFound(PROJECT_NOT_FOUND)
 

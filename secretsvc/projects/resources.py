@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secretsvc.kernel.authorization import Address, ScopeType
+from secretsvc.kernel.authorization import ScopePath, ScopeType
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.schema import Slug
 from secretsvc.web.tree import Node, Root
@@ -21,10 +21,10 @@ class Environment(SlugNode):
     scope = ScopeType.ENVIRONMENT
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ScopePath:
         """The environment's own scope."""
         parent = super().address
-        return Address(parent.project, self.__name__)
+        return ScopePath(parent.project, self.__name__)
 
 
 class Environments(Node):
@@ -40,9 +40,9 @@ class Project(SlugNode):
     scope = ScopeType.PROJECT
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ScopePath:
         """The project's own scope."""
-        return Address(self.__name__)
+        return ScopePath(self.__name__)
 
 
 class Projects(Node):

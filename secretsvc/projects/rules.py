@@ -8,12 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, bindparam, func, select, true
 
-from secretsvc.authorization.rules.checks import not_found, recheck_by_id
+from secretsvc.authorization.rules.checks import assert_covers_ids, not_found
 from secretsvc.authorization.rules.denial_lookup import at_environment
-from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.engine import Mode, mode_of
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
 from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time
 from secretsvc.kernel.use_case import Call
@@ -55,7 +55,7 @@ class Environment:
         return fingerprint([self.name, self.description, self.protected])
 
 
-def find_project(call: Call, at: Address) -> Project:
+def find_project(call: Call, at: ScopePath) -> Project:
     """The project at an address that the caller may enter. Raises `NotFound`."""
     rows = _PROJECT.rows(call.connection, {"project_slug": at.project})
     if not rows:
@@ -63,12 +63,12 @@ def find_project(call: Call, at: Address) -> Project:
     return Project(*rows[0])
 
 
-def find_environment(call: Call, at: Address) -> Environment:
+def find_environment(call: Call, at: ScopePath) -> Environment:
     """The environment at an address that the caller may enter. Raises `NotFound`."""
     return Environment(*environment_row(call, at, _ENVIRONMENT))
 
 
-def lock_environment(call: Call, at: Address) -> Environment:
+def lock_environment(call: Call, at: ScopePath) -> Environment:
     """As `find_environment`; until the transaction ends, other writers of it wait.
 
     On SQLite the transaction holds the write lock already. On PostgreSQL they queue in order before they ask
@@ -82,13 +82,13 @@ def lock_environment(call: Call, at: Address) -> Environment:
     return Environment(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
 
 
-def environment_row(call: Call, at: Address, statement: Prepared, **parameters: object) -> Any:
+def environment_row(call: Call, at: ScopePath, statement: Prepared, **parameters: object) -> Any:
     """The row of a statement over `project` and `environment` at an address. Raises `NotFound`."""
     slugs = {"project_slug": at.project, "environment_slug": at.environment}
     rows = statement.rows(call.connection, slugs | parameters)
     if not rows:
         raise not_found(call, at)
-    recheck_by_id(call, at, rows[0].project_id, rows[0].id)
+    assert_covers_ids(call, at, rows[0].project_id, rows[0].id)
     return rows[0]
 
 
@@ -101,7 +101,7 @@ def project_in_sight(call: Call) -> ColumnElement[bool]:
 
 def environment_in_sight(call: Call) -> ColumnElement[bool]:
     """The condition that the caller sees an environment: it holds a grant above or on it."""
-    return reached_by(call.snapshot.effective_grants, environment.c.project_id, environment.c.id)
+    return covered_by(call.snapshot.effective_grants, environment.c.project_id, environment.c.id)
 
 
 _PROJECT = Prepared(

@@ -6,13 +6,13 @@ import re
 import unicodedata
 
 from secretsvc.db.paging import Window
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.projects import domain, schemas
 from secretsvc.projects.resources import Environment, Environments, Project, Projects
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import unix_lines
-from secretsvc.web.pages.directives import Drawn, cursor_of, see_other
+from secretsvc.web.pages.directives import PageOptions, cursor_of, redirect_after_form
 from secretsvc.web.pages.navigation import MAIN
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -52,12 +52,14 @@ def create_project(context: Projects, request: ServiceRequest) -> object:
     body = form.read(schemas.CreateProjectBody(), "slug", "name", "description")
     bodies = _environments(request)
     created = domain.create_project(request.call, **body)
-    made = [domain.create_environment(request.call, Address(created.slug), **one) for one in bodies]
+    made = [domain.create_environment(request.call, ScopePath(created.slug), **one) for one in bodies]
     if made and form["protect"]:
-        at = Address(created.slug, made[-1].slug)
+        at = ScopePath(created.slug, made[-1].slug)
         domain.update_environment(request.call, at, {"protected": True})
     path = f"{context.path(PAGES)}/{created.slug}"
-    return see_other(f"{path}/environments/{made[0].slug}/import" if made else path, "created", created.slug)
+    return redirect_after_form(
+        f"{path}/environments/{made[0].slug}/import" if made else path, "created", created.slug
+    )
 
 
 def _environments(request: ServiceRequest) -> list[Values]:
@@ -117,14 +119,14 @@ def update_project(context: Project, request: ServiceRequest) -> object:
     """Changes the name and the description."""
     body = request.form.read(schemas.UpdateProjectBody(), "name", "description")
     domain.update_project(request.call, context.address, body, request.form.seen)
-    return see_other(f"{context.path(PAGES)}/settings", "saved")
+    return redirect_after_form(f"{context.path(PAGES)}/settings", "saved")
 
 
 def delete_project(context: Project, request: ServiceRequest) -> object:
     """Deletes a project whose slug was typed to confirm it."""
     request.form.confirm(context.__name__)
     domain.delete_project(request.call, context.address)
-    return see_other("/", "deleted", context.__name__)
+    return redirect_after_form("/", "deleted", context.__name__)
 
 
 def environments_page(context: Environments, request: ServiceRequest) -> object:
@@ -142,9 +144,9 @@ def create_environment(context: Environments, request: ServiceRequest) -> object
     body = request.form.read(schemas.CreateEnvironmentBody(), "slug", "name", "description")
     created = domain.create_environment(request.call, context.address, **body)
     if request.form["protect"]:
-        at = Address(context.address.project, created.slug)
+        at = ScopePath(context.address.project, created.slug)
         domain.update_environment(request.call, at, {"protected": True})
-    return see_other(f"{context.path(PAGES)}/{created.slug}", "created", created.slug)
+    return redirect_after_form(f"{context.path(PAGES)}/{created.slug}", "created", created.slug)
 
 
 def environment_settings(context: Environment, request: ServiceRequest) -> object:
@@ -159,7 +161,7 @@ def update_environment(context: Environment, request: ServiceRequest) -> object:
     known = {"protected": bool(request.form["protected"])}
     body = request.form.read(schemas.UpdateEnvironmentBody(), "name", "description", **known)
     domain.update_environment(request.call, context.address, body, request.form.seen)
-    return see_other(f"{context.path(PAGES)}/settings", "saved")
+    return redirect_after_form(f"{context.path(PAGES)}/settings", "saved")
 
 
 def delete_environment(context: Environment, request: ServiceRequest) -> object:
@@ -167,7 +169,7 @@ def delete_environment(context: Environment, request: ServiceRequest) -> object:
     request.form.confirm(context.__name__)
     domain.delete_environment(request.call, context.address)
     parent = next(node for node in context.lineage() if isinstance(node, Project))
-    return see_other(parent.path(PAGES), "deleted", context.__name__)
+    return redirect_after_form(parent.path(PAGES), "deleted", context.__name__)
 
 
 def includeme(config: ServiceConfigurator) -> None:
@@ -177,10 +179,10 @@ def includeme(config: ServiceConfigurator) -> None:
 
 def _declare_projects(config: ServiceConfigurator) -> None:
     templates = "secretsvc.projects:templates"
-    page: Drawn[Projects] = {"context": Projects, "template": f"{templates}/projects.pt"}
+    page: PageOptions[Projects] = {"context": Projects, "template": f"{templates}/projects.pt"}
     config.add_page(projects_page, role=ANY_IDENTITY, **page)
     config.add_form(create_project, role=Role.WRITER, redraw=projects_page, **page)
-    settings: Drawn[Project] = {"context": Project, "template": f"{templates}/settings.pt"}
+    settings: PageOptions[Project] = {"context": Project, "template": f"{templates}/settings.pt"}
     config.add_page(project_settings, name="settings", role=VISIBLE, **settings)
     config.add_form(update_project, name="settings", role=Role.WRITER, redraw=project_settings, **settings)
     config.add_form(delete_project, name="delete", role=Role.ADMIN, redraw=project_settings, **settings)
@@ -190,10 +192,10 @@ def _declare_projects(config: ServiceConfigurator) -> None:
 
 def _declare_environments(config: ServiceConfigurator) -> None:
     templates = "secretsvc.projects:templates"
-    several: Drawn[Environments] = {"context": Environments, "template": f"{templates}/environments.pt"}
+    several: PageOptions[Environments] = {"context": Environments, "template": f"{templates}/environments.pt"}
     config.add_page(environments_page, role=VISIBLE, **several)
     config.add_form(create_environment, role=Role.WRITER, redraw=environments_page, **several)
-    page: Drawn[Environment] = {"context": Environment, "template": f"{templates}/settings.pt"}
+    page: PageOptions[Environment] = {"context": Environment, "template": f"{templates}/settings.pt"}
     config.add_page(environment_settings, name="settings", role=Role.READER, **page)
     config.add_form(update_environment, name="settings", role=Role.ADMIN, redraw=environment_settings, **page)
     config.add_form(delete_environment, name="delete", role=Role.ADMIN, redraw=environment_settings, **page)

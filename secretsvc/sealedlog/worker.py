@@ -10,7 +10,7 @@ from secretsvc.db.engine import read_once
 from secretsvc.db.session import Database
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.kernel.settings import Settings
 from secretsvc.sealedlog.rules.heads import NotSignedLast, Sealing
 from secretsvc.sealedlog.rules.sealing import Bound, is_due, seal_some
@@ -39,7 +39,7 @@ class Sealer:
         self._database, self._settings, self._load_ring = database, settings, load_ring
         self._records, self._more = FIRST, False
         self._sealing: Sealing | None = None
-        self._complaints = Throttle()
+        self._complaints = LogThrottle()
         #: How many steps have failed.
         self.failures = 0
 

@@ -31,7 +31,7 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ExportFormat:
     """How an export leaves in a format."""
 
     write: Writer | NamedWriter
@@ -55,7 +55,7 @@ class Formats:
 
     labels: dict[str, str] = field(default_factory=dict)
     readers: dict[str, Reader] = field(default_factory=dict)
-    writers: dict[str, Written] = field(default_factory=dict)
+    writers: dict[str, ExportFormat] = field(default_factory=dict)
     #: The media types of exports, in order.
     media: dict[str, None] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ def add_format(
         if read is not None:
             formats.readers[name] = checked(read)
         if write is not None:
-            formats.writers[name] = Written(write, media, named)
+            formats.writers[name] = ExportFormat(write, media, named)
             formats.media[media] = None
 
     declare(config, "format", name, register)

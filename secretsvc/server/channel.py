@@ -2,7 +2,7 @@
 
 A request is parsed when the answer before it has left. Until then at most one buffer of the server's is kept
 of what a client sends ahead, and the rest stays with the client's kernel and ours. Answers go whole into
-`Outgoing`; the server's own thread sends what the worker could not.
+`SendBuffer`; the server's own thread sends what the worker could not.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from waitress.parser import HTTPRequestParser
 from waitress.server import BaseWSGIServer
 from waitress.utilities import logger
 
-from secretsvc.server.connections import IDLE, Traffic
-from secretsvc.server.send_buffer import Outgoing, tell
+from secretsvc.server.connections import IDLE, ConnectionTracker
+from secretsvc.server.send_buffer import SendBuffer, run_callbacks
 from secretsvc.server.tasks import ErrorTask, Parser, Task
 
 #: Less than that waits for the end of the answer, so that a header goes in one packet with what it heads.
-AT_ONCE = 64 * 1024
+SEND_THRESHOLD = 64 * 1024
 #: A chunked body takes long to parse where its chunks are short: so much of it, then the others have a turn.
 CHUNKED_TURN = 512
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -63,9 +63,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         adj: Adjustments,
         map: object,
     ) -> None:
-        self.traffic: Traffic = server.traffic
+        self.traffic: ConnectionTracker = server.traffic
         self._unparsed = b""
-        self._outgoing = Outgoing(self.traffic.owe)
+        self._outgoing = SendBuffer(self.traffic.owe)
         self._held = 0
         self._idle_since = self._began = time.monotonic()
         self._body_began: float | None = None
@@ -181,7 +181,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         self.request.expect_continue = False
         with self.outbuf_lock:
             self._outgoing.append(CONTINUE)
-            tell(self._send())
+            run_callbacks(self._send())
 
     # Answering, in a worker
 
@@ -199,7 +199,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
             if not self.connected:
                 raise ClientDisconnected
             self._outgoing.append(data)
-            if self._outgoing.pending >= AT_ONCE:
+            if self._outgoing.pending >= SEND_THRESHOLD:
                 self._send()
         return len(data)
 
@@ -210,7 +210,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
             self._idle_since = time.monotonic()
             self._outgoing.then(callbacks)
             due = self._send() if self.connected else self._outgoing.give_up()
-        tell(due)
+        run_callbacks(due)
 
     def _flush_outbufs_below_high_watermark(self) -> None:
         """Waitress would have the worker wait here."""
@@ -227,7 +227,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
         """Sends on; once all has left, goes on with what was read ahead, or ends."""
         with self.outbuf_lock:
             due = self._send() if self.connected else []
-        tell(due)
+        run_callbacks(due)
         if not self._outgoing.pending and not self.will_close:
             if self.close_when_flushed:
                 self._end()
@@ -267,7 +267,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # it has no types of its own
             due = self._outgoing.give_up()
             if not self.requests:
                 self._hold(0)
-        tell(due)
+        run_callbacks(due)
         self.traffic.closed(self)
         if self.socket is not None:
             wasyncore.dispatcher.close(self)

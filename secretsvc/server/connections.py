@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import Protocol
 
-from secretsvc.server.limits import Limits
+from secretsvc.server.limits import ConnectionLimits
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Connection(Protocol):
         """Closes it at once."""
 
 
-class Traffic:
+class ConnectionTracker:
     """Connections, the one whose last whole request came the longest ago first.
 
     At the limit a newcomer takes the place of another connection. A flood of connections that send nothing
@@ -56,7 +56,7 @@ class Traffic:
     The server's own thread alone opens and drops; `hold` and `owe` are for every thread.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.stopping = False
         #: Bytes of requests that the process holds, and of answers that clients have not taken.

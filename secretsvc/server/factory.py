@@ -10,21 +10,21 @@ from collections.abc import Callable
 from wsgiref.types import WSGIApplication
 
 from secretsvc.kernel.ini_values import accept_percent_signs
-from secretsvc.server.server import registry_behind, server_of
+from secretsvc.server.server import make_configured_server, registry_behind
 
 
 def make_server(_global_config: dict[str, str], **options: str) -> Callable[[WSGIApplication], None]:
     """`use = egg:secretsvc#server` (PasteDeploy). `options` are waitress's; `listen` may be `unix:/path`.
 
-    What that returns raises NotStartedError as `registry_behind` and `server_of` do. From here on until it
-    serves, an interrupt ends the process with one line.
+    The function that it returns raises NotStartedError (`registry_behind`, `make_configured_server`). Until
+    it serves, an interrupt ends the process with one line.
     """
     _end_by_interrupts()
     # `pserve` reads the section of the application after this one.
     accept_percent_signs()
 
     def serve(application: WSGIApplication) -> None:
-        server = server_of(application, registry_behind(application), **options)
+        server = make_configured_server(application, registry_behind(application), **options)
         # A full collection that examined the application's objects would stop all threads for 0.1 s.
         gc.freeze()
         server.run()

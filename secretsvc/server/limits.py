@@ -10,7 +10,7 @@ CONNECTIONS, IDLE_SECONDS = 1000, 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """Bounds of one process. Seconds, bytes, and bytes in a second."""
 
     #: Bytes of one request's body, once decoded.

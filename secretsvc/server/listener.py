@@ -14,14 +14,14 @@ from waitress.server import BaseWSGIServer, TcpWSGIServer, UnixWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
 from secretsvc.server.channel import Channel
-from secretsvc.server.connections import Traffic
+from secretsvc.server.connections import ConnectionTracker
 from secretsvc.web.headers import error_answer, new_request_id
 
 UNIX = "unix:"
 RETRY_AFTER_SECONDS = 1
 #: Bytes of one connection that the kernel keeps for us. It would keep megabytes, which are there to be parsed
 #: when their client has long gone.
-SENT_AHEAD = 64 * 1024
+RECEIVE_BUFFER_BYTES = 64 * 1024
 # systemd's protocol: the first of the descriptors that it hands over.
 FIRST_HANDED_OVER = 3
 _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -31,7 +31,7 @@ class _Accepting:
     """What both kinds of listener do instead of waitress's: at the limit another connection is closed."""
 
     channel_class = Channel
-    traffic: Traffic
+    traffic: ConnectionTracker
     accepting: bool
     socket: socket.socket
     adj: Adjustments
@@ -77,7 +77,7 @@ class _Accepting:
             _refuse(connection)
             return True
         with suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SENT_AHEAD)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
             self.set_socket_options(connection)
         self.channel_class(self, connection, self.fix_addr(address), self.adj, self._map)
         return True
@@ -110,7 +110,7 @@ def _refuse(connection: socket.socket) -> None:
 
 def listeners(
     application: WSGIApplication,
-    traffic: Traffic,
+    traffic: ConnectionTracker,
     dispatcher: ThreadedTaskDispatcher,
     adj: Adjustments,
     map: dict[int, object],
@@ -120,7 +120,7 @@ def listeners(
     Raises OSError where it cannot be bound.
     """
     shared = {"map": map, "_start": False, "dispatcher": dispatcher, "adj": adj}
-    found = handed_over()
+    found = systemd_sockets()
     for handed in found:
         kind = UnixListener if handed.family == socket.AF_UNIX else TcpListener
         info = (handed.family, handed.type, handed.proto, handed.getsockname())
@@ -133,13 +133,13 @@ def listeners(
             yield _started(TcpListener(application, sockinfo=info, **shared), traffic, ours=True)
 
 
-def _started(listener: BaseWSGIServer, traffic: Traffic, *, ours: bool) -> BaseWSGIServer:
+def _started(listener: BaseWSGIServer, traffic: ConnectionTracker, *, ours: bool) -> BaseWSGIServer:
     listener.traffic, listener.ours = traffic, ours
     listener.accept_connections()
     return listener
 
 
-def handed_over() -> list[socket.socket]:
+def systemd_sockets() -> list[socket.socket]:
     """The sockets that systemd opened for this process (`LISTEN_FDS`); children inherit none of it."""
     count = os.environ.pop("LISTEN_FDS", "0")
     if os.environ.pop("LISTEN_PID", "") != str(os.getpid()) or not count.isdecimal():
@@ -152,7 +152,7 @@ def handed_over() -> list[socket.socket]:
     return found
 
 
-def notify(state: str) -> None:
+def sd_notify(state: str) -> None:
     """Tells systemd (`NOTIFY_SOCKET`); without it, nobody."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):

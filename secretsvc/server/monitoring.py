@@ -13,9 +13,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.memory import own_bytes
+from secretsvc.kernel.memory import anonymous_memory_bytes
 from secretsvc.server.operations_listener import Answer, OperationsListener, document
-from secretsvc.server.periodic_check import STOP_SECONDS, Look
+from secretsvc.server.periodic_check import STOP_SECONDS, PeriodicCheck
 from secretsvc.server.readiness import NO_DATABASE, Readiness, access_keys_age
 from secretsvc.server.start_line import address_of, log_start
 from secretsvc.web.request import ServiceRegistry
@@ -25,7 +25,7 @@ DEAD_SECONDS = 30.0
 KEYS_PAUSE = 1.0
 
 
-class Watch:
+class Monitor:
     """The threads beside those that serve; `server` is a `Server` whose application has a registry.
 
     Without an address there are only the ones that fetch the issuers' keys before they are needed, seal the
@@ -36,10 +36,12 @@ class Watch:
         """Raises OSError where the address cannot be bound."""
         self._server, self._registry = server, registry
         sealer, sweeper = registry.audit_sealer, registry.write_sweeper
-        self._looks: tuple[Look[Any], ...] = (
-            Look("access keys", lambda: registry.authenticator.prepare_keys(), None, pause=KEYS_PAUSE),
-            Look("audit sealing", sealer.step, 0, pause=sealer.pause_after),
-            Look("writes with a key", sweeper.step, 0, pause=sweeper.pause_after),
+        self._looks: tuple[PeriodicCheck[Any], ...] = (
+            PeriodicCheck(
+                "access keys", lambda: registry.authenticator.prepare_keys(), None, pause=KEYS_PAUSE
+            ),
+            PeriodicCheck("audit sealing", sealer.step, 0, pause=sealer.pause_after),
+            PeriodicCheck("writes with a key", sweeper.step, 0, pause=sweeper.pause_after),
         )
         self.readiness = Readiness(registry, lambda: server.is_stopping)
         self.listener: OperationsListener | None = None
@@ -150,7 +152,10 @@ class Watch:
     def _as_far_as_known(self) -> Iterator[Metric]:
         """What the last look found out, as far as it did, and what this system tells."""
         known = {
-            "memory_bytes": ("Memory of the process, without the files that it maps.", own_bytes()),
+            "memory_bytes": (
+                "Memory of the process, without the files that it maps.",
+                anonymous_memory_bytes(),
+            ),
             "access_keys_age_seconds": (
                 "Since the access proxy's keys were seen at their source.",
                 access_keys_age(self._registry),

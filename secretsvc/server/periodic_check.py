@@ -17,7 +17,7 @@ STOP_SECONDS = 1.0
 STEP_SECONDS = 0.05
 
 
-class Look(Generic[T]):
+class PeriodicCheck(Generic[T]):
     """`look` again and again, `pause` seconds after it ended; `failed` stands for what it raises.
 
     A `pause` may depend on what was seen.

@@ -17,7 +17,7 @@ from secretsvc.db.engine import read_once
 from secretsvc.db.schema import recorded
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.server.periodic_check import Look
+from secretsvc.server.periodic_check import PeriodicCheck
 from secretsvc.web.request import ServiceRegistry
 
 log = logging.getLogger(__name__)
@@ -64,19 +64,21 @@ class Readiness:
         self._registry, self._stopping = registry, stopping
         # Builds the authenticator's parts here, before several threads could each build them.
         settings_state(registry)
-        self._database = Look("database", self._look_at_database, State((NO_DATABASE,)), limit=DATABASE_LIMIT)
-        self._counting = Look("rate limit", registry.authenticator.is_counting, False)
-        self._envelopes: Look[int | None] = Look(
+        self._database = PeriodicCheck(
+            "database", self._look_at_database, State((NO_DATABASE,)), limit=DATABASE_LIMIT
+        )
+        self._counting = PeriodicCheck("rate limit", registry.authenticator.is_counting, False)
+        self._envelopes: PeriodicCheck[int | None] = PeriodicCheck(
             "envelopes",
             lambda: envelopes_under_old_keys(registry),
             None,
             pause=ENVELOPES_PAUSE,
             limit=30.0,
         )
-        self._waiting: Look[float | None] = Look(
+        self._waiting: PeriodicCheck[float | None] = PeriodicCheck(
             "audit log", lambda: audit_waiting(registry), None, pause=WAITING_PAUSE
         )
-        self._looks: tuple[Look[Any], ...] = (
+        self._looks: tuple[PeriodicCheck[Any], ...] = (
             *(self._database, self._counting),
             *(self._envelopes, self._waiting),
         )
@@ -99,7 +101,7 @@ class Readiness:
         return self._state_with(self._database.seen)
 
     def state_now(self) -> State:
-        """With a look at the database that begins now (`Look.look_now`)."""
+        """With a look at the database that begins now (`PeriodicCheck.look_now`)."""
         return self._state_with(self._database.look_now())
 
     @property

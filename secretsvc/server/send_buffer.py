@@ -13,12 +13,12 @@ log = logging.getLogger(__name__)
 
 #: At most so many pieces go to the kernel in one call, and so many bytes before others have a turn.
 PIECES = 16
-TURN = 1024 * 1024
+MAX_SEND_BYTES = 1024 * 1024
 
 Callback = Callable[[], None]
 
 
-class Outgoing:
+class SendBuffer:
     """Pieces of the answer to one request, and whom to tell when all has left. Not locked by itself.
 
     `owe` is told of each byte that comes and goes.
@@ -48,7 +48,7 @@ class Outgoing:
     def send(self, connection: socket.socket) -> list[Callback]:
         """Sends what the kernel takes at once; whom to tell now. Raises OSError other than "try again"."""
         turn = 0
-        while self._pieces and turn < TURN:
+        while self._pieces and turn < MAX_SEND_BYTES:
             try:
                 sent = connection.sendmsg(list(islice(self._pieces, PIECES)))
             except BlockingIOError:
@@ -88,7 +88,7 @@ class Outgoing:
             sent -= min(sent, len(piece))
 
 
-def tell(callbacks: list[Callback]) -> None:
+def run_callbacks(callbacks: list[Callback]) -> None:
     """Calls each; one that fails keeps nobody else from being told."""
     for callback in callbacks:
         try:

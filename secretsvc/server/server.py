@@ -20,10 +20,10 @@ from waitress.task import ThreadedTaskDispatcher
 from secretsvc.db.supported import UnsupportedDatabaseError
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.settings import Settings
-from secretsvc.server.connections import Traffic
-from secretsvc.server.limits import CONNECTIONS, IDLE_SECONDS, KIB, MIB, Limits
-from secretsvc.server.listener import UNIX, listeners, notify
-from secretsvc.server.monitoring import Watch
+from secretsvc.server.connections import ConnectionTracker
+from secretsvc.server.limits import CONNECTIONS, IDLE_SECONDS, KIB, MIB, ConnectionLimits
+from secretsvc.server.listener import UNIX, listeners, sd_notify
+from secretsvc.server.monitoring import Monitor
 from secretsvc.server.tasks import FRAMES
 from secretsvc.web.request import ServiceRegistry
 
@@ -53,9 +53,9 @@ class Server:
     `effective_port` is that of the first listener, a path for a Unix socket.
     """
 
-    def __init__(self, application: WSGIApplication, limits: Limits, **options: object) -> None:
+    def __init__(self, application: WSGIApplication, limits: ConnectionLimits, **options: object) -> None:
         """`options` are waitress's adjustments. Raises OSError where nothing can be bound."""
-        self.traffic = Traffic(limits)
+        self.traffic = ConnectionTracker(limits)
         self.adj = _adjusted(limits, options)
         self.task_dispatcher = ThreadedTaskDispatcher()
         self.map: dict[int, object] = {}
@@ -68,7 +68,7 @@ class Server:
         self._ending = threading.RLock()
         self._drain, self._ends_at = limits.drain_seconds, 0.0
         #: The threads beside those that serve, if there is anything to look after.
-        self.watch: Watch | None = None
+        self.watch: Monitor | None = None
         #: When the event loop last turned, by the monotonic clock.
         self.alive_at = time.monotonic()
 
@@ -91,7 +91,7 @@ class Server:
         _allow_descriptors(self.adj.connection_limit + OTHER_DESCRIPTORS)
         if self.watch is not None:
             self.watch.start()
-        notify("READY=1")
+        sd_notify("READY=1")
         try:
             while self._goes_on():
                 self.turn()
@@ -129,7 +129,7 @@ class Server:
         return False
 
     def _begin_to_stop(self) -> None:
-        notify("STOPPING=1")
+        sd_notify("STOPPING=1")
         log.info("stopping: what is under way has %g seconds", self._drain)
         self.traffic.stopping = True
         self._ends_at = time.monotonic() + self._drain
@@ -166,7 +166,7 @@ def registry_behind(application: WSGIApplication) -> ServiceRegistry:
     return made[0]
 
 
-def server_of(
+def make_configured_server(
     application: WSGIApplication, registry: ServiceRegistry | None = None, **options: object
 ) -> Server:
     """A server for the application, whose registry gives its limits and what else it looks after.
@@ -187,7 +187,7 @@ def server_of(
         server = Server(application, limits, **options)
         if registry is not None:
             where = operations
-            server.watch = Watch(server, registry, operations)
+            server.watch = Monitor(server, registry, operations)
     except OSError as error:
         raise NotStartedError(f"nothing can listen on {where}: {error.strerror}") from None
     return server
@@ -205,12 +205,12 @@ def _require_supported_database(registry: Any) -> None:
             engine.dispose()
 
 
-def _limits(settings: Settings, drain: float, options: dict[str, Any]) -> Limits:
+def _limits(settings: Settings, drain: float, options: dict[str, Any]) -> ConnectionLimits:
     body = Settings({}, {}).body_max_bytes
     # Where it is malformed, every request with a body is answered so.
     with suppress(ServerMisconfigured):
         body = settings.body_max_bytes
-    return Limits(
+    return ConnectionLimits(
         body_bytes=int(options.pop("max_request_body_size", body + BODY_MARGIN)),
         connections=int(options.pop("connection_limit", CONNECTIONS)),
         idle_seconds=float(options.pop("channel_timeout", IDLE_SECONDS)),
@@ -218,7 +218,7 @@ def _limits(settings: Settings, drain: float, options: dict[str, Any]) -> Limits
     )
 
 
-def _adjusted(limits: Limits, options: dict[str, Any]) -> Adjustments:
+def _adjusted(limits: ConnectionLimits, options: dict[str, Any]) -> Adjustments:
     listen = str(options.pop("listen", ""))
     if listen.startswith(UNIX):
         options["unix_socket"] = listen.removeprefix(UNIX)

@@ -26,7 +26,7 @@ from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed, VersionConflict
 from secretsvc.kernel.ids import earliest_id, new_id
-from secretsvc.kernel.schema_annotations import Name, Time, called, text
+from secretsvc.kernel.schema_annotations import Name, Time, schema_name, text
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
@@ -45,7 +45,7 @@ TOKEN_NOT_FOUND = "Service token not found."  # noqa: S105 - a message
 TOKEN_REMOVED = "The token that this form made was removed."  # noqa: S105 - a message
 
 
-@called("ServiceToken")
+@schema_name("ServiceToken")
 @dataclass(frozen=True, slots=True)
 class Token:
     """A service token as clients see it; times in epoch milliseconds, `created_by` an id or "system"."""
@@ -59,7 +59,7 @@ class Token:
     last_used_at: Time | None
 
 
-@called("CreatedServiceToken")
+@schema_name("CreatedServiceToken")
 @dataclass(frozen=True, slots=True)
 class CreatedToken(Token):
     """One that was just made, with the token itself: it is not to be had again."""

@@ -15,7 +15,7 @@ from secretsvc.tokens import domain, schemas
 from secretsvc.tokens.resources import Token, Tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.pages.directives import Drawn, see_removed
+from secretsvc.web.pages.directives import PageOptions, see_removed
 from secretsvc.web.pages.time_format import DAY, typed_time
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -99,7 +99,7 @@ def includeme(config: ServiceConfigurator) -> None:
     with suppress(ServerMisconfigured):
         if not config.registry.service_settings.service_tokens:
             return
-    page: Drawn[Tokens] = {"context": Tokens, "template": "secretsvc.tokens:templates/tokens.pt"}
+    page: PageOptions[Tokens] = {"context": Tokens, "template": "secretsvc.tokens:templates/tokens.pt"}
     config.add_page(tokens_page, role=Role.ADMIN, **page)
     config.add_form(create_token, role=Role.ADMIN, redraw=tokens_page, **page)
     config.add_form(remove_token, context=Token, name="remove", role=Role.ADMIN)

@@ -15,7 +15,7 @@ from pyramid.config import Configurator
 from pyramid.response import Response
 from pyramid.tweens import INGRESS
 
-from secretsvc.kernel.database_timer import Stopwatch, measured
+from secretsvc.kernel.database_timer import DatabaseTimer, time_database
 from secretsvc.kernel.errors import Internal
 from secretsvc.web.error_logging import unexpected
 from secretsvc.web.registration import check_function, declare
@@ -49,7 +49,7 @@ def access_log_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
     def tween(request: ServiceRequest) -> Response:
         response = None
         began = time.perf_counter()
-        with measured() as watch:
+        with time_database() as watch:
             try:
                 response = handler(request)
                 return response
@@ -84,7 +84,7 @@ def _status(response: Response | None) -> int:
     return 500 if response is None else int(response.status_int)
 
 
-def _write(request: ServiceRequest, response: Response | None, seen: Seen, watch: Stopwatch) -> None:
+def _write(request: ServiceRequest, response: Response | None, seen: Seen, watch: DatabaseTimer) -> None:
     (route, method, status, seconds), failure = seen, request.failure
     level = logging.INFO if status < 500 else logging.WARNING
     if status >= 500 and (failure is None or failure.code == Internal.code):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from secretsvc.kernel.errors import Forbidden
 from secretsvc.kernel.origins import Origin, at_authority, parse_origin
-from secretsvc.kernel.rejections import Reason, facts
+from secretsvc.kernel.rejections import RejectionReason, facts
 from secretsvc.web.request import ServiceRequest
 
 
@@ -21,7 +21,7 @@ def refuse_cross_site(request: ServiceRequest, message: str) -> None:
     raise Forbidden(message)
 
 
-def cross_site(environ: Mapping[str, str], public: Origin | None) -> Reason | None:
+def cross_site(environ: Mapping[str, str], public: Origin | None) -> RejectionReason | None:
     """What says that another site asks. Clients that are no browser say nothing.
 
     `public` is the one origin of the pages where that is known; elsewhere the request's own host is taken,
@@ -29,12 +29,12 @@ def cross_site(environ: Mapping[str, str], public: Origin | None) -> Reason | No
     """
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:
-        return None if site in ("same-origin", "none") else Reason.FETCH_SITE
+        return None if site in ("same-origin", "none") else RejectionReason.FETCH_SITE
     if origin is None:
         return None
     try:
         named = parse_origin(origin)
         here = public or at_authority(named.scheme, environ.get("HTTP_HOST", ""))
     except ValueError:
-        return Reason.ORIGIN
-    return None if named == here else Reason.ORIGIN
+        return RejectionReason.ORIGIN
+    return None if named == here else RejectionReason.ORIGIN

@@ -22,14 +22,14 @@ from secretsvc.kernel.errors import (
     SecretsvcError,
     Unavailable,
 )
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.error_logging import expected, unexpected
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.pages import time_format
 from secretsvc.web.pages.denial_page import refused
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest, call_of
-from secretsvc.web.responses import Drawing, RelativeResponse
+from secretsvc.web.responses import DeferredPage, RelativeResponse
 
 #: Below it every answer is JSON; everything else is pages.
 JSON_PATHS = "/api/"
@@ -53,7 +53,7 @@ def is_outside_api(environ: Mapping[str, str]) -> bool:
 def error_response(error: SecretsvcError, request: ServiceRequest) -> Response:
     """The answer to an error: the envelope for the API, a page for everything else."""
     if is_outside_api(request.environ):
-        return Drawing(lambda: _answer(_page, error, request))
+        return DeferredPage(lambda: _answer(_page, error, request))
     return _answer(_document, error, request)
 
 
@@ -151,7 +151,7 @@ def includeme(config: Configurator) -> None:
     """Catches everything; the more specific contexts replace Pyramid's own views of them."""
     config.include(".error_codes")
     config.include(".pages.denial_page")
-    config.registry.tracebacks = Throttle()
+    config.registry.tracebacks = LogThrottle()
     config.set_response_factory(lambda _request: RelativeResponse())
     tm = "pyramid_tm.tm_tween_factory"
     config.add_tween(f"{__name__}.traceback_tween", under=tm, over=EXCVIEW)

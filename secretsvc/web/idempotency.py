@@ -7,7 +7,7 @@ import re
 import orjson
 
 from secretsvc.kernel.errors import BadRequest
-from secretsvc.kernel.use_case import Once
+from secretsvc.kernel.use_case import IdempotencyKey
 from secretsvc.web.request import ServiceRequest
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
@@ -26,7 +26,7 @@ DESCRIBED = {
 }
 
 
-def asked_once(request: ServiceRequest) -> Once | None:
+def asked_once(request: ServiceRequest) -> IdempotencyKey | None:
     """What the request asks to be done once, None without the header.
 
     Equal is what has the same body, defaults filled in, and the same `If-Match`. Raises `BadRequest` for a
@@ -38,4 +38,4 @@ def asked_once(request: ServiceRequest) -> Once | None:
     if _KEY.fullmatch(key) is None:
         raise BadRequest(f"{HEADER} takes 1 to 64 letters, digits, dots, underscores and hyphens.")
     asked = [request.environ.get("HTTP_IF_MATCH"), request.body_values]
-    return Once(key, orjson.dumps(asked, option=orjson.OPT_SORT_KEYS))
+    return IdempotencyKey(key, orjson.dumps(asked, option=orjson.OPT_SORT_KEYS))

@@ -8,23 +8,23 @@ from pyramid.config import Configurator
 from pyramid.interfaces import IViewDeriverInfo
 from pyramid.response import Response
 
-from secretsvc.kernel.budget import Admission
+from secretsvc.kernel.budget import PlaintextReservation
 from secretsvc.web.request import ServiceRequest, call_of
-from secretsvc.web.responses import Drawing
+from secretsvc.web.responses import DeferredPage
 
 #: In the WSGI environ of our server: a list. What is put there is called, without arguments, once the answer
 #: has left or its connection is gone, by whichever thread notices, and must not wait.
 ON_SENT = "secretsvc.on_sent"
 
 
-def admission_of(request: ServiceRequest) -> Admission | None:
+def admission_of(request: ServiceRequest) -> PlaintextReservation | None:
     """What the request holds, None where it was not admitted to anything."""
     call = call_of(request)
     admission = None if call is None else call.admission
     return admission if admission is not None and admission.held else None
 
 
-def admitted_view(view: Callable[..., Response], _info: IViewDeriverInfo) -> Callable[..., Response]:
+def plaintext_view(view: Callable[..., Response], _info: IViewDeriverInfo) -> Callable[..., Response]:
     """View deriver: an answer with values may be longer than they are, and that must be admitted too.
 
     It is inside the transaction: what is refused here leaves no record of values that were given. Raises
@@ -34,7 +34,7 @@ def admitted_view(view: Callable[..., Response], _info: IViewDeriverInfo) -> Cal
     def wrapper(context: object, request: ServiceRequest) -> Response:
         response = view(context, request)
         admission = admission_of(request)
-        if admission is not None and not isinstance(response, Drawing):
+        if admission is not None and not isinstance(response, DeferredPage):
             admission.reach(response.content_length or 0)
         return response
 
@@ -69,7 +69,7 @@ def release(request: ServiceRequest) -> None:
         admission.release()
 
 
-def _let_go(response: Response, admission: Admission) -> None:
+def _let_go(response: Response, admission: PlaintextReservation) -> None:
     """Drops the values at once; in the cycle of request and answer they would wait for garbage collection."""
     response.app_iter = ()
     admission.release()
@@ -92,4 +92,4 @@ class _Closing:
 
 def includeme(config: Configurator) -> None:
     """Registers the deriver around what renders."""
-    config.add_view_deriver(admitted_view, under="secured_view", over="rendered_view")
+    config.add_view_deriver(plaintext_view, under="secured_view", over="rendered_view")

@@ -23,8 +23,8 @@ from uuid import UUID
 
 from pyramid.exceptions import ConfigurationError
 
-from secretsvc.kernel.schema_annotations import NAMES, Called, Keywords
-from secretsvc.web.types import ID, INTEGER_SCHEMA, JsonSchema, Named, described, or_null, saying
+from secretsvc.kernel.schema_annotations import NAMES, SchemaKeywords, SchemaName
+from secretsvc.web.types import ID, INTEGER_SCHEMA, JsonSchema, NamedSchema, described, or_null, with_keywords
 
 _PLAIN: dict[object, JsonSchema] = {
     str: {"type": "string"},
@@ -82,8 +82,8 @@ def _of(hint: object, bound: Mapping[object, object]) -> JsonSchema:
     if origin is Annotated:
         found = _of(arguments[0], bound)
         for one in arguments[1:]:
-            found = saying(found, one.said) if isinstance(one, Keywords) else found
-            found = Named(one.name, found) if isinstance(one, Called) else found
+            found = with_keywords(found, one.said) if isinstance(one, SchemaKeywords) else found
+            found = NamedSchema(one.name, found) if isinstance(one, SchemaName) else found
         return found
     if origin is NotRequired:
         return _of(arguments[0], bound)
@@ -94,7 +94,7 @@ def _of(hint: object, bound: Mapping[object, object]) -> JsonSchema:
     if origin is Literal and all(isinstance(one, str) for one in arguments):
         return {"type": "string", "enum": [*arguments]}
     if isinstance(hint, type) and hint in _PLAIN:
-        return saying(_PLAIN[hint], {})
+        return with_keywords(_PLAIN[hint], {})
     return _of_class(origin or hint, arguments, bound)
 
 
@@ -112,9 +112,9 @@ def _of_class(kind: object, arguments: tuple[object, ...], bound: Mapping[object
     if is_dataclass(kind) or is_typeddict(kind):
         given = [bound.get(one, one) if isinstance(one, TypeVar) else one for one in arguments]
         found = _object(kind, dict(zip(getattr(kind, "__parameters__", ()), given, strict=True)))
-        return Named(_name(kind, given), found)
+        return NamedSchema(_name(kind, given), found)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return Named(kind.__name__, {"type": "string", "enum": [one.value for one in kind]})
+        return NamedSchema(kind.__name__, {"type": "string", "enum": [one.value for one in kind]})
     if isinstance(kind, type) and issubclass(kind, Mapping) and arguments:
         names, values = (_of(one, bound) for one in arguments)
         return {"type": "object", "propertyNames": names, "additionalProperties": values}
@@ -135,7 +135,7 @@ def _name(kind: Any, given: Sequence[object]) -> str:
 def _name_of(hint: object) -> str:
     arguments = get_args(hint)
     if get_origin(hint) is Annotated:
-        return next((one.name for one in arguments if isinstance(one, Called)), _name_of(arguments[0]))
+        return next((one.name for one in arguments if isinstance(one, SchemaName)), _name_of(arguments[0]))
     return _name(get_origin(hint) or hint, arguments)
 
 

@@ -24,7 +24,7 @@ class RelativeResponse(Response):  # type: ignore[misc]  # it has no types of it
         return [*self.headerlist]
 
 
-class Drawing(RelativeResponse):
+class DeferredPage(RelativeResponse):
     """A page that is yet to be drawn: it stands for the response that `draw` makes."""
 
     def __init__(self, draw: Callable[[], Response]) -> None:
@@ -32,14 +32,14 @@ class Drawing(RelativeResponse):
         self.draw = draw
 
 
-def drawn(response: Response) -> Response:
+def render_deferred(response: Response) -> Response:
     """The response as it leaves. To be called outside of the transaction; raises what its template does."""
-    return response.draw() if isinstance(response, Drawing) else response
+    return response.draw() if isinstance(response, DeferredPage) else response
 
 
 @reads_option("page")
 def drawing_view(view: View, info: IViewDeriverInfo) -> View:
-    """View deriver: of what a page's view returns for its template it makes a `Drawing`."""
+    """View deriver: of what a page's view returns for its template it makes a `DeferredPage`."""
     template: RendererHelper | None = info.options["renderer"]
     if info.options.get("page") is None or template is None:
         return view
@@ -50,6 +50,6 @@ def drawing_view(view: View, info: IViewDeriverInfo) -> View:
             return result
         other = request.__dict__.pop("override_renderer", None)
         helper = RendererHelper(other, info.package, info.registry) if other else template
-        return Drawing(lambda: helper.render_view(request, result, view, context))
+        return DeferredPage(lambda: helper.render_view(request, result, view, context))
 
     return wrapper

@@ -23,12 +23,12 @@ from secretsvc.web.types import (
     Integer,
     IntegerText,
     JsonSchema,
-    Named,
+    NamedSchema,
     Slug,
     Text,
     Type,
     described,
-    saying,
+    with_keywords,
 )
 
 __all__ = [
@@ -48,7 +48,7 @@ __all__ = [
     "ListOf",
     "ListQuery",
     "MapOf",
-    "Named",
+    "NamedSchema",
     "Slug",
     "Text",
     "Type",
@@ -107,15 +107,17 @@ class Body(colander.MappingSchema):  # type: ignore[misc]  # it has no types of 
         found: Values = self.deserialize({})
         return found
 
-    def json_schema(self) -> Named:
+    def json_schema(self) -> NamedSchema:
         """Closed against unknown members, and named as its class."""
         found = {
             "type": "object",
-            "properties": {node.name: saying(field_schema(node), said_of(node)) for node in self.children},
+            "properties": {
+                node.name: with_keywords(field_schema(node), description_of(node)) for node in self.children
+            },
             "required": [node.name for node in self.children if node.required],
             "additionalProperties": False,
         }
-        return Named(type(self).__name__, found)
+        return NamedSchema(type(self).__name__, found)
 
 
 def field_schema(node: SchemaNode) -> JsonSchema:
@@ -123,11 +125,11 @@ def field_schema(node: SchemaNode) -> JsonSchema:
     found = described(node if isinstance(node, Body) else node.typ)
     # What is left out is null is nothing that a client could send.
     if node.missing not in (colander.required, colander.drop, None):
-        found = saying(found, {"default": node.missing})
+        found = with_keywords(found, {"default": node.missing})
     return found
 
 
-def said_of(node: SchemaNode) -> JsonSchema:
+def description_of(node: SchemaNode) -> JsonSchema:
     """The sentence that a field or parameter has of its own, if any."""
     return {"description": node.description} if node.description else {}
 
@@ -158,7 +160,7 @@ class Variants:
             "oneOf": [*some.values()],
             "discriminator": {"propertyName": self.field, "mapping": mapping},
         }
-        return Named(self.name, found) if self.name else found
+        return NamedSchema(self.name, found) if self.name else found
 
 
 def optional(type_: Type, **options: object) -> SchemaNode:
@@ -227,7 +229,7 @@ class Name(Text):
     """What people call a thing."""
 
     def json_schema(self) -> JsonSchema:
-        return Named("Name", super().json_schema())
+        return NamedSchema("Name", super().json_schema())
 
 
 NAME = Name(minimum=1, maximum=256, strip=True)

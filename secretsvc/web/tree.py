@@ -21,7 +21,7 @@ from pyramid.request import Request
 from pyramid.traversal import ResourceTreeTraverser
 from zope.interface import implementer
 
-from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
+from secretsvc.kernel.authorization import GLOBAL, ScopePath, ScopeType
 from secretsvc.kernel.errors import Issue, NotFound
 from secretsvc.web.registration import declare
 from secretsvc.web.types import Anything, Identifier, Type, described
@@ -56,7 +56,7 @@ class Node:
         self.__parent__, self.__name__, self.tree = parent, name, tree
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ScopePath:
         """The scope that the node lies in."""
         return self.__parent__.address if self.__parent__ is not None else GLOBAL
 

@@ -6,13 +6,13 @@ from pyramid.config import Configurator
 from pyramid.response import FileResponse, Response
 from pyramid.tweens import INGRESS
 
-from secretsvc.kernel.addresses import client_address
+from secretsvc.kernel.addresses import resolve_client_address
 from secretsvc.kernel.errors import SecretsvcError, ServerMisconfigured
 from secretsvc.web.errors import error_response, is_outside_api, translate
 from secretsvc.web.headers import complete, request_id
 from secretsvc.web.plaintext_budget import hold_until_sent, release
 from secretsvc.web.request import Handler, ServiceRegistry, ServiceRequest
-from secretsvc.web.responses import drawn
+from secretsvc.web.responses import render_deferred
 from secretsvc.web.tree import API, MOUNTS, Root, resolve
 
 
@@ -34,9 +34,9 @@ def ingress_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
     def _answer(request: ServiceRequest) -> Response:
         try:
             request.client_address = _client_address(request, registry)
-            return drawn(handler(request))
+            return render_deferred(handler(request))
         except Exception as error:  # the last resort: whatever the exception views did not see
-            return drawn(error_response(translate(error, request), request))
+            return render_deferred(error_response(translate(error, request), request))
 
     return tween
 
@@ -44,7 +44,9 @@ def ingress_tween(handler: Handler, registry: ServiceRegistry) -> Handler:
 def _client_address(request: ServiceRequest, registry: ServiceRegistry) -> str | None:
     """Raises `ServerMisconfigured`."""
     environ, trusted = request.environ, registry.service_settings.trusted_proxies
-    return client_address(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""), trusted)
+    return resolve_client_address(
+        environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""), trusted
+    )
 
 
 def _may_hold_values(request: ServiceRequest, response: Response, registry: ServiceRegistry) -> bool:

@@ -35,7 +35,7 @@ UUID_SCHEMA: JsonSchema = {
 SCHEMAS = "#/components/schemas/"
 
 
-class Named(JsonSchema):
+class NamedSchema(JsonSchema):
     """A JSON Schema that has a name; `beside` is what is said at one place, beside the reference to it."""
 
     def __init__(self, name: str, schema: JsonSchema, beside: JsonSchema | None = None) -> None:
@@ -48,10 +48,10 @@ class Named(JsonSchema):
         return SCHEMAS + self.name
 
 
-def saying(schema: JsonSchema, more: JsonSchema) -> JsonSchema:
+def with_keywords(schema: JsonSchema, more: JsonSchema) -> JsonSchema:
     """The schema with more keywords, at one place where it stands."""
-    if isinstance(schema, Named):
-        return Named(schema.name, schema, {**schema.beside, **more})
+    if isinstance(schema, NamedSchema):
+        return NamedSchema(schema.name, schema, {**schema.beside, **more})
     return schema | more
 
 
@@ -74,14 +74,14 @@ def or_null(found: JsonSchema) -> JsonSchema:
     """As well as null."""
     if "anyOf" in found:
         return {"anyOf": [*(one for one in found["anyOf"] if one != NULL), NULL]}
-    if "type" not in found or "properties" in found or (isinstance(found, Named) and "enum" in found):
+    if "type" not in found or "properties" in found or (isinstance(found, NamedSchema) and "enum" in found):
         return {"anyOf": [found, NULL]}
     if "enum" in found:
         found = found | {"enum": [*found["enum"], None]}
     return found | {"type": [found["type"], "null"]}
 
 
-ID = Named("Id", UUID_SCHEMA)
+ID = NamedSchema("Id", UUID_SCHEMA)
 
 
 class Type(colander.SchemaType):  # type: ignore[misc]  # it has no types of its own
@@ -151,7 +151,7 @@ class Slug(Type):
 
     def json_schema(self) -> JsonSchema:
         found = {"type": "string", "pattern": f"^{SLUG.pattern}$", "minLength": 1, "maxLength": SLUG_LENGTH}
-        return Named("Slug", found)
+        return NamedSchema("Slug", found)
 
 
 class Identifier(Type):
@@ -239,7 +239,7 @@ class Choice(Type):
 
     def json_schema(self) -> JsonSchema:
         found: JsonSchema = {"type": "string", "enum": list(self.choices)}
-        return Named(self.name, found) if self.name else found
+        return NamedSchema(self.name, found) if self.name else found
 
 
 class Anything(Type):

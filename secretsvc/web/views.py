@@ -18,7 +18,7 @@ from pyramid.interfaces import IRendererInfo, IViewDeriverInfo
 from pyramid.security import NO_PERMISSION_REQUIRED
 from webob import Response
 
-from secretsvc.kernel.authorization import Address, GrantSnapshot, Role, administered, holds, sees
+from secretsvc.kernel.authorization import GrantSnapshot, Role, ScopePath, admin_grants, can_see, holds
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, SecretsvcError, ValidationFailed, refuse
 from secretsvc.web.body import parse_object
 from secretsvc.web.cross_site import refuse_cross_site
@@ -57,13 +57,13 @@ def check_role(what: str, role: object) -> None:
         raise ConfigurationError(f"{what} has the role {role!r}: take one of {known}")
 
 
-def permits(snapshot: GrantSnapshot, permission: str, at: Address) -> bool:
+def permits(snapshot: GrantSnapshot, permission: str, at: ScopePath) -> bool:
     """Whether the caller has what one of `PERMISSIONS` says, at an address. Raises ValueError for others."""
     if permission == ANY_IDENTITY:
         return True
     if permission == ADMIN_SOMEWHERE:
-        return next(administered(snapshot), None) is not None
-    return sees(snapshot, at) if permission == VISIBLE else holds(snapshot, Role(permission), at)
+        return next(admin_grants(snapshot), None) is not None
+    return can_see(snapshot, at) if permission == VISIBLE else holds(snapshot, Role(permission), at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

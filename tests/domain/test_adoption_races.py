@@ -16,7 +16,7 @@ from service import Service
 from sqlalchemy import text
 from waiting import PATIENCE, eventually
 
-from secretsvc.db.engine import Mode, for_mode
+from secretsvc.db.engine import Mode, set_mode
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.secrets.write.sealing import Plain, seal
 
@@ -63,7 +63,7 @@ def test_who_waits_for_a_first_adoption_is_judged_by_how_it_ends(service: Servic
 
     def second() -> None:
         with call_of(other) as call:
-            for_mode(call.connection, Mode.WRITE)
+            set_mode(call.connection, Mode.WRITE)
             try:
                 seal(call, A_VALUE)
                 call.connection.commit()
@@ -73,7 +73,7 @@ def test_who_waits_for_a_first_adoption_is_judged_by_how_it_ends(service: Servic
                 outcome.append("refused")
 
     with call_of(service) as call:
-        for_mode(call.connection, Mode.WRITE)
+        set_mode(call.connection, Mode.WRITE)
         seal(call, A_VALUE)
         waiting = threading.Thread(target=second)
         waiting.start()

@@ -20,8 +20,8 @@ from vault import Vault
 
 from secretsvc.access.rules.holders import FoundHolder
 from secretsvc.db.base import Base
-from secretsvc.db.engine import Mode, for_mode
-from secretsvc.kernel.authorization import Address
+from secretsvc.db.engine import Mode, set_mode
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.tables.projects import environment, project
 
@@ -56,7 +56,7 @@ class World:
 
     def __init__(self, service: Service, *, whole: bool) -> None:
         self.service = service
-        self.at = Address("heir", "prod") if whole else Address("shop", "heir")
+        self.at = ScopePath("heir", "prod") if whole else ScopePath("shop", "heir")
         self.table, self.slug = (project, "shop") if whole else (environment, "prod")
         admin = arrange(service, "shop", "dev", "prod", *(() if whole else ("heir",)))
         furnish(service, "shop", "prod", "old", "past")
@@ -88,7 +88,7 @@ class World:
 
 
 @contextmanager
-def scene_of(world: World, subject: str, at: Address, *, changes: bool) -> Iterator[Any]:
+def scene_of(world: World, subject: str, at: ScopePath, *, changes: bool) -> Iterator[Any]:
     """Makes scenes of one snapshot, each with a transaction that is undone."""
     with call_of(world.service, subject) as call:
         call.connection.rollback()
@@ -105,12 +105,12 @@ def scene_of(world: World, subject: str, at: Address, *, changes: bool) -> Itera
                     call.now,
                     "a-test",
                     call.settings,
-                    lambda: for_mode(connection, Mode.WRITE),
+                    lambda: set_mode(connection, Mode.WRITE),
                     connection.rollback,
                     call.load_ring,
                 )
                 holder = FoundHolder("user", "somebody", world.holder, "somebody")
-                addresses = Address(at.project), at, Address("depot", "prod")
+                addresses = ScopePath(at.project), at, ScopePath("depot", "prod")
                 yield Scene(own, *addresses, holder, world.group), connection
                 connection.rollback()
 
@@ -198,7 +198,7 @@ def test_nothing_of_the_new_owner_comes_out_or_is_written(
         service.grant(ADA, role, at)
     service.user(ADA).get("/whoami")
     leaked = []
-    with scene_of(world, ADA, Address("shop", "prod"), changes=True) as make_scene:
+    with scene_of(world, ADA, ScopePath("shop", "prod"), changes=True) as make_scene:
         before = everything(service)
         for use_case, uses in USES.items():
             for number, use in enumerate(uses):

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from waiting import PATIENCE
 
 from secretsvc.db.constraint_errors import is_duplicate
-from secretsvc.db.engine import Mode, for_mode, make_engine, read_once, read_transaction, write_transaction
+from secretsvc.db.engine import Mode, make_engine, read_once, read_transaction, set_mode, write_transaction
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.session import Session
@@ -85,7 +85,7 @@ def test_a_prepared_statement_gives_what_it_would_give_without(engine: Engine) -
 @pytest.mark.parametrize("undone", [True, False])
 def test_what_is_prepared_begins_a_transaction_that_can_be_undone(engine: Engine, undone: bool) -> None:
     with engine.connect() as connection:
-        writer = for_mode(connection, Mode.WRITE)
+        writer = set_mode(connection, Mode.WRITE)
         INSERT.run(writer, a_project())
         assert writer.in_transaction()
         assert slugs(engine) == []
@@ -241,7 +241,7 @@ def test_a_listener_finds_again_at_the_end_what_it_left_at_the_beginning(engine:
     event.listen(engine, "after_cursor_execute", lambda *given: found.append(given[4].note))
     event.listen(engine, "handle_error", lambda error: found.append(f"no {error.execution_context.note}"))
     with engine.connect() as connection:
-        for_mode(connection, Mode.WRITE)
+        set_mode(connection, Mode.WRITE)
         connection.begin()
         insert_many(connection, project, [a_project(), a_project("depot")])
         FIND.rows(connection, {"slug": "shop"})

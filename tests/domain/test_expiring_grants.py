@@ -7,7 +7,7 @@ from calls import call_of
 from service import arrange
 from statements import recorded
 
-from secretsvc.home.domain.pending_access import expiring_grants, turned_away
+from secretsvc.home.domain.pending_access import expiring_grants, latest_denied_identity
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import Forbidden
 
@@ -79,12 +79,12 @@ def test_identities_that_were_lately_denied_and_hold_no_grant_are_counted_once_e
 
     def denied_in_vain(subject, since):
         with call_of(service, subject) as call:
-            found = turned_away(call, since)
+            found = latest_denied_identity(call, since)
         return found.count if found else 0
 
     assert denied_in_vain("root@example.com", since) == 3
     with call_of(service) as call:
-        last = turned_away(call, since)
+        last = latest_denied_identity(call, since)
     assert (last.subject, last.denials) == (service.robot().get("/whoami").json["identity"]["subject"], 1)
     assert denied_in_vain("root@example.com", now_ms() + 1) == 0
     for slug, expected in (("shop", 1), ("depot", 2), ("depot/prod", 1)):
@@ -100,4 +100,4 @@ def test_identities_that_were_lately_denied_and_hold_no_grant_are_counted_once_e
 def test_denials_are_told_to_no_one_who_administers_nothing(service, admin):
     service.grant(ADA, "writer")
     with call_of(service, ADA) as call, pytest.raises(Forbidden):
-        turned_away(call, 0)
+        latest_denied_identity(call, 0)

@@ -12,7 +12,7 @@ from statements import recorded
 
 from secretsvc.db.base import Base
 from secretsvc.db.engine import Mode
-from secretsvc.db.orm import RequestSession, TransactionIsTheRequests, WroteWhileReading
+from secretsvc.db.orm import RequestSession, TransactionOwnedByRequest, WroteWhileReading
 from secretsvc.directives import dbsession
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import SYSTEM_GRANTS
@@ -106,7 +106,7 @@ def test_it_decides_nothing_by_itself(request_in, service, name):
         session = dbsession(request_in(manager))
         session.add(new_project())
         session.flush()
-        with pytest.raises(TransactionIsTheRequests):
+        with pytest.raises(TransactionOwnedByRequest):
             getattr(session, name)()
         manager.commit()
         manager.begin()

@@ -17,10 +17,10 @@ from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.authorization import (
     ADMIN_EVERYWHERE,
-    Address,
     GrantSnapshot,
     HeldGrant,
     Role,
+    ScopePath,
     ScopeType,
     decide,
 )
@@ -30,7 +30,7 @@ from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 
-SCOPES = [Address("shop"), Address("shop", "prod"), Address("depot", "prod")]
+SCOPES = [ScopePath("shop"), ScopePath("shop", "prod"), ScopePath("depot", "prod")]
 ADA = "ada@example.com"
 SETTINGS = Settings({}, {"BOOTSTRAP_ADMINS": ADMIN})
 LISTED = ("u0@example.com", "u2@example.com")
@@ -50,7 +50,7 @@ def call_of(settings: Settings, connection: Connection, *held: HeldGrant) -> Cal
     )
 
 
-def expected(connection: Connection, at: Address, *, listed: bool) -> dict[str, Role]:
+def expected(connection: Connection, at: ScopePath, *, listed: bool) -> dict[str, Role]:
     """What enforcement would say of each identity in turn."""
     found = {}
     for number in SUBJECTS:
@@ -84,7 +84,7 @@ def test_the_readers_are_those_whom_the_decision_lets_in(engine, world, at, list
     assert len(statements) == 2
 
 
-def assert_explained(call: Call, found: list[Reader], at: Address) -> None:
+def assert_explained(call: Call, found: list[Reader], at: ScopePath) -> None:
     """Each source is the one that the explainer holds for decisive at the widest scope it names."""
     for one in found:
         assert one.source.decisive
@@ -120,7 +120,7 @@ def held(service: Service, role: Role, path: str) -> HeldGrant:
 
 
 def test_only_the_admins_of_a_place_learn_who_can_read_it(shop):
-    at = Address("shop", "prod")
+    at = ScopePath("shop", "prod")
     with shop.engine.connect() as connection:
         own = call_of(SETTINGS, connection, held(shop, Role.ADMIN, "shop/prod"))
         assert [one.identity.subject for one in readers(own, at)] == [ADMIN]
@@ -133,7 +133,7 @@ def test_only_the_admins_of_a_place_learn_who_can_read_it(shop):
                 readers(call, at)
             assert [denial.action for denial in call.denials] == ["authz.environment.admin"]
         with pytest.raises(NotFound):
-            readers(call_of(SETTINGS, connection, ADMIN_EVERYWHERE), Address("shop", "absent"))
+            readers(call_of(SETTINGS, connection, ADMIN_EVERYWHERE), ScopePath("shop", "absent"))
 
 
 def test_a_grant_at_a_place_deleted_and_made_anew_is_not_the_new_ones(shop):
@@ -141,7 +141,7 @@ def test_a_grant_at_a_place_deleted_and_made_anew_is_not_the_new_ones(shop):
     shop.user().delete("/projects/shop")
     arrange(shop, "shop")
     with shop.engine.connect() as connection, pytest.raises(NotFound):
-        readers(call_of(SETTINGS, connection, stale), Address("shop"))
+        readers(call_of(SETTINGS, connection, stale), ScopePath("shop"))
 
 
 def test_readers_stand_by_role_then_subject_and_the_disabled_are_left_out(shop):
@@ -152,7 +152,7 @@ def test_readers_stand_by_role_then_subject_and_the_disabled_are_left_out(shop):
     shop.execute(grant.delete().where(grant.c.scope_type == "global"))
     with shop.engine.connect() as connection:
         assert len(connection.execute(select(identity)).all()) == 4
-        found = readers(call_of(SETTINGS, connection, ADMIN_EVERYWHERE), Address("shop", "prod"))
+        found = readers(call_of(SETTINGS, connection, ADMIN_EVERYWHERE), ScopePath("shop", "prod"))
     subjects = [(one.identity.subject, one.role, one.source.scope_type) for one in found]
     assert subjects == [
         (ADMIN, Role.ADMIN, ScopeType.GLOBAL),

@@ -13,7 +13,7 @@ from statements import recorded
 
 from secretsvc.authorization.rules.snapshot import load_standing, not_expired
 from secretsvc.kernel.actors import Kind, Principal
-from secretsvc.kernel.authorization import Address, GrantSnapshot, decide, is_expired
+from secretsvc.kernel.authorization import GrantSnapshot, ScopePath, decide, is_expired
 from secretsvc.tables.grants import grant
 
 times = st.integers(0, 2**53 - 1)
@@ -71,7 +71,7 @@ def test_the_snapshot_says_what_plain_python_says_in_one_statement(engine, world
         assert found == sorted(held_by(world, number))
         for scope in SCOPES:
             slug, _, env = scope.partition("/")
-            at = Address() if scope == "global" else Address(slug, env or None)
+            at = ScopePath() if scope == "global" else ScopePath(slug, env or None)
             role = decide(snapshot, at)
             assert (RANK[role] if role else 0) == reference(world, number, scope), (number, scope)
 

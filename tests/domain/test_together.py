@@ -11,10 +11,10 @@ from sqlalchemy.exc import IntegrityError
 from statements import recorded
 
 from secretsvc.db.constraint_errors import is_duplicate
-from secretsvc.db.engine import Mode, for_mode, write_transaction
+from secretsvc.db.engine import Mode, set_mode, write_transaction
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statement_batch import collected, rows_together, run_together
+from secretsvc.db.statement_batch import collect_statements, execute_batch, execute_batch_returning
 from secretsvc.db.statements import change_of, insertion_of
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.projects import environment, project
@@ -61,7 +61,7 @@ def test_each_has_parameters_of_its_own_whatever_their_names_and_the_first_gives
     with write_transaction(engine) as connection:
         INSERT.run(connection, shop)
     with write_transaction(engine) as connection, recorded(engine) as statements:
-        rows = rows_together(
+        rows = execute_batch_returning(
             connection,
             [
                 (RENAME, {"old": "shop", "slug": "store"}),
@@ -69,7 +69,9 @@ def test_each_has_parameters_of_its_own_whatever_their_names_and_the_first_gives
                 insertion_of(environment, inside),
             ],
         )
-        run_together(connection, [(INSERT, a_project("yard")), change_of(project, {**depot, "slug": "barn"})])
+        execute_batch(
+            connection, [(INSERT, a_project("yard")), change_of(project, {**depot, "slug": "barn"})]
+        )
     assert [one._asdict() for one in rows] == [{"id": shop["id"], "slug": "store"}]
     assert stored(engine) == [("barn", 2), ("store", 3), ("yard", 2)]
     assert len(statements) == {"sqlite": 5, "postgresql": 2}[engine.name]
@@ -78,7 +80,7 @@ def test_each_has_parameters_of_its_own_whatever_their_names_and_the_first_gives
 def test_a_first_that_finds_nothing_gives_no_row(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         steps = [(RENAME, {"old": "shop", "slug": "store"}), (INSERT, a_project("depot"))]
-        assert rows_together(connection, steps) == []
+        assert execute_batch_returning(connection, steps) == []
     assert stored(engine) == [("depot", 2)]
 
 
@@ -89,11 +91,11 @@ def test_what_one_of_them_may_not_do_none_does(engine: Engine, number: int) -> N
     rows = [a_project(name) for name in ("barn", "depot", "yard")]
     rows[number]["slug"] = "shop"
     with pytest.raises(IntegrityError) as caught, write_transaction(engine) as connection:
-        run_together(connection, [(INSERT, row) for row in rows])
+        execute_batch(connection, [(INSERT, row) for row in rows])
     assert is_duplicate(caught.value)
     assert stored(engine) == [("shop", 2)]
     with write_transaction(engine) as connection:
-        run_together(connection, [(INSERT, a_project("barn"))])
+        execute_batch(connection, [(INSERT, a_project("barn"))])
     assert stored(engine) == [("barn", 2), ("shop", 2)]
 
 
@@ -102,12 +104,12 @@ def test_what_is_collected_is_left_to_whoever_collects_and_the_rest_is_run(
     engine: Engine, mode: Mode
 ) -> None:
     with engine.connect() as connection, recorded(engine) as statements:
-        writer = for_mode(connection, mode)
-        with collected(writer) as steps:
+        writer = set_mode(connection, mode)
+        with collect_statements(writer) as steps:
             INSERT.run_with_commit(writer, a_project("shop"))
             INSERT.run_with_commit(writer, a_project("depot"))
         assert (len(steps), statements) == (2, [])
-        run_together(writer, steps)
+        execute_batch(writer, steps)
         INSERT.run_with_commit(writer, a_project("yard"))
         writer.commit()
     assert len(statements) == {"sqlite": 3, "postgresql": 2}[engine.name]

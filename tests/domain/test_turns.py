@@ -11,11 +11,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from waiting import PATIENCE, eventually
 
-from secretsvc.db.engine import Mode, for_mode
-from secretsvc.kernel.authorization import Address
+from secretsvc.db.engine import Mode, set_mode
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.projects.rules import lock_environment
 
-PROD = Address("shop", "prod")
+PROD = ScopePath("shop", "prod")
 WAITING = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 
 
@@ -31,14 +31,14 @@ def test_who_lets_go_of_an_environment_does_not_overtake_who_waits_for_it(servic
 
     def have_a_turn(name: str) -> None:
         with call_of(service, ADMIN) as call:
-            for_mode(call.connection, Mode.WRITE)
+            set_mode(call.connection, Mode.WRITE)
             lock_environment(call, PROD)
             came.append(name)
             call.connection.commit()
 
     waiting = [threading.Thread(target=have_a_turn, args=(name,)) for name in ("second", "third")]
     with call_of(service, ADMIN) as call:
-        for_mode(call.connection, Mode.WRITE)
+        set_mode(call.connection, Mode.WRITE)
         lock_environment(call, PROD)
         for number, thread in enumerate(waiting):
             thread.start()
@@ -56,8 +56,8 @@ def test_who_lets_go_of_an_environment_does_not_overtake_who_waits_for_it(servic
 def test_who_writes_to_one_environment_waits_for_no_writer_of_another(service: Service) -> None:
     arrange(service, "shop", "prod", "dev")
     with call_of(service, ADMIN) as writer, call_of(service, ADMIN) as other:
-        for call, at in ((writer, PROD), (other, Address("shop", "dev"))):
-            for_mode(call.connection, Mode.WRITE)
+        for call, at in ((writer, PROD), (other, ScopePath("shop", "dev"))):
+            set_mode(call.connection, Mode.WRITE)
             # Whoever had to wait would be refused after `lock_timeout`.
             lock_environment(call, at)
 
@@ -68,7 +68,7 @@ def test_who_writes_to_an_environment_keeps_it_as_it_is_for_all_but_who_refers_t
 ) -> None:
     arrange(service, "shop", "prod")
     with call_of(service, ADMIN) as call, service.engine.connect() as other:
-        for_mode(call.connection, Mode.WRITE)
+        set_mode(call.connection, Mode.WRITE)
         lock_environment(call, PROD)
         other.execute(text("SELECT 1 FROM environment FOR KEY SHARE NOWAIT"))
         # As whoever protects, describes or deletes it, who does not queue.

@@ -17,7 +17,7 @@ from wsgi import call
 from secretsvc.db.engine import write_transaction
 from secretsvc.db.sqlite_write_lock import WriteLock
 from secretsvc.web.json_logging import JsonFormatter
-from secretsvc.web.pages.layout import Shell
+from secretsvc.web.pages.layout import PageLayout
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -279,7 +279,9 @@ def test_time_that_a_writer_waits_for_its_turn_is_the_databases(service, admin, 
 def test_a_page_that_fails_while_it_is_drawn_is_an_error_page_with_a_line(
     service, admin, lines, caplog, monkeypatch
 ):
-    monkeypatch.setattr(Shell, "crumbs", lambda self, deep: 1 / 0 if self.request.failure is None else [])
+    monkeypatch.setattr(
+        PageLayout, "crumbs", lambda self, deep: 1 / 0 if self.request.failure is None else []
+    )
     caplog.clear()
     page = Browser(service).open("/projects", 500)
     assert page.content_type == "text/html"

@@ -10,7 +10,7 @@ from service import ADMIN, Client
 from shapes import IDENTITY, paths
 from stopped_clock import StoppedClock
 
-from secretsvc.authorization.rules.admission import Admission
+from secretsvc.authorization.rules.admission import IdentityAdmission
 from secretsvc.kernel.ids import new_id
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
@@ -251,7 +251,7 @@ def test_twenty_first_visits_at_once_beside_the_announcement_make_one_that_was_s
 
 @pytest.mark.postgresql("first")
 def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, monkeypatch):
-    create_or_touch, overtaken = Admission._create_or_touch, []
+    create_or_touch, overtaken = IdentityAdmission._create_or_touch, []
 
     def overtake(self, connection, principal, known, *rest):
         # Between the look for the identity and its making.
@@ -261,7 +261,7 @@ def test_a_first_visit_that_an_announcement_overtakes_is_seen(service, admin, mo
             connection.execute(identity.insert(), row)
         create_or_touch(self, connection, principal, known, *rest)
 
-    monkeypatch.setattr(Admission, "_create_or_touch", overtake)
+    monkeypatch.setattr(IdentityAdmission, "_create_or_touch", overtake)
     answered = service.user(ADA).get("/whoami").json["identity"]
     assert overtaken == [None]
     assert answered["last_seen_at"] is not None

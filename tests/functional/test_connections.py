@@ -23,7 +23,7 @@ from waiting import eventually as comes
 from secretsvc.server import connections
 from secretsvc.server.channel import RESET
 from secretsvc.server.factory import make_server
-from secretsvc.server.limits import Limits
+from secretsvc.server.limits import ConnectionLimits
 from secretsvc.server.server import Server
 from secretsvc.web.plaintext_budget import ON_SENT
 
@@ -88,7 +88,7 @@ def server(
     application: Application, deadlines: dict[str, float], request: pytest.FixtureRequest
 ) -> Iterator[Server]:
     """A test may narrow limits by `indirect` parameters."""
-    limits = Limits(**{**LIMITS, **deadlines, **getattr(request, "param", {})})
+    limits = ConnectionLimits(**{**LIMITS, **deadlines, **getattr(request, "param", {})})
     made = Server(application, limits, listen="127.0.0.1:0", threads=2)
     made.adj.socket_options = [*made.adj.socket_options, (socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER)]
     with running(made):
@@ -450,7 +450,9 @@ def test_answers_that_are_not_read_do_not_keep_newcomers_out(server, clock):
 
 
 def test_what_was_told_of_a_connection_is_not_taken_for_one_that_has_its_descriptor_since(application):
-    server = Server(application, Limits(**{**LIMITS, "connections": 1}), listen="127.0.0.1:0", threads=1)
+    server = Server(
+        application, ConnectionLimits(**{**LIMITS, "connections": 1}), listen="127.0.0.1:0", threads=1
+    )
     try:
         with connected(server) as first, ExitStack() as stack:
             server.turn()
@@ -604,7 +606,7 @@ def test_nothing_is_laid_down_on_disk(server, monkeypatch, tmp_path):
 
 
 def test_a_stop_that_meets_the_end_of_the_loop_wakes_nothing_that_is_closed(application, monkeypatch):
-    server = Server(application, Limits(**LIMITS), listen="127.0.0.1:0", threads=1)
+    server = Server(application, ConnectionLimits(**LIMITS), listen="127.0.0.1:0", threads=1)
     loop = threading.Thread(target=server.run)
     loop.start()
     wake = server.listeners[0].pull_trigger

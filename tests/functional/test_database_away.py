@@ -18,11 +18,11 @@ from vault import Vault
 from secretsvc.authorization.rules import admission
 from secretsvc.db import engine as engines
 from secretsvc.db.engine import make_engine
-from secretsvc.db.error_mapping import answer_to, committing
+from secretsvc.db.error_mapping import committing, map_error
 from secretsvc.db.session import Session
-from secretsvc.db.unresponsive import Silent
+from secretsvc.db.unresponsive import ResponseTimeout
 from secretsvc.kernel.errors import Internal
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 
 AWAY = "The database is not available at the moment."
 POSTGRESQL_ONLY = "SQLite has no server"
@@ -207,7 +207,7 @@ def test_names_are_read_while_nothing_can_be_written_and_values_are_not(make_ser
     prod = Vault(arrange(service, "shop", "prod"))
     prod.set(A="1")
     service.user("eve@example.com").get("/whoami")
-    monkeypatch.setattr(admission, "_told", Throttle())
+    monkeypatch.setattr(admission, "_told", LogThrottle())
     with nothing_is_written(service, monkeypatch), caplog.at_level(logging.WARNING, admission.__name__):
         for path in ("/whoami", "/projects", f"{prod.base}/secrets", f"{prod.base}/secrets/A/versions"):
             prod.client.get(path)
@@ -272,14 +272,14 @@ def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
     unknown = OperationalError("COMMIT", {}, psycopg.errors.TransactionResolutionUnknown())
     with pytest.raises((Internal, OperationalError)) as caught, committing(writes=True):
         raise unknown
-    assert answer_to(caught.value) is None
+    assert map_error(caught.value) is None
 
 
 @pytest.mark.parametrize(
     ("cause", "is_away"),
     [
         (psycopg.OperationalError("connection refused"), True),
-        (Silent("no answer in time"), True),
+        (ResponseTimeout("no answer in time"), True),
         (psycopg.errors.AdminShutdown(), True),
         (psycopg.errors.LockNotAvailable(), True),
         (psycopg.errors.TooManyConnections(), True),
@@ -291,7 +291,7 @@ def test_a_commit_whose_outcome_the_server_does_not_know_is_no_503():
 )
 @pytest.mark.engine_neutral
 def test_only_a_database_that_cannot_be_had_is_away(cause, is_away):
-    assert (answer_to(OperationalError("", {}, cause)) is not None) is is_away
+    assert (map_error(OperationalError("", {}, cause)) is not None) is is_away
 
 
 @pytest.mark.engine_neutral
@@ -301,7 +301,7 @@ def test_of_sqlite_a_file_that_is_busy_is_away_and_a_wrong_statement_is_not(tmp_
     for statement, is_away in (("BEGIN IMMEDIATE", True), ("NONSENSE", False)):
         with pytest.raises(sqlite3.OperationalError) as caught:
             other.execute(statement)
-        assert (answer_to(OperationalError("", {}, caught.value)) is not None) is is_away
+        assert (map_error(OperationalError("", {}, caught.value)) is not None) is is_away
     holder.close()
     other.close()
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.supported import unsupported
-from secretsvc.server.server import NotStartedError, server_of
+from secretsvc.server.server import NotStartedError, make_configured_server
 
 TOLD = "the database has the encoding {}: move it into one with the encoding UTF8"
 CREATE = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C'")
@@ -50,7 +50,7 @@ def test_another_encoding_is_refused_by_migrate_check_and_the_start(
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, f"fail  database   {told}")
     service = Service(url, issuer, lent=False)
     with pytest.raises(NotStartedError, match=f"^{told}$"):
-        server_of(service.app, listen="127.0.0.1:0")
+        make_configured_server(service.app, listen="127.0.0.1:0")
     assert service.user().get("/whoami", status=500).json["code"] == "SERVER_MISCONFIGURED"
     service.close()
 

@@ -11,7 +11,7 @@ from statements import recorded
 from stopped_clock import StoppedClock
 
 from secretsvc.audit.models import denial_tally
-from secretsvc.audit.rules.denials import LeftOut
+from secretsvc.audit.rules.denials import SuppressedCounts
 from secretsvc.kernel.ids import new_id
 
 pytestmark = pytest.mark.postgresql("none")
@@ -176,7 +176,7 @@ def test_denials_that_come_at_once_are_all_counted(make_service: Maker) -> None:
 def test_of_many_identities_the_one_left_out_longest_ago_is_told_by_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    left_out = LeftOut(2)
+    left_out = SuppressedCounts(2)
     first, second, third = new_id(), new_id(), new_id()
     for one in (first, second, first, third):
         left_out.add(one, 1)
@@ -186,7 +186,7 @@ def test_of_many_identities_the_one_left_out_longest_ago_is_told_by_the_log(
 
 
 def test_who_has_nothing_left_out_takes_no_place() -> None:
-    left_out = LeftOut(1)
+    left_out = SuppressedCounts(1)
     known = new_id()
     left_out.add(known, 1)
     left_out.add(new_id(), 0)

@@ -10,9 +10,9 @@ import pytest
 from secretsvc.meta import api
 from secretsvc.meta.glossary import GLOSSARY
 from secretsvc.web.openapi.document import endpoints
-from secretsvc.web.openapi.references import hoisted, promised, told
+from secretsvc.web.openapi.references import extract_references, with_description, without_bounds
 from secretsvc.web.response_schemas import answer_schema
-from secretsvc.web.types import Named
+from secretsvc.web.types import NamedSchema
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -260,10 +260,12 @@ def test_every_tag_is_declared_once(document):
 
 def test_what_a_field_says_itself_goes_before_the_glossary_and_the_schema_s_entry_before_the_word():
     glossary = {"a": "Anything.", "S.b": "Of S.", "b": "Any b.", "T": "A type."}
-    typed = Named("T", {"type": "string"})
+    typed = NamedSchema("T", {"type": "string"})
     fields = {"a": {"description": "Own."}, "b": {}, "c": {}, "d": typed, "a2": {}}
     found = {}
-    assert hoisted(Named("S", {"properties": fields}), found, glossary) == {"$ref": "#/components/schemas/S"}
+    assert extract_references(NamedSchema("S", {"properties": fields}), found, glossary) == {
+        "$ref": "#/components/schemas/S"
+    }
     assert found["S"]["properties"] == {
         "a": {"description": "Own."},
         "b": {"description": "Of S."},
@@ -272,13 +274,13 @@ def test_what_a_field_says_itself_goes_before_the_glossary_and_the_schema_s_entr
         "a2": {},
     }
     assert found["T"] == {"type": "string", "description": "A type."}
-    assert told({}, glossary, "a") == {"description": "Anything."}
+    assert with_description({}, glossary, "a") == {"description": "Anything."}
 
 
 def test_answers_promise_no_bounds_but_a_field_may_be_called_like_one():
     answer = {"properties": {"pattern": {"type": "string", "maxLength": 3}}, "required": ["pattern"]}
-    assert promised(answer) == {"properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}
-    assert promised(answer_schema(dict[str, int])) == {
+    assert without_bounds(answer) == {"properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}
+    assert without_bounds(answer_schema(dict[str, int])) == {
         "type": "object",
         "additionalProperties": {"type": "integer", "format": "int64"},
     }

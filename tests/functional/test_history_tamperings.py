@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import and_, delete, insert, select, update
 from vault import CANONICAL, Vault
 
-from secretsvc.db.engine import Mode, for_mode
+from secretsvc.db.engine import Mode, set_mode
 from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.sealedlog.rules.verifying import verify_database
@@ -88,7 +88,7 @@ def write_by_another(vault, service):
 def scene(written, service):
     ring = service.app.registry.load_ring()
     with service.engine.connect() as connection:
-        writer = for_mode(connection, Mode.WRITE)
+        writer = set_mode(connection, Mode.WRITE)
         with writer.begin() as transaction:
             scene = Scene(connection=writer, ring=ring, spy=written)
             [scene.prod, scene.dev] = [

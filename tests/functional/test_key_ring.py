@@ -8,8 +8,8 @@ from rotation import NEW_KEY, PROD, fill, rotated
 from service import ADMIN, API, MASTER_KEY
 from statements import recorded
 
-from secretsvc.db.engine import Mode, for_mode
-from secretsvc.keyring.rules import take_page
+from secretsvc.db.engine import Mode, set_mode
+from secretsvc.keyring.rules import load_page
 from secretsvc.secrets.models import secret_version
 
 pytestmark = pytest.mark.postgresql("none")
@@ -73,8 +73,8 @@ def test_two_pages_at_once_have_no_row_in_common_and_wait_for_nobody(service, ad
     now, found = rotated(service), []
     with call_of(now, ADMIN) as one, call_of(now, ADMIN) as other:
         for call in (one, other):
-            for_mode(call.connection, Mode.WRITE)
-            found += take_page(call, call.ring.active_kid, 4)
+            set_mode(call.connection, Mode.WRITE)
+            found += load_page(call, call.ring.active_kid, 4)
     assert len({(row.secret_id, row.sealed.version) for row in found}) == 8
 
 

@@ -20,7 +20,7 @@ from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import read_once, snapshot, write_transaction
 from secretsvc.deployment import auditing
 from secretsvc.kernel.ids import earliest_id, new_id
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules import sealing, waiting
 from secretsvc.sealedlog.rules.files import Files
@@ -40,7 +40,7 @@ DIGEST = {"sha256": "0" * 64}
 @pytest.fixture
 def sealed(vault, service, monkeypatch):
     """A service whose records are sealed, and that has not complained of anything."""
-    monkeypatch.setattr(waiting, "_complaints", Throttle())
+    monkeypatch.setattr(waiting, "_complaints", LogThrottle())
     vault.set(A="x")
     seal(service)
     return service

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from secretsvc.audit.models import audit_key, audit_record
-from secretsvc.db.engine import Mode, for_mode
+from secretsvc.db.engine import Mode, set_mode
 from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
@@ -88,7 +88,7 @@ def scene(vault, service):
     [newest] = service.rows(audit_head)
     ring = service.app.registry.load_ring()
     with service.engine.connect() as connection:
-        writer = for_mode(connection, Mode.WRITE)
+        writer = set_mode(connection, Mode.WRITE)
         with writer.begin() as transaction:
             scene = Scene(connection=writer, ring=ring, older=older, newest=newest, removed=removed, ids=ids)
             scene.prod = scene.first(environment, slug="prod")["id"]

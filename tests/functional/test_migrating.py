@@ -19,7 +19,7 @@ from sqlalchemy import inspect, text
 from waiting import PATIENCE, eventually
 
 from secretsvc.db.engine import make_engine, read_once
-from secretsvc.db.migration_lock import migrating_alone
+from secretsvc.db.migration_lock import migration_lock
 from secretsvc.db.schema import REVISION
 from secretsvc.db.sqlite_files import open_to_others
 from secretsvc.deployment.migrating import NOT_THE_OWNER
@@ -156,10 +156,10 @@ def test_a_second_migration_waits_for_the_end_of_the_first(engine, empty_url, ca
     entered = threading.Event()
 
     def second():
-        with migrating_alone(other):
+        with migration_lock(other):
             entered.set()
 
-    with migrating_alone(engine):
+    with migration_lock(engine):
         waiting = threading.Thread(target=second)
         waiting.start()
         assert eventually(lambda: UNDER_WAY in caplog.text)
@@ -180,7 +180,7 @@ def test_a_migration_that_was_killed_lets_the_next_one_in(engine, empty_url):
     with subprocess.Popen(command, **pipes) as process:
         assert process.stdout.readline() == b"in\n"
         process.kill()
-    with migrating_alone(engine):
+    with migration_lock(engine):
         pass
 
 
@@ -195,9 +195,9 @@ def test_the_branches_of_plugins_are_migrated_too(engine, empty_url, tmp_path):
 
 
 def test_a_migration_that_failed_lets_the_next_one_in(engine):
-    with pytest.raises(ZeroDivisionError), migrating_alone(engine):
+    with pytest.raises(ZeroDivisionError), migration_lock(engine):
         _ = 1 / 0
-    with migrating_alone(engine):
+    with migration_lock(engine):
         assert "alembic_version" not in inspect(engine).get_table_names()
 
 

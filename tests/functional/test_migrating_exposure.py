@@ -9,7 +9,7 @@ from functional.test_audit_by_key import vaults  # noqa: F401 - a fixture
 from functional.test_migrations import config  # noqa: F401 - a fixture
 
 from alembic import command
-from secretsvc.audit.models import COPIED, audit_key, audit_record
+from secretsvc.audit.models import FULL_COPY, audit_key, audit_record
 from secretsvc.secrets.models import revision, secret_version
 
 COLUMNS = {
@@ -37,7 +37,7 @@ def derived(service, without: set[Any]) -> dict[str, list[tuple[Any, ...]]]:
 
 def copies_of_all(service) -> set[Any]:
     """The records of copies that took every key: the older ones name each."""
-    return {row["id"] for row in service.rows(audit_record) if row["key"] == COPIED}
+    return {row["id"] for row in service.rows(audit_record) if row["key"] == FULL_COPY}
 
 
 @pytest.fixture

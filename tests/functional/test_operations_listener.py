@@ -26,7 +26,7 @@ from secretsvc.authentication.jwks import FIRST_PAUSE
 from secretsvc.db.schema import REVISION
 from secretsvc.server.operations_listener import CLIENTS, SECONDS
 from secretsvc.server.readiness import access_keys_state
-from secretsvc.server.server import server_of
+from secretsvc.server.server import make_configured_server
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -329,7 +329,7 @@ def test_it_may_listen_on_a_unix_socket(watch, tmp_path):
 
 @pytest.mark.engine_neutral
 def test_without_the_setting_nobody_listens(make_service):
-    server = server_of(make_service().app, listen="127.0.0.1:0")
+    server = make_configured_server(make_service().app, listen="127.0.0.1:0")
     assert server.watch.listener is None
     server.stop()
     server.run()

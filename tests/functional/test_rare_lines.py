@@ -12,7 +12,7 @@ from rotation import NEXT_KEY, adopt, fill, rotated
 from service import Client, arrange
 from waiting import eventually
 
-from secretsvc.server.send_buffer import tell
+from secretsvc.server.send_buffer import run_callbacks
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -47,7 +47,7 @@ def test_digests_of_a_key_that_nothing_leads_to_any_more_are_told(service, caplo
 
 def test_a_callback_that_fails_is_told_and_keeps_nobody_else_from_being_told(caplog):
     done = []
-    tell([lambda: 1 / 0, lambda: done.append("second")])
+    run_callbacks([lambda: 1 / 0, lambda: done.append("second")])
     assert done == ["second"]
     assert caplog.messages == ["a callback failed once its answer had left"]
 

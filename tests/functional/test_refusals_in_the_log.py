@@ -12,7 +12,7 @@ from service import API, HEADER
 from tokens import ABSENT
 from wsgi import call
 
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -59,11 +59,11 @@ def test_the_line_is_the_one_that_the_page_shows(service, told, here):
 
 
 REASONS = [
-    ({"iss": "https://other.example.com"}, Reason.ISSUER),
-    ({"aud": ["another"]}, Reason.AUDIENCE),
-    ({"email_verified": False}, Reason.EMAIL_VERIFIED),
-    ({"email": ABSENT}, Reason.CLASSIFICATION),
-    ({"email": CANARY}, Reason.SUBJECT),
+    ({"iss": "https://other.example.com"}, RejectionReason.ISSUER),
+    ({"aud": ["another"]}, RejectionReason.AUDIENCE),
+    ({"email_verified": False}, RejectionReason.EMAIL_VERIFIED),
+    ({"email": ABSENT}, RejectionReason.CLASSIFICATION),
+    ({"email": CANARY}, RejectionReason.SUBJECT),
 ]
 
 
@@ -89,7 +89,7 @@ def test_a_flood_of_one_reason_is_one_line_and_a_count(service, told):
     for number in range(200):
         ask(service, f"{number}.{CANARY}.x")
     assert len(told()) == 1
-    assert service.app.registry.refusals.totals()[Reason.MALFORMED] == 200
+    assert service.app.registry.refusals.totals()[RejectionReason.MALFORMED] == 200
 
 
 def test_a_request_of_another_site_is_told_with_what_the_browser_said(service, admin, told):
@@ -104,7 +104,7 @@ def test_a_request_of_another_site_is_told_with_what_the_browser_said(service, a
     assert second.startswith("cross-site request refused: Origin; look at PUBLIC_ORIGIN; request ")
     assert second.endswith('origin="gopher://\\u{22}x"')
     totals = service.app.registry.refusals.totals()
-    assert (totals[Reason.FETCH_SITE], totals[Reason.ORIGIN]) == (2, 1)
+    assert (totals[RejectionReason.FETCH_SITE], totals[RejectionReason.ORIGIN]) == (2, 1)
 
 
 def test_a_form_without_the_token_of_its_identity_is_told_and_not_the_token(service, admin, told, caplog):

@@ -10,7 +10,7 @@ from obstacles import at_once
 from pages import Browser, form_of, submit
 from service import ADMIN, Client, arrange
 
-from secretsvc.authorization.rules.admission import Admission
+from secretsvc.authorization.rules.admission import IdentityAdmission
 from secretsvc.identity import domain
 from secretsvc.tables.grants import grant, group_member
 from secretsvc.tables.identities import identity
@@ -106,7 +106,7 @@ def test_a_first_visit_that_a_removal_overtakes_makes_it_again(make_service, mon
     service = make_service(BOOTSTRAP_ADMINS=f"{ADMIN},{ADA}" if kind == "listed" else ADMIN)
     admin = service.user()
     made = announce(admin).json["id"]
-    create_or_touch, overtaken = Admission._create_or_touch, []
+    create_or_touch, overtaken = IdentityAdmission._create_or_touch, []
 
     def overtake(self, connection, principal, known, *rest):
         # Between the look for the identity and its first visit.
@@ -115,7 +115,7 @@ def test_a_first_visit_that_a_removal_overtakes_makes_it_again(make_service, mon
             connection.execute(identity.delete().where(identity.c.id == known.id))
         create_or_touch(self, connection, principal, known, *rest)
 
-    monkeypatch.setattr(Admission, "_create_or_touch", overtake)
+    monkeypatch.setattr(IdentityAdmission, "_create_or_touch", overtake)
     answered = service.user(ADA).get("/whoami").json
     assert [str(one) for one in overtaken] == [made]
     assert answered["identity"]["id"] != made
@@ -124,7 +124,7 @@ def test_a_first_visit_that_a_removal_overtakes_makes_it_again(make_service, mon
 
 
 def test_a_token_whose_identity_a_removal_overtakes_is_refused(service, admin, robot, monkeypatch):
-    touch = Admission._touch
+    touch = IdentityAdmission._touch
 
     def overtake(self, connection, principal, now):
         if principal.subject == "deploy":
@@ -134,7 +134,7 @@ def test_a_token_whose_identity_a_removal_overtakes_is_refused(service, admin, r
         return touch(self, connection, principal, now)
 
     robot_id = service.identity_id("deploy", "service")
-    monkeypatch.setattr(Admission, "_touch", overtake)
+    monkeypatch.setattr(IdentityAdmission, "_touch", overtake)
     Client(service.app, service.token).get("/whoami", 401)
     assert service.rows(identity, identity.c.subject == "deploy") == []
 

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from vault import Vault
 
 from secretsvc.db.migrations import oldest_release
-from secretsvc.db.schema import REVISION, Recorded, newer_served, recorded, serves
+from secretsvc.db.schema import REVISION, SchemaRelease, newer_served, recorded, serves
 from secretsvc.kernel.release import VERSION
 
 pytestmark = pytest.mark.postgresql("every")
@@ -36,26 +36,26 @@ NEXT = f"{int(REVISION) + 1:04}"
     ],
 )
 def test_a_process_serves_its_own_schema_and_newer_ones_that_allow_its_release(revision, oldest, is_served):
-    assert serves(Recorded(revision, oldest), "0010", "0.2.0") is is_served
+    assert serves(SchemaRelease(revision, oldest), "0010", "0.2.0") is is_served
 
 
 @pytest.mark.engine_neutral
 def test_a_candidate_counts_as_its_release():
-    assert serves(Recorded("0011", "0.2.0"), "0010", "0.2.0rc1")
+    assert serves(SchemaRelease("0011", "0.2.0"), "0010", "0.2.0rc1")
     assert not serves(None)
 
 
 @pytest.mark.engine_neutral
 def test_what_is_recorded_of_another_revision_allows_nothing():
-    assert newer_served([NEXT], Recorded(NEXT, VERSION)) == {NEXT}
-    assert newer_served([NEXT], Recorded(REVISION, VERSION)) == frozenset()
+    assert newer_served([NEXT], SchemaRelease(NEXT, VERSION)) == {NEXT}
+    assert newer_served([NEXT], SchemaRelease(REVISION, VERSION)) == frozenset()
     assert newer_served([NEXT], None) == frozenset()
-    assert newer_served([REVISION], Recorded(REVISION, VERSION)) == frozenset()
+    assert newer_served([REVISION], SchemaRelease(REVISION, VERSION)) == frozenset()
 
 
 def test_a_migrated_database_has_it_recorded(service):
     with service.engine.connect() as connection:
-        assert recorded(connection) == Recorded(REVISION, "0.1.0")
+        assert recorded(connection) == SchemaRelease(REVISION, "0.1.0")
 
 
 @pytest.fixture
@@ -132,4 +132,4 @@ def test_the_schema_of_the_code_is_served_by_its_own_release(here):
     script = ScriptDirectory.from_config(Config(here / "production.ini"))
     oldest = oldest_release(script, REVISION)
     assert oldest is not None
-    assert serves(Recorded(NEXT, oldest))
+    assert serves(SchemaRelease(NEXT, oldest))

@@ -22,7 +22,7 @@ from tampering import tampered
 
 from secretsvc.audit.models import audit_record
 from secretsvc.commands import system_call
-from secretsvc.db.engine import Mode, for_mode, write_transaction
+from secretsvc.db.engine import Mode, set_mode, write_transaction
 from secretsvc.deployment import auditing
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.keyring import domain
@@ -136,7 +136,7 @@ def test_a_record_that_was_not_committed_when_younger_ones_were_sealed_is_not_sk
         pytest.skip("one writer at a time")
     [row] = [row for row in sealed.audit() if row["action"] == "secret.batch"]
     with sealed.engine.connect() as slow:
-        writer = for_mode(slow, Mode.WRITE)
+        writer = set_mode(slow, Mode.WRITE)
         older = earliest_id(2)
         writer.execute(insert(audit_record), {**row, "id": older})
         [younger] = log(sealed)

@@ -15,7 +15,7 @@ from sqlalchemy import text, update
 from alembic import command
 from secretsvc.audit.rules import records
 from secretsvc.audit.rules.records import write
-from secretsvc.db.engine import Mode, for_mode, read_once, snapshot
+from secretsvc.db.engine import Mode, read_once, set_mode, snapshot
 from secretsvc.deployment import auditing
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.ids import earliest_id
@@ -130,7 +130,7 @@ def test_whoever_waited_for_the_row_is_told_after_whom_it_waited_for(sealed, adm
     bot = admin.post("/identities", {"kind": "service", "subject": "bot"}, 201).json["id"]
     waits = threading.Thread(target=disable, args=(admin, False))
     with sealed.engine.connect() as first:
-        writer = for_mode(first, Mode.WRITE)
+        writer = set_mode(first, Mode.WRITE)
         writer.execute(update(identity).where(identity.c.subject == "bot").values(disabled=True))
         waits.start()
         waits.join(0.3)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from laws.test_gone_wrong import files, said_by
 
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations" / "refusals.md").read_text("utf-8")
-REASONS = {reason.value: reason.name for reason in Reason}
+REASONS = {reason.value: reason.name for reason in RejectionReason}
 
 
 def reasons_of(page: str) -> list[tuple[tuple[str, str], str]]:

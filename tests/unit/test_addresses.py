@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from secretsvc.kernel.addresses import client_address, networks
+from secretsvc.kernel.addresses import networks, resolve_client_address
 
 PROXIES = networks("10.0.0.0/8, 127.0.0.1, fd00::/8")
 INSIDE, OUTSIDE = ["10.0.0.1", "10.9.9.9", "127.0.0.1", "fd00::1"], ["192.0.2.1", "2001:db8::1", "127.0.0.2"]
@@ -47,18 +47,18 @@ hops = st.sampled_from(INSIDE + OUTSIDE + MALFORMED) | st.ip_addresses().map(str
     ],
 )
 def test_hops_are_followed_from_the_right_for_as_long_as_they_are_trusted(peer, forwarded, found):
-    assert client_address(peer, forwarded, PROXIES) == found
+    assert resolve_client_address(peer, forwarded, PROXIES) == found
 
 
 @given(hops, st.lists(hops))
 def test_nobody_is_named_where_no_proxy_is_trusted(peer, entries):
-    assert client_address(peer, ",".join(entries), ()) is None
+    assert resolve_client_address(peer, ",".join(entries), ()) is None
 
 
 @given(st.ip_addresses(), st.lists(hops, max_size=6))
 @example(ip_address("10.0.0.1"), ["fd00::", "10.0.0.1", "10.0.0.1"])
 def test_what_is_found_was_named_by_somebody_trusted(peer, entries):
-    found = client_address(str(peer), ",".join(entries), PROXIES)
+    found = resolve_client_address(str(peer), ",".join(entries), PROXIES)
     assert found is not None
     chain = [str(peer), *reversed(",".join(entries).split(","))]
     named = [known(entry) for entry in chain]
@@ -77,7 +77,7 @@ def test_a_client_that_is_not_trusted_cannot_change_what_is_found(client, forged
         return
     for entries in (forged, others):
         forwarded = ",".join([*entries, str(client), "10.0.0.2"])
-        assert client_address("10.0.0.1", forwarded, PROXIES) == str(known(str(client)))
+        assert resolve_client_address("10.0.0.1", forwarded, PROXIES) == str(known(str(client)))
 
 
 @given(st.text())

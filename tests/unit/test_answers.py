@@ -12,7 +12,7 @@ import pytest
 from pyramid.exceptions import ConfigurationError
 
 from secretsvc.kernel.actors import Maker
-from secretsvc.kernel.schema_annotations import Items, Keywords, Slug, Time, called
+from secretsvc.kernel.schema_annotations import Items, SchemaKeywords, Slug, Time, schema_name
 from secretsvc.web.response_schemas import answer_schema, returned
 from secretsvc.web.schema import Body, Integer, required
 from secretsvc.web.types import UUID_SCHEMA
@@ -46,10 +46,10 @@ class Sized(Generic[T]):
 
 class Key(TypedDict):
     opens: Slug
-    bent: NotRequired[Annotated[bool, Keywords(description="worn")]]
+    bent: NotRequired[Annotated[bool, SchemaKeywords(description="worn")]]
 
 
-@called("Pane")
+@schema_name("Pane")
 @dataclass
 class Window:
     wide: bool
@@ -86,7 +86,7 @@ GATE = {
             Time | None,
             {"type": ["integer", "null"], "format": "int64", "minimum": 0, "maximum": 2**53 - 1},
         ),
-        (Annotated[str, "of no kind", Keywords(maxLength=4)], {"type": "string", "maxLength": 4}),
+        (Annotated[str, "of no kind", SchemaKeywords(maxLength=4)], {"type": "string", "maxLength": 4}),
         (Sequence[bool], {"type": "array", "items": {"type": "boolean"}}),
         (
             dict[str, float],
@@ -125,7 +125,7 @@ def test_a_dataclass_is_an_object_of_what_the_renderer_writes_of_it():
         (Items[Gate], "GateItems"),
         (Items[Items[Window]], "PaneItemsItems"),
         (Items[Slug], "SlugItems"),
-        (Items[Annotated[str, Keywords(maxLength=4)]], "strItems"),
+        (Items[Annotated[str, SchemaKeywords(maxLength=4)]], "strItems"),
     ],
 )
 def test_a_schema_has_the_name_of_its_class_or_the_one_that_it_is_called_by(hint, name):
@@ -133,7 +133,7 @@ def test_a_schema_has_the_name_of_its_class_or_the_one_that_it_is_called_by(hint
 
 
 def test_what_is_said_of_one_field_is_said_beside_its_type():
-    found = answer_schema(Annotated[Gate, Keywords(description="The front one.")])
+    found = answer_schema(Annotated[Gate, SchemaKeywords(description="The front one.")])
     assert (found.name, found.beside) == ("Gate", {"description": "The front one."})
     assert found == GATE
     assert answer_schema(Gate).beside == {}

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from secretsvc.access.rules.explanation import explain
 from secretsvc.kernel.authorization import (
     GLOBAL,
-    Address,
     GrantSnapshot,
     HeldGrant,
     Role,
+    ScopePath,
     ScopeType,
+    can_see,
     decide,
     decide_row,
     is_expired,
-    sees,
     sees_project,
 )
 
@@ -30,14 +30,14 @@ ENVIRONMENTS = {
 }
 ADDRESSES = [
     GLOBAL,
-    *(Address(project) for project in PROJECTS),
-    *(Address(project, name) for project, name in ENVIRONMENTS),
+    *(ScopePath(project) for project in PROJECTS),
+    *(ScopePath(project, name) for project, name in ENVIRONMENTS),
 ]
 RANK = {None: 0, Role.READER: 1, Role.WRITER: 2, Role.ADMIN: 3}
 WIDTH = {ScopeType.GLOBAL: 0, ScopeType.PROJECT: 1, ScopeType.ENVIRONMENT: 2}
 
 
-def held(number: int, at: Address, role: Role, group: int | None) -> HeldGrant:
+def held(number: int, at: ScopePath, role: Role, group: int | None) -> HeldGrant:
     return HeldGrant(
         UUID(int=number),
         None if group is None else UUID(int=group),
@@ -63,13 +63,13 @@ snapshots = st.builds(GrantSnapshot, grant_sets, st.booleans())
 enabled = st.builds(GrantSnapshot, grant_sets)
 
 
-def above(at: Address) -> list[Address]:
+def above(at: ScopePath) -> list[ScopePath]:
     """The address itself and what it inherits from."""
-    return [one for one in (GLOBAL, Address(at.project), at) if one.project is None or at.project]
+    return [one for one in (GLOBAL, ScopePath(at.project), at) if one.project is None or at.project]
 
 
-def address_of(one: HeldGrant) -> Address:
-    return Address(one.project, one.environment)
+def address_of(one: HeldGrant) -> ScopePath:
+    return ScopePath(one.project, one.environment)
 
 
 @given(snapshots, addresses)
@@ -83,7 +83,7 @@ def test_the_role_is_the_greatest_of_the_grants_at_the_scope_and_above(snapshot,
 def test_another_grant_never_takes_anything_away(snapshot, more, at):
     wider = GrantSnapshot((*snapshot.grants, more))
     assert RANK[decide(wider, at)] >= RANK[decide(snapshot, at)]
-    assert sees(wider, at) >= sees(snapshot, at)
+    assert can_see(wider, at) >= can_see(snapshot, at)
 
 
 @given(snapshots, addresses)
@@ -101,7 +101,7 @@ def test_a_disabled_identity_holds_and_sees_nothing(found, at):
     snapshot = GrantSnapshot(found, disabled=True)
     assert decide(snapshot, at) is None
     assert snapshot.global_role is None
-    assert sees(snapshot, at) == (at == GLOBAL)
+    assert can_see(snapshot, at) == (at == GLOBAL)
 
 
 @given(grant_sets, addresses)
@@ -116,14 +116,14 @@ def test_the_order_of_grants_and_where_they_come_from_do_not_matter(found, at):
 def test_rows_are_judged_as_their_slugs_are(snapshot, pair):
     project, name = pair
     by_row = decide_row(snapshot, PROJECTS[project], ENVIRONMENTS[pair])
-    assert by_row == decide(snapshot, Address(project, name))
-    assert decide_row(snapshot, PROJECTS[project]) == decide(snapshot, Address(project))
+    assert by_row == decide(snapshot, ScopePath(project, name))
+    assert decide_row(snapshot, PROJECTS[project]) == decide(snapshot, ScopePath(project))
 
 
 @given(enabled, st.sampled_from(list(PROJECTS)))
 def test_a_project_is_seen_by_whoever_holds_anything_on_it_above_or_below(snapshot, project):
     anything = any(one.project in (None, project) for one in snapshot.grants)
-    assert sees_project(snapshot, project) == sees(snapshot, Address(project)) == anything
+    assert sees_project(snapshot, project) == can_see(snapshot, ScopePath(project)) == anything
 
 
 @given(enabled)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from secretsvc.secrets.queries.plan import Change
 from secretsvc.secrets.ui.changes import ChangeRow, Side, change_rows, tally
-from secretsvc.secrets.write.write import WrittenByHand
+from secretsvc.secrets.write.write import EditOutcome
 
-WRITTEN = WrittenByHand(
+WRITTEN = EditOutcome(
     7, [Change("A", "added", 1), Change("C", "changed", 3), Change("D", "removed", 2)], ["B"]
 )
 

@@ -7,14 +7,14 @@ import time
 import pytest
 from limits import parse
 
-from secretsvc.authentication.rate_limit import Counter
+from secretsvc.authentication.rate_limit import RateLimiter
 from secretsvc.kernel.errors import RateLimited
 
 LIMIT = parse("10/minute")
 
 
 def test_a_release_within_the_window_makes_room_again():
-    counter = Counter("memory://")
+    counter = RateLimiter("memory://")
     counter.take(LIMIT, 10, "write")()
     counter.take(LIMIT, 10, "write")
     with pytest.raises(RateLimited):
@@ -22,7 +22,7 @@ def test_a_release_within_the_window_makes_room_again():
 
 
 def test_a_release_after_the_window_gives_no_credit(monkeypatch):
-    counter = Counter("memory://")
+    counter = RateLimiter("memory://")
     release = counter.take(LIMIT, 10, "write")
     monkeypatch.setattr(time, "time", lambda now=time.time: now() + 61)
     release()

@@ -28,7 +28,7 @@ from secretsvc.deployment.auditing import audit
 from secretsvc.deployment.checks.contradictions import STOP_SECONDS, contradictions
 from secretsvc.deployment.environment_files import read_environment
 from secretsvc.kernel.settings import Settings
-from secretsvc.server.limits import Limits
+from secretsvc.server.limits import ConnectionLimits
 
 DEPLOY = ROOT / "deploy"
 UNITS = ("secretsvc.service", "secretsvc@.service")
@@ -104,7 +104,7 @@ def test_the_check_that_runs_as_the_unit_fits_the_unit():
 
 
 def test_whoever_stops_a_process_waits_longer_than_that_takes():
-    drain = Limits(body_bytes=1).drain_seconds
+    drain = ConnectionLimits(body_bytes=1).drain_seconds
     stops = [int(re.findall(r"(?m)^TimeoutStopSec=(\d+)$", text(name))[0]) for name in UNITS]
     compose = yaml.safe_load(text("compose.yaml"))["services"]["secretsvc"]
     stops.append(int(compose["stop_grace_period"].removesuffix("s")))

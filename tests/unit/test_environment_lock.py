@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from secretsvc.db.engine import Mode, for_mode
-from secretsvc.kernel.authorization import Address
+from secretsvc.db.engine import Mode, set_mode
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.projects.rules import lock_environment
 
 
 def test_a_call_that_reads_without_a_transaction_locks_nothing() -> None:
     connection: Any = SimpleNamespace(info={})
-    call: Any = SimpleNamespace(connection=for_mode(connection, Mode.AUTOCOMMIT))
+    call: Any = SimpleNamespace(connection=set_mode(connection, Mode.AUTOCOMMIT))
     with pytest.raises(RuntimeError, match="writes nothing"):
-        lock_environment(call, Address("shop", "prod"))
+        lock_environment(call, ScopePath("shop", "prod"))

@@ -12,7 +12,7 @@ from neighbours import ALIKE, EQUAL_KEYS, NAMES, OWN, PROXY, Street, street
 from scene import NOW
 from tokens import base64url, encode, signature
 
-from secretsvc.authentication.assertions import Refused
+from secretsvc.authentication.assertions import TokenRejected
 from secretsvc.kernel.actors import Kind
 
 PAIRS = [*permutations(NAMES, 2)]
@@ -25,7 +25,7 @@ def near(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def refused(near: Street, token: str) -> bool:
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRejected):
         near.judge.verify(token, NOW)
     return True
 

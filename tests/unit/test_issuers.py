@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from tokens import ABSENT, TestIssuer
 
-from secretsvc.authentication.assertions import Refused
+from secretsvc.authentication.assertions import TokenRejected
 from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import IdentityProviderUnavailable, ServerMisconfigured
-from secretsvc.kernel.rejections import Reason, Refusals
+from secretsvc.kernel.rejections import Refusals, RejectionReason
 from secretsvc.kernel.settings import Settings
 
 HEADER = "HTTP_PROXY_ACCESS_JWT_ASSERTION"
@@ -57,10 +57,10 @@ class TokenReader:
     def bearer(self, token: str) -> Any:
         return self.authenticator.authenticate({HEADER: token}, now_ms(), "id")
 
-    def refusal(self, token: str) -> Reason:
-        with pytest.raises(Refused) as caught:
+    def refusal(self, token: str) -> RejectionReason:
+        with pytest.raises(TokenRejected) as caught:
             self.bearer(token)
-        assert (caught.value.message, caught.value.hint) == (Refused.default_message, None)
+        assert (caught.value.message, caught.value.hint) == (TokenRejected.default_message, None)
         assert self.refusals.totals()[caught.value.reason]
         return caught.value.reason
 
@@ -99,17 +99,17 @@ def test_a_workload_is_no_person_whatever_it_claims(
 def test_a_workload_of_the_proxy_is_refused_and_so_is_a_person_of_another_issuer(
     reader: Callable[..., TokenReader], proxy: TestIssuer, ci: TestIssuer
 ) -> None:
-    assert reader().refusal(proxy.workload()) is Reason.CLASSIFICATION
-    assert reader(SUBJECT="{job}").refusal(ci.sign()) is Reason.TEMPLATE
+    assert reader().refusal(proxy.workload()) is RejectionReason.CLASSIFICATION
+    assert reader(SUBJECT="{job}").refusal(ci.sign()) is RejectionReason.TEMPLATE
 
 
 def test_a_token_that_fits_none_is_refused(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
-    assert reader().refusal(ci.workload(iss="https://other.example.com")) is Reason.ISSUER
-    assert reader().refusal(ci.workload(iss="https://ci.example.com/")) is Reason.ISSUER
+    assert reader().refusal(ci.workload(iss="https://other.example.com")) is RejectionReason.ISSUER
+    assert reader().refusal(ci.workload(iss="https://ci.example.com/")) is RejectionReason.ISSUER
     for iss in (ABSENT, None, ["https://ci.example.com"], 7):
-        assert reader().refusal(ci.workload(iss=iss)) is Reason.ISSUER
+        assert reader().refusal(ci.workload(iss=iss)) is RejectionReason.ISSUER
     for aud in ("pages", "Secrets", ["other"], [], ABSENT, None, 7, {"secrets": 1}):
-        assert reader().refusal(ci.workload(aud=aud)) is Reason.AUDIENCE
+        assert reader().refusal(ci.workload(aud=aud)) is RejectionReason.AUDIENCE
 
 
 def test_a_token_that_fits_two_is_refused(proxy: TestIssuer, issuers: Callable[..., TestIssuer]) -> None:
@@ -118,7 +118,7 @@ def test_a_token_that_fits_two_is_refused(proxy: TestIssuer, issuers: Callable[.
     reader = TokenReader(proxy, *groups, names="staging,production")
     assert reader.bearer(staging.workload()).subject == "staging:job-1"
     assert reader.bearer(production.workload()).subject == "production:job-1"
-    assert reader.refusal(staging.workload(aud=["staging", "production"])) is Reason.TWO_ISSUERS
+    assert reader.refusal(staging.workload(aud=["staging", "production"])) is RejectionReason.TWO_ISSUERS
 
 
 def test_a_token_that_fits_the_proxy_and_a_workload_issuer_is_refused(
@@ -126,7 +126,7 @@ def test_a_token_that_fits_the_proxy_and_a_workload_issuer_is_refused(
 ) -> None:
     proxy, ci = issuers("one", "pages"), issuers("one", "secrets")
     reader = TokenReader(proxy, ci.workload_environment("ci"), names="ci")
-    assert reader.refusal(proxy.sign(aud=["pages", "secrets"])) is Reason.TWO_ISSUERS
+    assert reader.refusal(proxy.sign(aud=["pages", "secrets"])) is RejectionReason.TWO_ISSUERS
     assert reader.bearer(proxy.sign()).kind is Kind.USER
     assert reader.bearer(ci.workload()) == ROBOT
 
@@ -140,8 +140,8 @@ def test_one_of_several_audiences_is_enough(reader: Callable[..., TokenReader], 
 def test_a_name_of_the_proxy_that_begins_like_a_workloads_subject_is_refused(
     reader: Callable[..., TokenReader], proxy: TestIssuer
 ) -> None:
-    assert reader().refusal(proxy.service("ci:job-1")) is Reason.RESERVED
-    assert reader().refusal(proxy.service("ci:")) is Reason.RESERVED
+    assert reader().refusal(proxy.service("ci:job-1")) is RejectionReason.RESERVED
+    assert reader().refusal(proxy.service("ci:")) is RejectionReason.RESERVED
     for free in ("ci", "cii:job-1", "CI:job-1", "x-ci:job-1"):
         assert reader().bearer(proxy.service(free)).subject == free
 
@@ -150,7 +150,7 @@ def test_required_claims_must_all_hold(reader: Callable[..., TokenReader], ci: T
     made = reader(REQUIRE="owner=octo,protected=true")
     assert made.bearer(ci.workload(owner="octo", protected=True)) == ROBOT
     for claims in ({"owner": "octo"}, {"owner": "octo", "protected": False}, {"protected": True}, {}):
-        assert made.refusal(ci.workload(**claims)) is Reason.REQUIRED_CLAIM
+        assert made.refusal(ci.workload(**claims)) is RejectionReason.REQUIRED_CLAIM
 
 
 @pytest.mark.parametrize("verified", [False, "false", "TRUE", "True", "", 1, None, [True], "yes"])
@@ -159,7 +159,10 @@ def test_an_address_that_is_not_verified_is_refused_also_of_a_workload(
     reader: Callable[..., TokenReader], ci: TestIssuer, verified: Any, subject: str
 ) -> None:
     made = reader(SUBJECT=subject)
-    assert made.refusal(ci.workload(email="a@example.com", email_verified=verified)) is Reason.EMAIL_VERIFIED
+    assert (
+        made.refusal(ci.workload(email="a@example.com", email_verified=verified))
+        is RejectionReason.EMAIL_VERIFIED
+    )
 
 
 @pytest.mark.parametrize("verified", [True, "true", ABSENT])
@@ -175,7 +178,7 @@ def test_a_claim_by_name_and_by_path_is_refused(reader: Callable[..., TokenReade
     for made in (reader(SUBJECT="{a/b}"), reader(REQUIRE="a/b=x")):
         for claims in ({"a/b": "x"}, {"a": {"b": "x"}}):
             made.bearer(ci.workload(**claims))
-        assert made.refusal(ci.workload(**{"a/b": "x"}, a={"b": "x"})) is Reason.CLAIM_TWICE
+        assert made.refusal(ci.workload(**{"a/b": "x"}, a={"b": "x"})) is RejectionReason.CLAIM_TWICE
 
 
 def test_a_template_decides_the_subject(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
@@ -183,7 +186,7 @@ def test_a_template_decides_the_subject(reader: Callable[..., TokenReader], ci: 
     token = ci.workload(repo="octo/app", k8s={"namespace": "shop"})
     assert made.bearer(token).subject == "ci:octo/app:shop"
     for claims in ({"repo": "octo/app"}, {"repo": "a:b", "k8s": {"namespace": "shop"}}):
-        assert made.refusal(ci.workload(**claims)) is Reason.TEMPLATE
+        assert made.refusal(ci.workload(**claims)) is RejectionReason.TEMPLATE
 
 
 @pytest.mark.parametrize("sub", ["x" * 318, "", None, 7, ["job-1"], "a\nb", "a\u200bb", "job ", "\uff4aob"])
@@ -191,7 +194,7 @@ def test_a_subject_that_could_pass_for_another_is_refused(
     reader: Callable[..., TokenReader], ci: TestIssuer, sub: Any
 ) -> None:
     reason = reader().refusal(ci.workload(sub))
-    assert reason in (Reason.TEMPLATE, Reason.CLASSIFICATION)
+    assert reason in (RejectionReason.TEMPLATE, RejectionReason.CLASSIFICATION)
 
 
 def test_a_subject_has_at_most_320_characters(reader: Callable[..., TokenReader], ci: TestIssuer) -> None:
@@ -204,19 +207,19 @@ def test_an_access_tokens_type_is_taken_of_workload_issuers_alone(
 ) -> None:
     assert reader().bearer(ci.workload(header={"typ": typ})) == ROBOT
     if isinstance(typ, str) and typ.lower() == "at+jwt":
-        assert reader().refusal(proxy.sign(header={"typ": typ})) is Reason.HEADER
+        assert reader().refusal(proxy.sign(header={"typ": typ})) is RejectionReason.HEADER
 
 
 @pytest.mark.parametrize("typ", ["JOSE", "application/at+jwt", "logout+jwt", "dpop+jwt", "", None, 1])
 def test_another_type_is_refused(reader: Callable[..., TokenReader], ci: TestIssuer, typ: Any) -> None:
-    assert reader().refusal(ci.workload(header={"typ": typ})) is Reason.HEADER
+    assert reader().refusal(ci.workload(header={"typ": typ})) is RejectionReason.HEADER
 
 
 def test_a_token_that_is_no_jwt_is_malformed_before_it_is_assigned(
     reader: Callable[..., TokenReader],
 ) -> None:
     for token in ("x", "a.b", "a.b.c", "e30.e30.e30.e30", "A" * 20_000, "e30.bnVsbA.e30"):
-        assert reader().refusal(token) is Reason.MALFORMED
+        assert reader().refusal(token) is RejectionReason.MALFORMED
 
 
 BAD = [
@@ -253,7 +256,7 @@ def test_what_is_misconfigured_is_so_for_its_own_tokens_alone(
     assert reader.bearer(proxy.sign()).kind is Kind.USER
     assert reader.bearer(other.workload()).subject == "other:job-1"
     if not {"ISSUER", "AUDIENCE"} & settings.keys():
-        assert reader.refusal(ci.workload(iss="https://stranger.example.com")) is Reason.ISSUER
+        assert reader.refusal(ci.workload(iss="https://stranger.example.com")) is RejectionReason.ISSUER
 
 
 def test_two_entries_with_one_pair_are_misconfigured_for_their_tokens_alone(
@@ -280,7 +283,10 @@ def test_an_entry_with_the_proxys_pair_is_misconfigured_and_locks_nobody_out(
     reader = TokenReader(proxy, proxy.workload_environment("ci", AUDIENCE="pages,more"), names="ci")
     assert reader.bearer(proxy.sign()).kind is Kind.USER
     assert reader.bearer(proxy.service()).subject == "robot.access"
-    assert reader.refusal(proxy.sign(email="root@example.com", email_verified=False)) is Reason.EMAIL_VERIFIED
+    assert (
+        reader.refusal(proxy.sign(email="root@example.com", email_verified=False))
+        is RejectionReason.EMAIL_VERIFIED
+    )
     assert reader.is_misconfigured(proxy.workload())
     assert reader.is_misconfigured(proxy.workload(aud="more"))
     assert "WORKLOAD_CI_ISSUER" in caplog.text

@@ -12,7 +12,7 @@ from key_cache import Clock
 from waiting import PATIENCE, eventually
 
 from secretsvc.server import periodic_check
-from secretsvc.server.periodic_check import Look
+from secretsvc.server.periodic_check import PeriodicCheck
 
 LIMIT = 2.0
 FAILED, SEEN = "failed", "seen"
@@ -23,7 +23,7 @@ class Slow:
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.is_slow = clock, False
-        self.look = Look("slow", self._look, FAILED, pause=0.01, limit=LIMIT)
+        self.look = PeriodicCheck("slow", self._look, FAILED, pause=0.01, limit=LIMIT)
         self.pool = ThreadPoolExecutor(1)
         self._begun, self._ends = threading.Semaphore(0), threading.Semaphore(0)
 

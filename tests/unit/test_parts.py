@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.web.pages.html_helpers import Breaking, joined
+from secretsvc.web.pages.html_helpers import BreakableText, joined
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_names_are_joined_and_those_left_out_are_counted(names, total, text):
 
 
 def test_an_address_breaks_before_its_sign_and_is_still_escaped():
-    assert Breaking("a<b@example.com").__html__() == "a&lt;b<wbr>@example.com"
+    assert BreakableText("a<b@example.com").__html__() == "a&lt;b<wbr>@example.com"

@@ -10,13 +10,13 @@ import pytest
 from scene import LEEWAY, NOW, Scene
 from tokens import ABSENT, encode
 
-from secretsvc.authentication.assertions import MAX_LENGTH, Refused, read_assertion
+from secretsvc.authentication.assertions import MAX_LENGTH, TokenRejected, read_assertion
 from secretsvc.authentication.unverified_claims import unverified_facts
-from secretsvc.kernel.rejections import LENGTH, MEMBERS, Reason
+from secretsvc.kernel.rejections import LENGTH, MEMBERS, RejectionReason
 
 
-def reason_for(scene: Scene, token: str) -> Reason:
-    with pytest.raises(Refused) as caught:
+def reason_for(scene: Scene, token: str) -> RejectionReason:
+    with pytest.raises(TokenRejected) as caught:
         scene.verifier.verify(token, NOW)
     return caught.value.reason
 
@@ -24,45 +24,51 @@ def reason_for(scene: Scene, token: str) -> Reason:
 @pytest.mark.parametrize(
     ("claims", "reason"),
     [
-        pytest.param({"iss": "https://other.example.com"}, Reason.ISSUER, id="issuer"),
-        pytest.param({"aud": ["another"]}, Reason.AUDIENCE, id="audience"),
-        pytest.param({"iss": ABSENT}, Reason.MISSING_CLAIM, id="no issuer"),
-        pytest.param({"aud": ABSENT}, Reason.MISSING_CLAIM, id="no audience"),
-        pytest.param({"exp": ABSENT}, Reason.MISSING_CLAIM, id="no expiry"),
-        pytest.param({"exp": NOW - LEEWAY}, Reason.EXPIRED, id="expired"),
-        pytest.param({"nbf": NOW + LEEWAY + 1}, Reason.NOT_YET, id="nbf"),
-        pytest.param({"iat": NOW + LEEWAY + 1}, Reason.NOT_YET, id="iat"),
-        pytest.param({"exp": "tomorrow"}, Reason.TIME, id="a time that is no number"),
-        pytest.param({"nbf": -1}, Reason.TIME, id="a time out of range"),
-        pytest.param({"email_verified": False}, Reason.EMAIL_VERIFIED, id="email_verified"),
-        pytest.param({"email_verified": False, "email": "x"}, Reason.EMAIL_VERIFIED, id="neither"),
-        pytest.param({"email": "not an address"}, Reason.SUBJECT, id="email"),
-        pytest.param({"email": ABSENT, "sub": "", "common_name": " x"}, Reason.SUBJECT, id="common_name"),
-        pytest.param({"email": ABSENT}, Reason.CLASSIFICATION, id="nobody"),
-        pytest.param({"common_name": "robot"}, Reason.CLASSIFICATION, id="two"),
-        pytest.param({"sub": 7}, Reason.CLASSIFICATION, id="sub as number"),
-        pytest.param({"sub": ["a"]}, Reason.CLASSIFICATION, id="sub as list"),
+        pytest.param({"iss": "https://other.example.com"}, RejectionReason.ISSUER, id="issuer"),
+        pytest.param({"aud": ["another"]}, RejectionReason.AUDIENCE, id="audience"),
+        pytest.param({"iss": ABSENT}, RejectionReason.MISSING_CLAIM, id="no issuer"),
+        pytest.param({"aud": ABSENT}, RejectionReason.MISSING_CLAIM, id="no audience"),
+        pytest.param({"exp": ABSENT}, RejectionReason.MISSING_CLAIM, id="no expiry"),
+        pytest.param({"exp": NOW - LEEWAY}, RejectionReason.EXPIRED, id="expired"),
+        pytest.param({"nbf": NOW + LEEWAY + 1}, RejectionReason.NOT_YET, id="nbf"),
+        pytest.param({"iat": NOW + LEEWAY + 1}, RejectionReason.NOT_YET, id="iat"),
+        pytest.param({"exp": "tomorrow"}, RejectionReason.TIME, id="a time that is no number"),
+        pytest.param({"nbf": -1}, RejectionReason.TIME, id="a time out of range"),
+        pytest.param({"email_verified": False}, RejectionReason.EMAIL_VERIFIED, id="email_verified"),
+        pytest.param({"email_verified": False, "email": "x"}, RejectionReason.EMAIL_VERIFIED, id="neither"),
+        pytest.param({"email": "not an address"}, RejectionReason.SUBJECT, id="email"),
+        pytest.param(
+            {"email": ABSENT, "sub": "", "common_name": " x"}, RejectionReason.SUBJECT, id="common_name"
+        ),
+        pytest.param({"email": ABSENT}, RejectionReason.CLASSIFICATION, id="nobody"),
+        pytest.param({"common_name": "robot"}, RejectionReason.CLASSIFICATION, id="two"),
+        pytest.param({"sub": 7}, RejectionReason.CLASSIFICATION, id="sub as number"),
+        pytest.param({"sub": ["a"]}, RejectionReason.CLASSIFICATION, id="sub as list"),
     ],
 )
-def test_claims_are_refused_for_a_reason(scene: Scene, claims: dict[str, Any], reason: Reason) -> None:
+def test_claims_are_refused_for_a_reason(
+    scene: Scene, claims: dict[str, Any], reason: RejectionReason
+) -> None:
     assert reason_for(scene, scene.issuer.sign(**claims)) is reason
 
 
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        pytest.param({"alg": "none"}, Reason.ALGORITHM, id="none"),
-        pytest.param({"alg": "HS256"}, Reason.ALGORITHM, id="symmetric"),
-        pytest.param({"alg": "RS512"}, Reason.ALGORITHM, id="not on the list"),
-        pytest.param({"kid": ABSENT}, Reason.NO_KID, id="no kid"),
-        pytest.param({"kid": "unheard-of"}, Reason.UNKNOWN_KID, id="unknown kid"),
-        pytest.param({"kid": "ec-1"}, Reason.UNKNOWN_KID, id="another algorithm's kid"),
-        pytest.param({"crit": ["exp"]}, Reason.HEADER, id="critical"),
-        pytest.param({"typ": "at+jwt"}, Reason.HEADER, id="type"),
-        pytest.param({"cty": "JWT"}, Reason.HEADER, id="nested"),
+        pytest.param({"alg": "none"}, RejectionReason.ALGORITHM, id="none"),
+        pytest.param({"alg": "HS256"}, RejectionReason.ALGORITHM, id="symmetric"),
+        pytest.param({"alg": "RS512"}, RejectionReason.ALGORITHM, id="not on the list"),
+        pytest.param({"kid": ABSENT}, RejectionReason.NO_KID, id="no kid"),
+        pytest.param({"kid": "unheard-of"}, RejectionReason.UNKNOWN_KID, id="unknown kid"),
+        pytest.param({"kid": "ec-1"}, RejectionReason.UNKNOWN_KID, id="another algorithm's kid"),
+        pytest.param({"crit": ["exp"]}, RejectionReason.HEADER, id="critical"),
+        pytest.param({"typ": "at+jwt"}, RejectionReason.HEADER, id="type"),
+        pytest.param({"cty": "JWT"}, RejectionReason.HEADER, id="nested"),
     ],
 )
-def test_headers_are_refused_for_a_reason(scene: Scene, header: dict[str, Any], reason: Reason) -> None:
+def test_headers_are_refused_for_a_reason(
+    scene: Scene, header: dict[str, Any], reason: RejectionReason
+) -> None:
     token = scene.issuer.token(scene.issuer.header(**header), scene.issuer.user(), alg="RS256")
     assert reason_for(scene, token) is reason
 
@@ -70,37 +76,37 @@ def test_headers_are_refused_for_a_reason(scene: Scene, header: dict[str, Any], 
 @pytest.mark.parametrize("alter", [lambda s: "Bg"[s[0] == "B"] + s[1:], lambda s: "A" * len(s)])
 def test_a_wrong_signature_is_one(scene: Scene, alter: Any) -> None:
     head, claims, last = scene.issuer.sign().split(".")
-    assert reason_for(scene, f"{head}.{claims}.{alter(last)}") is Reason.SIGNATURE
+    assert reason_for(scene, f"{head}.{claims}.{alter(last)}") is RejectionReason.SIGNATURE
 
 
 @pytest.mark.parametrize("token", ["x", "..", "a.b.c", "e30.e30.e30", "\xff.\xfe.\xfd", "A" * 20_000])
 def test_what_is_no_assertion_is_malformed_or_lacks_what_one_has(scene: Scene, token: str) -> None:
-    assert reason_for(scene, token) in (Reason.MALFORMED, Reason.ALGORITHM)
+    assert reason_for(scene, token) in (RejectionReason.MALFORMED, RejectionReason.ALGORITHM)
 
 
 def test_a_payload_that_is_no_strict_object_is_malformed(scene: Scene) -> None:
     twice = json.dumps(scene.issuer.user()).encode()[:-1] + b',"a":1,"a":2}'
     for payload in (b"[]", twice, b"[" * 9_000):
         token = scene.issuer.token(scene.issuer.header(), payload)
-        assert reason_for(scene, token) is Reason.MALFORMED
+        assert reason_for(scene, token) is RejectionReason.MALFORMED
 
 
 @pytest.mark.parametrize(
     ("environ", "reason"),
     [
-        ({}, Reason.ABSENT),
-        ({"HTTP_H": ""}, Reason.ABSENT),
-        ({"HTTP_H": "Bearer "}, Reason.ABSENT),
-        ({"HTTP_H": "", "HTTP_COOKIE": "c=x"}, Reason.ABSENT),
-        ({"HTTP_COOKIE": "c="}, Reason.ABSENT),
-        ({"HTTP_COOKIE": "c=x; c=y"}, Reason.AMBIGUOUS),
-        ({"HTTP_COOKIE": "c=x; c="}, Reason.AMBIGUOUS),
+        ({}, RejectionReason.ABSENT),
+        ({"HTTP_H": ""}, RejectionReason.ABSENT),
+        ({"HTTP_H": "Bearer "}, RejectionReason.ABSENT),
+        ({"HTTP_H": "", "HTTP_COOKIE": "c=x"}, RejectionReason.ABSENT),
+        ({"HTTP_COOKIE": "c="}, RejectionReason.ABSENT),
+        ({"HTTP_COOKIE": "c=x; c=y"}, RejectionReason.AMBIGUOUS),
+        ({"HTTP_COOKIE": "c=x; c="}, RejectionReason.AMBIGUOUS),
     ],
 )
 def test_a_request_without_one_assertion_is_refused_for_a_reason(
-    environ: dict[str, str], reason: Reason
+    environ: dict[str, str], reason: RejectionReason
 ) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(TokenRejected) as caught:
         read_assertion(environ, "H", "c")
     assert caught.value.reason is reason
 
@@ -111,13 +117,25 @@ def test_every_reason_of_assertions_is_met_here() -> None:
         *test_headers_are_refused_for_a_reason.pytestmark,
     ]
     met = {values.values[1] for mark in marks for values in mark.args[1]}
-    others = {Reason.SIGNATURE, Reason.MALFORMED, Reason.ABSENT, Reason.AMBIGUOUS}
+    others = {
+        RejectionReason.SIGNATURE,
+        RejectionReason.MALFORMED,
+        RejectionReason.ABSENT,
+        RejectionReason.AMBIGUOUS,
+    }
     # Met in test_issuers.py.
-    machines = {Reason.RESERVED, Reason.TWO_ISSUERS, Reason.REQUIRED_CLAIM, Reason.TEMPLATE}
-    machines |= {Reason.CLAIM_TWICE}
+    machines = {
+        RejectionReason.RESERVED,
+        RejectionReason.TWO_ISSUERS,
+        RejectionReason.REQUIRED_CLAIM,
+        RejectionReason.TEMPLATE,
+    }
+    machines |= {RejectionReason.CLAIM_TWICE}
     # Met in tests/functional/test_reserved_names.py.
-    known = {Reason.OTHER_ISSUER}
-    assert met | others | machines | known == {reason for reason in Reason if reason.value[0] == "assertion"}
+    known = {RejectionReason.OTHER_ISSUER}
+    assert met | others | machines | known == {
+        reason for reason in RejectionReason if reason.value[0] == "assertion"
+    }
 
 
 def test_the_facts_are_kid_names_of_claims_issuer_audience_and_times(scene: Scene) -> None:

@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 from key_cache import Clock
 
-from secretsvc.kernel.rejections import LENGTH, MEMBERS, WINDOW, Reason, Refusals, facts
+from secretsvc.kernel.rejections import LENGTH, MEMBERS, WINDOW, Refusals, RejectionReason, facts
 
 
 @pytest.fixture
@@ -20,25 +20,29 @@ def refusals(clock: Clock, caplog: pytest.LogCaptureFixture) -> Refusals:
 
 
 def test_every_reason_has_a_total_from_the_start(refusals: Refusals) -> None:
-    assert refusals.totals() == dict.fromkeys(Reason, 0)
-    refusals.note(Reason.EXPIRED, "r")
-    refusals.note(Reason.EXPIRED, "r")
-    refusals.note(Reason.ORIGIN, "r")
-    assert refusals.totals() == {**dict.fromkeys(Reason, 0), Reason.EXPIRED: 2, Reason.ORIGIN: 1}
+    assert refusals.totals() == dict.fromkeys(RejectionReason, 0)
+    refusals.note(RejectionReason.EXPIRED, "r")
+    refusals.note(RejectionReason.EXPIRED, "r")
+    refusals.note(RejectionReason.ORIGIN, "r")
+    assert refusals.totals() == {
+        **dict.fromkeys(RejectionReason, 0),
+        RejectionReason.EXPIRED: 2,
+        RejectionReason.ORIGIN: 1,
+    }
 
 
 def test_no_two_reasons_have_the_same_words() -> None:
-    assert len({reason.value for reason in Reason}) == len(Reason)
+    assert len({reason.value for reason in RejectionReason}) == len(RejectionReason)
 
 
 def test_the_first_of_a_reason_is_told_and_the_next_window_says_how_many_were_not(
     refusals: Refusals, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(5):
-        refusals.note(Reason.EXPIRED, f"request-{number}", lambda: 'kid="k"')
+        refusals.note(RejectionReason.EXPIRED, f"request-{number}", lambda: 'kid="k"')
         clock.advance(1)
     clock.advance(WINDOW - 5)
-    refusals.note(Reason.EXPIRED, "request-5")
+    refusals.note(RejectionReason.EXPIRED, "request-5")
     assert caplog.messages == [
         "assertion refused: expired; look at ACCESS_LEEWAY; request request-0;"
         " unlogged since the last such line: 0;"
@@ -51,10 +55,10 @@ def test_the_first_of_a_reason_is_told_and_the_next_window_says_how_many_were_no
 
 
 def test_one_reason_does_not_silence_another(refusals: Refusals, caplog: pytest.LogCaptureFixture) -> None:
-    for reason in Reason:
+    for reason in RejectionReason:
         refusals.note(reason, "r")
         refusals.note(reason, "r")
-    assert len(caplog.messages) == len(Reason)
+    assert len(caplog.messages) == len(RejectionReason)
 
 
 def test_an_issuer_does_not_silence_another(
@@ -63,18 +67,18 @@ def test_an_issuer_does_not_silence_another(
     groups = [f"WORKLOAD_CI_{number}_" for number in range(15)]
     for _ in range(3):
         for group in groups:
-            refusals.note(Reason.SIGNATURE, "r", group=group)
+            refusals.note(RejectionReason.SIGNATURE, "r", group=group)
     assert [f"look at {group}JWKS_URL;" in line for group, line in zip(groups, caplog.messages, strict=True)]
     clock.advance(WINDOW)
-    refusals.note(Reason.SIGNATURE, "r", group=groups[0])
+    refusals.note(RejectionReason.SIGNATURE, "r", group=groups[0])
     assert "unlogged since the last such line: 2;" in caplog.messages[-1]
-    assert refusals.totals()[Reason.SIGNATURE] == 46
+    assert refusals.totals()[RejectionReason.SIGNATURE] == 46
 
 
 def test_what_is_not_told_is_not_even_read(refusals: Refusals) -> None:
     asked = []
     for _ in range(3):
-        refusals.note(Reason.UNKNOWN_KID, "r", lambda: asked.append(1) or "")
+        refusals.note(RejectionReason.UNKNOWN_KID, "r", lambda: asked.append(1) or "")
     assert asked == [1]
 
 
@@ -88,7 +92,7 @@ def test_a_flood_writes_a_bounded_log_and_takes_no_memory(
     refusals: Refusals, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     evil = "\U0001f600" * 10_000
-    reasons = list(Reason)
+    reasons = list(RejectionReason)
     seconds, count = 600, 100_000
     tracemalloc.start()
     for number in range(count):
@@ -109,14 +113,14 @@ def test_threads_lose_no_count(caplog: pytest.LogCaptureFixture) -> None:
 
     def flood() -> None:
         for _ in range(2_000):
-            refusals.note(Reason.SIGNATURE, "r")
+            refusals.note(RejectionReason.SIGNATURE, "r")
 
     threads = [threading.Thread(target=flood) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert refusals.totals()[Reason.SIGNATURE] == 16_000
+    assert refusals.totals()[RejectionReason.SIGNATURE] == 16_000
     assert len(caplog.messages) == 1
 
 

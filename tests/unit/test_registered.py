@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from secretsvc.db.model_registry import Migrations, Models
-from secretsvc.db.schema import REVISION, Recorded
+from secretsvc.db.model_registry import MigrationBranch, ModelRegistry
+from secretsvc.db.schema import REVISION, SchemaRelease
 from secretsvc.kernel.release import VERSION
 
 
-def branch(label: str, head: str, *needs: str) -> Migrations:
-    return Migrations(f"{label}:migrations", label, head, frozenset({head}), frozenset(needs))
+def branch(label: str, head: str, *needs: str) -> MigrationBranch:
+    return MigrationBranch(f"{label}:migrations", label, head, frozenset({head}), frozenset(needs))
 
 
 NOTES, COLOURS = branch("notes", "a001", "0001"), branch("colours", "b001", "notes@head")
@@ -38,7 +38,7 @@ NEWEST = branch("newest", "c001", REVISION)
     ],
 )
 def test_a_schema_is_served_where_each_branch_is_at_its_newest(branches, found, served):
-    models = Models()
+    models = ModelRegistry()
     for one in branches:
         models.add((), one)
     assert models.is_served(found, None) is served
@@ -46,8 +46,10 @@ def test_a_schema_is_served_where_each_branch_is_at_its_newest(branches, found, 
 
 def test_of_ours_a_newer_one_is_served_beside_a_plugins_where_it_is_recorded_for_this_release():
     newer = f"{int(REVISION) + 1:04}"
-    models = Models(branches=[Migrations("a:migrations", "a", "a2", frozenset({"a1", "a2"}), frozenset())])
-    assert models.is_served([newer, "a2"], Recorded(newer, VERSION))
-    assert not models.is_served([newer, "a2"], Recorded(newer, "99.0.0"))
-    assert not models.is_served([newer, "a1"], Recorded(newer, VERSION))
-    assert not models.is_served([newer, "a2"], Recorded(REVISION, VERSION))
+    models = ModelRegistry(
+        branches=[MigrationBranch("a:migrations", "a", "a2", frozenset({"a1", "a2"}), frozenset())]
+    )
+    assert models.is_served([newer, "a2"], SchemaRelease(newer, VERSION))
+    assert not models.is_served([newer, "a2"], SchemaRelease(newer, "99.0.0"))
+    assert not models.is_served([newer, "a1"], SchemaRelease(newer, VERSION))
+    assert not models.is_served([newer, "a2"], SchemaRelease(REVISION, VERSION))

@@ -11,9 +11,9 @@ from key_cache import ALGORITHMS, Clock, cache
 from scene import LEEWAY, NOW
 from tokens import TestIssuer, jwk, rsa_key
 
-from secretsvc.authentication.assertions import Refused, Verifier
+from secretsvc.authentication.assertions import TokenRejected, Verifier
 from secretsvc.authentication.jwks import KeyCache
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def signed(issuer: TestIssuer, by: str, kid: str = "k", **claims: Any) -> str:
     return issuer.sign(kid=by, header={"kid": kid}, **claims)
 
 
-def refusal(judge: Verifier, token: str) -> Reason:
-    with pytest.raises(Refused) as caught:
+def refusal(judge: Verifier, token: str) -> RejectionReason:
+    with pytest.raises(TokenRejected) as caught:
         judge.verify(token, NOW)
     return caught.value.reason
 
@@ -71,12 +71,12 @@ def test_of_two_keys_of_one_kid_either_verifies_and_no_third_one_does(
     judge = verifier(issuer, cache(issuer.jwks_url, clock))
     for by in ("rsa-1", "rsa-2", "rsa-1"):
         assert judge.verify(signed(issuer, by, "k\n"), NOW).principal.subject == "ada@example.com"
-        assert refusal(judge, signed(issuer, by, "k\n", aud="other")) is Reason.AUDIENCE
-        assert refusal(judge, signed(issuer, by, "k\n", exp=1)) is Reason.EXPIRED
-    assert refusal(judge, signed(issuer, "rsa-3", "k\n")) is Reason.SIGNATURE
+        assert refusal(judge, signed(issuer, by, "k\n", aud="other")) is RejectionReason.AUDIENCE
+        assert refusal(judge, signed(issuer, by, "k\n", exp=1)) is RejectionReason.EXPIRED
+    assert refusal(judge, signed(issuer, "rsa-3", "k\n")) is RejectionReason.SIGNATURE
     publish(issuer, *(listed(issuer, name, "k\n") for name in ("rsa-2", "rsa-3", "ec-1")))
     judge.verify(signed(issuer, "rsa-3", "k\n"), NOW)
-    assert refusal(judge, signed(issuer, "rsa-1", "k\n")) is Reason.SIGNATURE
+    assert refusal(judge, signed(issuer, "rsa-1", "k\n")) is RejectionReason.SIGNATURE
     assert caplog.messages == [
         'the access proxy\'s keys: different keys have one kid, and each is tried: kid="k\\u{a}"'
     ]
@@ -90,8 +90,8 @@ def test_a_key_of_one_kid_does_not_verify_under_another(issuer: TestIssuer, cloc
         listed(issuer, "rsa-3", "other"),
     )
     judge = verifier(issuer, cache(issuer.jwks_url, clock))
-    assert refusal(judge, signed(issuer, "rsa-3")) is Reason.SIGNATURE
-    assert refusal(judge, signed(issuer, "rsa-1", "other")) is Reason.SIGNATURE
+    assert refusal(judge, signed(issuer, "rsa-3")) is RejectionReason.SIGNATURE
+    assert refusal(judge, signed(issuer, "rsa-1", "other")) is RejectionReason.SIGNATURE
 
 
 def test_a_source_with_ever_new_kids_writes_a_bounded_log(

@@ -11,7 +11,7 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.engine import make_engine
-from secretsvc.kernel.database_timer import measured, waiting
+from secretsvc.kernel.database_timer import database_time, time_database
 
 TICK = 2.0
 
@@ -25,23 +25,23 @@ def clock(monkeypatch):
 
 
 def test_only_the_time_of_the_database_counts_and_that_once(clock):
-    with measured() as watch:
+    with time_database() as watch:
         clock.advance(TICK)
-        with waiting():
+        with database_time():
             clock.advance(TICK)
-            with waiting():
+            with database_time():
                 clock.advance(TICK)
             clock.advance(TICK)
         clock.advance(TICK)
         assert watch.seconds == 3 * TICK
-        with waiting():
+        with database_time():
             clock.advance(TICK)
         assert watch.seconds == 4 * TICK
 
 
 def test_what_fails_counts_too(clock):
-    with measured() as watch:
-        with suppress(ValueError), waiting():
+    with time_database() as watch:
+        with suppress(ValueError), database_time():
             clock.advance(TICK)
             raise ValueError
         assert watch.seconds == TICK
@@ -49,11 +49,11 @@ def test_what_fails_counts_too(clock):
 
 def test_nothing_is_counted_where_nothing_is_measured_nor_for_another_thread(clock):
     def wait():
-        with waiting():
+        with database_time():
             clock.advance(TICK)
 
     wait()
-    with measured() as watch:
+    with time_database() as watch:
         other = threading.Thread(target=wait)
         other.start()
         other.join()
@@ -67,7 +67,7 @@ def test_what_sqlalchemy_executes_by_itself_counts_also_where_it_fails(tmp_path,
 
     engine = make_engine(f"sqlite:///{tmp_path / 'some.db'}")
     event.listen(engine, "connect", lambda made, _: made.create_function("wait", 0, wait))
-    with measured() as watch, engine.connect() as connection, suppress(DBAPIError):
+    with time_database() as watch, engine.connect() as connection, suppress(DBAPIError):
         connection.execute(text(f"SELECT wait(){failing}")).all()
     engine.dispose()
     assert watch.seconds == TICK

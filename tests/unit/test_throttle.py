@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 
 
 def test_one_of_a_name_passes_in_each_period_and_tells_how_many_did_not():
     now = 0.0
-    throttle = Throttle(60, lambda: now)
+    throttle = LogThrottle(60, lambda: now)
     assert [throttle.passes("a") for _ in range(3)] == [0, None, None]
     assert throttle.passes("b") == 0
     now = 59.9
@@ -22,7 +22,7 @@ def test_one_of_a_name_passes_in_each_period_and_tells_how_many_did_not():
 
 def test_of_many_threads_one_passes_and_all_others_are_counted():
     now = 0.0
-    throttle = Throttle(60, lambda: now)
+    throttle = LogThrottle(60, lambda: now)
     passed = []
     threads = [
         threading.Thread(target=lambda: passed.extend(throttle.passes("a") for _ in range(100)))

@@ -12,7 +12,7 @@ from waiting import PATIENCE
 from secretsvc.db import sqlite_queue as module
 from secretsvc.db.engine import Mode, make_engine
 from secretsvc.db.session import Session
-from secretsvc.db.sqlite_queue import Turn
+from secretsvc.db.sqlite_queue import SqliteQueue
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def pool():
 
 def test_the_next_one_waits_until_the_turn_is_given_back(pool, monkeypatch):
     monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
-    turn = Turn()
+    turn = SqliteQueue()
     end = turn.take()
     following = pool.submit(turn.take)
     with pytest.raises(TimeoutError):
@@ -34,7 +34,7 @@ def test_the_next_one_waits_until_the_turn_is_given_back(pool, monkeypatch):
 
 def test_who_has_it_for_long_is_passed_and_the_others_go_on_taking_turns(pool, monkeypatch):
     monkeypatch.setattr(module, "LATE_SECONDS", 0.02)
-    turn = Turn()
+    turn = SqliteQueue()
     end_late = turn.take()
     end = pool.submit(turn.take).result(PATIENCE)
     monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
@@ -48,7 +48,7 @@ def test_who_has_it_for_long_is_passed_and_the_others_go_on_taking_turns(pool, m
 
 def test_a_session_that_no_transaction_ends_keeps_neither_a_connection_nor_its_turn(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
-    engine, turn = make_engine(f"sqlite:///{tmp_path}/t.sqlite"), Turn()
+    engine, turn = make_engine(f"sqlite:///{tmp_path}/t.sqlite"), SqliteQueue()
     session = Session(engine, TransactionManager(explicit=True), turn)
     with pytest.raises(NoTransaction):
         session.connection(Mode.READ)

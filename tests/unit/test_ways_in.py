@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from tokens import TestIssuer
 
-from secretsvc.authentication.assertions import Refused
+from secretsvc.authentication.assertions import TokenRejected
 from secretsvc.authentication.authenticator import Authenticator
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.rejections import Refusals
@@ -84,7 +84,7 @@ def test_what_a_page_says_of_a_token_is_so(shape: Shape, tmp_path: Path) -> None
             found = authenticator.authenticate(carried, now_ms(), "id")
             assert (found.kind, found.subject) == becomes.groups()
         elif refused:
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(TokenRejected) as caught:
                 authenticator.authenticate(carried, now_ms(), "id")
             assert caught.value.reason.value == ("assertion", refused[1])
 

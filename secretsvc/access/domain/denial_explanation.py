@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, func, literal
 from secretsvc.authorization.rules.checks import assert_sees
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Expression, FoundRow, Query
-from secretsvc.kernel.authorization import Address, HeldGrant, Role, ScopeType, decide, sees_row
-from secretsvc.kernel.denial_details import Admin, Refused
+from secretsvc.kernel.authorization import HeldGrant, Role, ScopePath, ScopeType, decide, sees_row
+from secretsvc.kernel.denial_details import Admin, DenialDetails
 from secretsvc.kernel.display_names import short_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group, group_member
@@ -26,7 +26,7 @@ _NO_ID: ColumnElement[UUID | None] = cast(null(), project.c.id.type)
 _ORDER = {ScopeType.ENVIRONMENT: 0, ScopeType.PROJECT: 1, ScopeType.GLOBAL: 2}
 
 
-def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
+def explain_refusal(call: Call, at: ScopePath, needed: Role) -> DenialDetails | None:
     """What stands in the way at a scope that the caller sees; None where it is gone. One statement.
 
     It is gone, too, where its slug changed hands since the snapshot.
@@ -46,7 +46,7 @@ def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
     admins = dict.fromkeys(
         Admin(short_name(row.two, row.one), row.one, row.three) for row in sorted(found, key=_nearest)
     )
-    return Refused(
+    return DenialDetails(
         " / ".join(filter(None, (scope.one, scope.two))),
         scope.two or scope.one,
         f"/projects/{at.project}" + (f"/environments/{at.environment}" if at.environment else ""),
@@ -58,7 +58,7 @@ def explain_refusal(call: Call, at: Address, needed: Role) -> Refused | None:
     )
 
 
-def _decisive(call: Call, at: Address) -> HeldGrant | None:
+def _decisive(call: Call, at: ScopePath) -> HeldGrant | None:
     role = decide(call.snapshot, at)
     held = [one for one in call.snapshot.effective_grants if one.covers(at) and one.role is role]
     return max(held, key=lambda one: _ORDER[one.scope_type], default=None)
@@ -68,7 +68,7 @@ def _nearest(row: FoundRow) -> tuple[int, str]:
     return _ORDER[ScopeType(row.three)], row.one
 
 
-def _statement(at: Address, decisive: HeldGrant | None) -> CompoundQuery:
+def _statement(at: ScopePath, decisive: HeldGrant | None) -> CompoundQuery:
     named = project.c.slug == bindparam("project", type_=Text)
     inside = environment.c.slug == bindparam("environment", type_=Text)
     if at.environment is None:

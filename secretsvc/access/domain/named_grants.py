@@ -28,14 +28,14 @@ from secretsvc.access.rules.holders import (
     make_holder,
 )
 from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
-from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.paging import Page, Window, page_of
 from secretsvc.db.statements import has_text
 from secretsvc.identity.domain import announce_identity
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.authorization import Role, administered, decide_row
+from secretsvc.kernel.authorization import Role, admin_grants, decide_row
 from secretsvc.kernel.errors import NotFound, ValidationFailed
-from secretsvc.kernel.sidebar_project import Named
+from secretsvc.kernel.sidebar_project import NamedScope
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
@@ -117,7 +117,7 @@ def grantable_scopes(call: Call) -> Scopes:
             environment.c.name.label("environment_name"),
         )
         .outerjoin_from(project, environment)
-        .where(reached_by(administered(call.snapshot), project.c.id, environment.c.id))
+        .where(covered_by(admin_grants(call.snapshot), project.c.id, environment.c.id))
         .order_by(project.c.slug, environment.c.slug)
     )
     found: dict[str, Reached] = {}
@@ -125,7 +125,7 @@ def grantable_scopes(call: Call) -> Scopes:
         usual = Reached(row.slug, row.name, decide_row(call.snapshot, row.id) is Role.ADMIN, [])
         scopes = found.setdefault(row.slug, usual)
         if row.environment is not None:
-            scopes.environments.append(Named(row.environment, row.environment_name))
+            scopes.environments.append(NamedScope(row.environment, row.environment_name))
     return Scopes(call.snapshot.global_role is Role.ADMIN, list(found.values()))
 
 

@@ -10,11 +10,11 @@ from sqlalchemy import FromClause, RowMapping, and_, cast, literal_column, null,
 from sqlalchemy import union_all as union
 
 from secretsvc.access.rules.holders import GROUP
-from secretsvc.access.rules.role_sources import SYSTEM, Holding, Way
-from secretsvc.authorization.rules.checks import assert_can, not_found, recheck_by_id
+from secretsvc.access.rules.role_sources import SYSTEM, HolderRoles, RoleSource
+from secretsvc.authorization.rules.checks import assert_can, assert_covers_ids, not_found
 from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, Address, HeldGrant, Role, ScopeType, is_expired
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, HeldGrant, Role, ScopePath, ScopeType, is_expired
 from secretsvc.kernel.display_names import full_name, short_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group, group_member
@@ -22,7 +22,7 @@ from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-def access_to(call: Call, at: Address) -> list[Holding]:
+def access_to(call: Call, at: ScopePath) -> list[HolderRoles]:
     """Everybody with a grant that reaches a project, its environments, or one of them; in two statements.
 
     People, groups and service tokens, the strongest first, also those whose own grants have all ended, and
@@ -32,14 +32,14 @@ def access_to(call: Call, at: Address) -> list[Holding]:
     rows = call.connection.execute(_grants(at)).mappings().all()
     if not rows:
         raise not_found(call, at)
-    recheck_by_id(call, at, rows[0]["at_project"], rows[0]["at_environment"])
+    assert_covers_ids(call, at, rows[0]["at_project"], rows[0]["at_environment"])
     given = [row for row in rows if row["id"] is not None]
     any_members = bool(call.settings.bootstrap_admins) or any(row["group_id"] for row in given)
     members = call.connection.execute(_members(call, given)).mappings().all() if any_members else []
     return _arranged(call, at, given, members)
 
 
-def _grants(at: Address) -> Query:
+def _grants(at: ScopePath) -> Query:
     """Each grant there with its holder and who made it; one row without a grant where there is none."""
     here, inside, maker = environment.alias("here"), environment.alias("inside"), identity.alias("maker")
     # Spelled out as the partial index of global grants has it.
@@ -107,10 +107,10 @@ def _members(call: Call, given: Sequence[RowMapping]) -> CompoundQuery:
 
 
 def _arranged(
-    call: Call, at: Address, given: Sequence[RowMapping], members: Sequence[RowMapping]
-) -> list[Holding]:
-    of_group: dict[UUID, list[Way]] = {}
-    found: dict[UUID, Holding] = {}
+    call: Call, at: ScopePath, given: Sequence[RowMapping], members: Sequence[RowMapping]
+) -> list[HolderRoles]:
+    of_group: dict[UUID, list[RoleSource]] = {}
+    found: dict[UUID, HolderRoles] = {}
     sizes: dict[UUID, int] = {}
     for row in members:
         if row["group_id"] is not None:
@@ -128,10 +128,12 @@ def _arranged(
     return sorted(found.values(), key=lambda one: one.order)
 
 
-def _add_member(found: dict[UUID, Holding], row: RowMapping, of_group: Mapping[UUID, list[Way]]) -> None:
-    ways: Iterable[Way] = of_group.get(row["group_id"], ())
+def _add_member(
+    found: dict[UUID, HolderRoles], row: RowMapping, of_group: Mapping[UUID, list[RoleSource]]
+) -> None:
+    ways: Iterable[RoleSource] = of_group.get(row["group_id"], ())
     if row["group_id"] is None:
-        ways = [Way(ADMIN_EVERYWHERE, None, SYSTEM, None)]
+        ways = [RoleSource(ADMIN_EVERYWHERE, None, SYSTEM, None)]
         holder = found.get(row["holder_id"])
         if holder is not None and any(way.is_admin_everywhere for way in holder.ways):
             return
@@ -139,19 +141,21 @@ def _add_member(found: dict[UUID, Holding], row: RowMapping, of_group: Mapping[U
         _holding(found, {**row, "group": None}, {}).ways.extend(ways)
 
 
-def _holding(found: dict[UUID, Holding], row: Mapping[str, Any], sizes: Mapping[UUID, int]) -> Holding:
+def _holding(
+    found: dict[UUID, HolderRoles], row: Mapping[str, Any], sizes: Mapping[UUID, int]
+) -> HolderRoles:
     if row["group"] is not None:
         holder_id = row["group_id"]
-        made = Holding(GROUP, holder_id, row["group_name"], row["group"], members=sizes.get(holder_id, 0))
+        made = HolderRoles(GROUP, holder_id, row["group_name"], row["group"], members=sizes.get(holder_id, 0))
     else:
         holder_id, subject = row["holder_id"], row["subject"]
         name = short_name(row["display_name"], subject)
         is_new = row["last_seen_at"] is None
-        made = Holding(row["kind"], holder_id, name, subject, disabled=row["disabled"], announced=is_new)
+        made = HolderRoles(row["kind"], holder_id, name, subject, disabled=row["disabled"], announced=is_new)
     return found.setdefault(holder_id, made)
 
 
-def _way(row: RowMapping, at: Address) -> Way:
+def _way(row: RowMapping, at: ScopePath) -> RoleSource:
     """A row as a grant at the address, above or below it, which is why its slugs are known."""
     scope_type = ScopeType(row["scope_type"])
     held = HeldGrant(
@@ -166,4 +170,4 @@ def _way(row: RowMapping, at: Address) -> Way:
         expires_at=row["expires_at"],
     )
     made_by = SYSTEM if row["maker"] is None else full_name(row["maker_name"], row["maker"])
-    return Way(held, None, made_by, row["created_at"])
+    return RoleSource(held, None, made_by, row["created_at"])

@@ -14,12 +14,12 @@ from secretsvc.authorization.rules.snapshot import load_standing
 from secretsvc.identity.rules import Identity, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
-from secretsvc.kernel.schema_annotations import Slug, called
+from secretsvc.kernel.schema_annotations import Slug, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import group
 
 
-@called("EffectivePermission")
+@schema_name("EffectivePermission")
 @dataclass(frozen=True, slots=True)
 class Entry:
     """The effective role at one scope, None for a disabled identity."""

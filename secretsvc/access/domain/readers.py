@@ -20,12 +20,12 @@ from sqlalchemy import (
 
 from secretsvc.access.rules.explanation import Explained, GroupRef, Source, explain_at, source_of
 from secretsvc.authorization.rules.admission import with_bootstrap_grant
-from secretsvc.authorization.rules.checks import assert_can, recheck_by_id
+from secretsvc.authorization.rules.checks import assert_can, assert_covers_ids
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Query
 from secretsvc.identity.rules import COLUMNS, Identity
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopePath, ScopeType
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import find_environment, find_project
 from secretsvc.tables.grants import grant, group, group_member
@@ -44,7 +44,7 @@ class Reader:
     group_name: str | None
 
 
-def readers(call: Call, at: Address, within: tuple[UUID, UUID] | None = None) -> list[Reader]:
+def readers(call: Call, at: ScopePath, within: tuple[UUID, UUID] | None = None) -> list[Reader]:
     """Every enabled identity that holds a role at a project or an environment, the greatest role first.
 
     What it says equals what `decide` enforces. Two statements, however many they are; one where the ids of
@@ -81,13 +81,13 @@ def _readers(
             yield Reader(people[holder], one.role, source, names.get(one.decisive.group_id))
 
 
-def _covers(call: Call, at: Address, within: tuple[UUID, UUID] | None) -> ColumnElement[bool]:
+def _covers(call: Call, at: ScopePath, within: tuple[UUID, UUID] | None) -> ColumnElement[bool]:
     """The condition that a grant's scope is the address or lies above it."""
     if within is not None:
         project_id, below = within[0], [grant.c.environment_id == within[1]]
     elif at.environment is None:
         project_id, below = find_project(call, at).id, []
-        recheck_by_id(call, at, project_id)
+        assert_covers_ids(call, at, project_id)
     else:
         found = find_environment(call, at)
         project_id, below = found.project_id, [grant.c.environment_id == found.id]
@@ -125,7 +125,7 @@ def _columns(group_slug: ColumnElement[str], group_name: ColumnElement[str]) -> 
     ).select_from(identity)
 
 
-def _grant(row: RowMapping, at: Address) -> HeldGrant:
+def _grant(row: RowMapping, at: ScopePath) -> HeldGrant:
     """A row as a grant at the address or above it, which is why its slugs are known."""
     scope_type = ScopeType(row["scope_type"])
     project = at.project if scope_type is not ScopeType.GLOBAL else None

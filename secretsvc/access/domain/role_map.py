@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import and_, func, or_, select
 
 from secretsvc.access.rules.grant_names import NamedGrant, Reached, all_named
-from secretsvc.access.rules.role_sources import SYSTEM, GroupName, Holding, Way
+from secretsvc.access.rules.role_sources import SYSTEM, GroupName, HolderRoles, RoleSource
 from secretsvc.authorization.rules.admission import is_bootstrap_admin
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.identity.rules import Identity, find_identity
@@ -22,7 +22,7 @@ from secretsvc.kernel.authorization import (
     decide_row,
     is_expired,
 )
-from secretsvc.kernel.sidebar_project import Named
+from secretsvc.kernel.sidebar_project import NamedScope
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.tables.grants import grant, group, group_member
@@ -47,7 +47,7 @@ class RoleMap:
     """An identity, the grants that reach it, its own at the scopes shown, its groups, and the projects."""
 
     identity: Identity
-    holding: Holding
+    holding: HolderRoles
     direct: list[NamedGrant]
     groups: list[MemberOf]
     projects: list[Reached]
@@ -84,9 +84,9 @@ def _grants(call: Call, identity_id: UUID) -> list[NamedGrant]:
     return all_named(call, or_(grant.c.identity_id == identity_id, grant.c.group_id.in_(memberships)))
 
 
-def _holding(call: Call, found: Identity, grants: Sequence[NamedGrant]) -> Holding:
+def _holding(call: Call, found: Identity, grants: Sequence[NamedGrant]) -> HolderRoles:
     is_new = found.last_seen_at is None
-    holding = Holding(found.kind, found.id, found.short_name, found.subject, found.disabled, is_new)
+    holding = HolderRoles(found.kind, found.id, found.short_name, found.subject, found.disabled, is_new)
     for one in grants:
         way = _way(one)
         if not is_expired(one.grant.expires_at, call.now):
@@ -95,11 +95,11 @@ def _holding(call: Call, found: Identity, grants: Sequence[NamedGrant]) -> Holdi
             holding.ended.append(way)
     listed = is_bootstrap_admin(call.settings, Principal(Kind(found.kind), found.subject))
     if listed and not any(way.is_admin_everywhere and way.group is None for way in holding.ways):
-        holding.ways.append(Way(ADMIN_EVERYWHERE, None, SYSTEM, None))
+        holding.ways.append(RoleSource(ADMIN_EVERYWHERE, None, SYSTEM, None))
     return holding
 
 
-def _way(one: NamedGrant) -> Way:
+def _way(one: NamedGrant) -> RoleSource:
     found = one.grant
     held = HeldGrant(
         found.id,
@@ -113,7 +113,7 @@ def _way(one: NamedGrant) -> Way:
         expires_at=found.expires_at,
     )
     through = GroupName(found.group_id, one.holder.name, one.label) if found.group_id else None
-    return Way(held, through, one.created_by, found.created_at)
+    return RoleSource(held, through, one.created_by, found.created_at)
 
 
 def _groups(call: Call, identity_id: UUID) -> list[MemberOf]:
@@ -149,7 +149,7 @@ def _scopes(call: Call, shows: Callable[..., bool]) -> list[Reached]:
         whole = shows(row.id)
         if row.environment is not None and shows(row.id, row.environment_id):
             reached = found.setdefault(row.slug, Reached(row.slug, row.name, whole, []))
-            reached.environments.append(Named(row.environment, row.environment_name))
+            reached.environments.append(NamedScope(row.environment, row.environment_name))
         elif whole:
             found.setdefault(row.slug, Reached(row.slug, row.name, whole, []))
     return [*found.values()]

@@ -10,9 +10,9 @@ from secretsvc.access.rules.holders import holds_anything
 from secretsvc.audit.models import denial_tally
 from secretsvc.audit.rules.scope import auditable_denials
 from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_can
-from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.types import FoundRow
-from secretsvc.kernel.authorization import Address, Role, administered
+from secretsvc.kernel.authorization import Role, ScopePath, admin_grants
 from secretsvc.kernel.schema_annotations import KindText, Ordinal, Subject, Time
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.identities import identity
@@ -23,7 +23,7 @@ LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class TurnedAway:
+class DeniedIdentity:
     """Somebody who proved who they are, was denied, and holds nothing; times in epoch milliseconds.
 
     `at` is where they were denied last.
@@ -34,7 +34,7 @@ class TurnedAway:
     denials: int
     first_denied_at: int
     last_denied_at: int
-    at: Address
+    at: ScopePath
     scope: str
 
 
@@ -71,26 +71,26 @@ def unknown_identities(call: Call) -> list[UnknownIdentity]:
     return [UnknownIdentity(**found) for found in rows]
 
 
-def turned_away(call: Call) -> list[TurnedAway]:
+def turned_away(call: Call) -> list[DeniedIdentity]:
     """All whom the caller may see to have been turned away, the latest first."""
     assert_admin_somewhere(call)
     return _found(call, auditable_denials(call))
 
 
-def turned_away_from(call: Call, at: Address) -> list[TurnedAway]:
+def turned_away_from(call: Call, at: ScopePath) -> list[DeniedIdentity]:
     """The identities denied at a project and its environments, or at an environment; one statement.
 
     A slug that changed hands since the snapshot has none that the caller can see.
     """
     assert_can(call, Role.ADMIN, at)
     inside = [project.c.slug == at.project]
-    inside.append(reached_by(administered(call.snapshot), project.c.id, environment.c.id))
+    inside.append(covered_by(admin_grants(call.snapshot), project.c.id, environment.c.id))
     if at.environment is not None:
         inside.append(environment.c.slug == at.environment)
     return _found(call, *inside)
 
 
-def _found(call: Call, *conditions: ColumnElement[bool]) -> list[TurnedAway]:
+def _found(call: Call, *conditions: ColumnElement[bool]) -> list[DeniedIdentity]:
     row = denial_tally.c
     source = (
         denial_tally.join(identity, identity.c.id == row.identity_id)
@@ -114,27 +114,27 @@ def _found(call: Call, *conditions: ColumnElement[bool]) -> list[TurnedAway]:
         .order_by(row.last_denied_at.desc(), identity.c.subject)
         .limit(LIMIT)
     )
-    found: dict[tuple[str, str], TurnedAway] = {}
+    found: dict[tuple[str, str], DeniedIdentity] = {}
     for one in call.connection.execute(statement, {"now": call.now}):
         key = (one.kind, one.subject)
         found[key] = _and(found[key], one) if key in found else _first(one)
     return [*found.values()]
 
 
-def _first(row: FoundRow) -> TurnedAway:
+def _first(row: FoundRow) -> DeniedIdentity:
     names = filter(None, (row.project_name, row.environment_name))
-    return TurnedAway(
+    return DeniedIdentity(
         row.kind,
         row.subject,
         row.denials,
         row.first_denied_at,
         row.last_denied_at,
-        Address(row.project, row.environment),
+        ScopePath(row.project, row.environment),
         " / ".join(names),
     )
 
 
-def _and(one: TurnedAway, row: FoundRow) -> TurnedAway:
+def _and(one: DeniedIdentity, row: FoundRow) -> DeniedIdentity:
     """With what was counted at an earlier scope."""
     first = min(one.first_denied_at, row.first_denied_at)
     return replace(one, denials=one.denials + row.denials, first_denied_at=first)

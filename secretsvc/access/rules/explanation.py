@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
-from secretsvc.kernel.schema_annotations import Slug, Time, called
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopePath, ScopeType
+from secretsvc.kernel.schema_annotations import Slug, Time, schema_name
 
 _WIDTH = {ScopeType.GLOBAL: 0, ScopeType.PROJECT: 1, ScopeType.ENVIRONMENT: 2}
 
@@ -20,7 +20,7 @@ class GroupRef:
     slug: Slug
 
 
-@called("PermissionSource")
+@schema_name("PermissionSource")
 @dataclass(frozen=True, slots=True)
 class Source:
     """A grant that confers a role; `grant_id` is None for a bootstrap admin's that has no row yet."""
@@ -39,7 +39,7 @@ class Source:
 class Explained:
     """A scope, the effective role there, every grant that covers it, and the one that decides."""
 
-    at: Address
+    at: ScopePath
     role: Role | None
     sources: tuple[HeldGrant, ...]
     decisive: HeldGrant | None
@@ -54,7 +54,7 @@ def explain(snapshot: GrantSnapshot) -> list[Explained]:
     return [explain_at(snapshot, at) for at in _named_scopes(snapshot.grants)]
 
 
-def explain_at(snapshot: GrantSnapshot, at: Address) -> Explained:
+def explain_at(snapshot: GrantSnapshot, at: ScopePath) -> Explained:
     """What the grants amount to at one address."""
     sources = tuple(sorted((held for held in snapshot.grants if held.covers(at)), key=_precedence))
     if snapshot.disabled or not sources:
@@ -77,12 +77,12 @@ def source_of(held: HeldGrant, groups: Mapping[UUID, GroupRef], *, decisive: boo
     )
 
 
-def scope_of(held: HeldGrant) -> Address:
+def scope_of(held: HeldGrant) -> ScopePath:
     """The address that a grant names."""
-    return Address(held.project, held.environment)
+    return ScopePath(held.project, held.environment)
 
 
-def _named_scopes(grants: Iterable[HeldGrant]) -> list[Address]:
+def _named_scopes(grants: Iterable[HeldGrant]) -> list[ScopePath]:
     scopes = {scope_of(held) for held in grants}
     return sorted(scopes, key=lambda at: (at.project or "", at.environment or ""))
 

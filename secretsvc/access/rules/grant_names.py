@@ -12,7 +12,7 @@ from secretsvc.access.rules.holders import GROUP, Holder
 from secretsvc.access.rules.role_sources import SYSTEM
 from secretsvc.db.types import Query
 from secretsvc.kernel.display_names import full_name, short_name
-from secretsvc.kernel.sidebar_project import Named
+from secretsvc.kernel.sidebar_project import NamedScope
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group
 from secretsvc.tables.identities import identity
@@ -46,7 +46,7 @@ class Reached:
     slug: str
     name: str
     whole: bool
-    environments: list[Named]
+    environments: list[NamedScope]
 
 
 def select_named() -> Query:

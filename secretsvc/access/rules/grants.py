@@ -12,13 +12,13 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from secretsvc.audit.rules.records import record
-from secretsvc.authorization.rules.checks import not_found, recheck_by_id
+from secretsvc.authorization.rules.checks import assert_covers_ids, not_found
 from secretsvc.authorization.rules.last_admin import last_admin_guard
-from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.statements import delete_one, insert_one, update_one
 from secretsvc.db.types import Query
 from secretsvc.kernel.actors import Maker, author
-from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType, administered
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopePath, ScopeType, admin_grants
 from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.schema_annotations import RoleText, ScopeText, Slug, Time
@@ -59,7 +59,7 @@ class Grant:
 class Terms:
     """What is granted and where; `expires_at` in epoch milliseconds, in the past too (contract 3.6)."""
 
-    scope: Address
+    scope: ScopePath
     role: Role
     expires_at: int | None = None
 
@@ -95,7 +95,7 @@ def select_grants() -> Query:
 def within_administered(call: Call) -> ColumnElement[bool]:
     """The condition that a grant's scope is one that the caller administers (contract 3.7)."""
     # An environment's grant names its project too.
-    return reached_by(administered(call.snapshot), grant.c.project_id, grant.c.environment_id)
+    return covered_by(admin_grants(call.snapshot), grant.c.project_id, grant.c.environment_id)
 
 
 def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
@@ -177,7 +177,7 @@ def is_admin_without(call: Call, found: Grant) -> bool:
     return Role.ADMIN in _roles_at(call.snapshot.without(found.id), found)
 
 
-def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
+def _scope_columns(call: Call, scope: ScopePath) -> dict[str, UUID | None]:
     if scope.scope_type is ScopeType.GLOBAL:
         return {"project_id": None, "environment_id": None}
     if scope.environment is None:
@@ -191,7 +191,7 @@ def _scope_columns(call: Call, scope: Address) -> dict[str, UUID | None]:
     row = call.connection.execute(statement).mappings().first()
     if row is None:
         raise not_found(call, scope)
-    recheck_by_id(call, scope, *row.values())
+    assert_covers_ids(call, scope, *row.values())
     return {"environment_id": None, **row}
 
 

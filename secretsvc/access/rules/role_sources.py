@@ -10,7 +10,7 @@ from uuid import UUID
 from secretsvc.access.rules.explanation import explain_at
 from secretsvc.access.rules.holders import GROUP
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.authorization import Address, GrantSnapshot, HeldGrant, Role, ScopeType
+from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopePath, ScopeType
 from secretsvc.kernel.display_names import full_name
 
 #: Who made what nobody granted.
@@ -27,7 +27,7 @@ class GroupName(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RoleSource:
     """A grant that reaches somebody, directly or through a group; `made_at` in epoch milliseconds.
 
     `made_at` is None for a bootstrap admin's that has no row yet.
@@ -43,13 +43,13 @@ class Way:
         """Whether it makes an admin of everything."""
         return self.held.scope_type is ScopeType.GLOBAL and self.held.role is Role.ADMIN
 
-    def through(self, group: GroupName) -> Way:
+    def through(self, group: GroupName) -> RoleSource:
         """The same for a member of the group that holds it."""
         return replace(self, held=replace(self.held, group_id=group.id), group=group)
 
 
 @dataclass(slots=True)
-class Holding:
+class HolderRoles:
     """A person, a service token or a group, with the grants that reach it and its own that have ended.
 
     `subject` is a group's slug; `members` counts a group's; `announced` is who has not signed in yet.
@@ -62,8 +62,8 @@ class Holding:
     disabled: bool = False
     announced: bool = False
     members: int = 0
-    ways: list[Way] = field(default_factory=list)
-    ended: list[Way] = field(default_factory=list)
+    ways: list[RoleSource] = field(default_factory=list)
+    ended: list[RoleSource] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -80,17 +80,17 @@ class Holding:
         """Its name as that of a group."""
         return GroupName(self.id, self.subject, self.name)
 
-    def decisive(self, at: Address) -> Way | None:
+    def decisive(self, at: ScopePath) -> RoleSource | None:
         """The grant that decides the role at an address, None where there is no role."""
         decides = explain_at(self._snapshot(self.ways), at).decisive
         return next((way for way in self.ways if way.held is decides), None)
 
-    def role_at(self, at: Address) -> Role | None:
+    def role_at(self, at: ScopePath) -> Role | None:
         """The effective role at an address."""
         decides = self.decisive(at)
         return decides.held.role if decides is not None else None
 
-    def formerly(self, at: Address) -> Role | None:
+    def formerly(self, at: ScopePath) -> Role | None:
         """The role that the grants which have ended gave."""
         return explain_at(self._snapshot(self.ended), at).role
 
@@ -98,10 +98,10 @@ class Holding:
         """Whether a grant that reaches it ends before a time, epoch milliseconds."""
         return any((way.held.expires_at or moment) < moment for way in self.ways)
 
-    def _snapshot(self, ways: Sequence[Way]) -> GrantSnapshot:
+    def _snapshot(self, ways: Sequence[RoleSource]) -> GrantSnapshot:
         return GrantSnapshot(tuple(way.held for way in ways), self.disabled)
 
     @staticmethod
-    def _rank(way: Way) -> int:
+    def _rank(way: RoleSource) -> int:
         """Of equal roles the wider scope first."""
         return way.held.role.rank * 4 - ("global", "project", "environment").index(way.held.scope_type)

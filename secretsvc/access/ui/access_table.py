@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from secretsvc.access.rules.grants import SOON_MS
 from secretsvc.access.rules.holders import GROUP
-from secretsvc.access.rules.role_sources import Holding, Way
+from secretsvc.access.rules.role_sources import HolderRoles, RoleSource
 from secretsvc.kernel.actors import Kind
-from secretsvc.kernel.authorization import Address, Role, ScopeType, decide, is_expired
+from secretsvc.kernel.authorization import Role, ScopePath, ScopeType, decide, is_expired
 from secretsvc.kernel.sidebar_project import ShellEnvironment
 from secretsvc.kernel.use_case import Call
 
@@ -31,7 +31,7 @@ SMALL = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "
 class Reason(NamedTuple):
     """A grant in an explanation: where it holds, and where it decides, "" if nowhere."""
 
-    way: Way
+    way: RoleSource
     where: str
     decides: str
     is_left: bool
@@ -40,7 +40,7 @@ class Reason(NamedTuple):
 class Own(NamedTuple):
     """A grant that the caller may change from here."""
 
-    way: Way
+    way: RoleSource
     where: str
 
 
@@ -48,7 +48,7 @@ class Own(NamedTuple):
 class Row:
     """Somebody with a role for each column; `ends` is when the first of the deciding grants does."""
 
-    holding: Holding
+    holding: HolderRoles
     roles: list[Role | None]
     through: str
     ends: int | None
@@ -60,7 +60,7 @@ class Row:
 class Explaining:
     """Grants of somebody at some addresses that have names."""
 
-    def __init__(self, holding: Holding, names: Mapping[Address, str]) -> None:
+    def __init__(self, holding: HolderRoles, names: Mapping[ScopePath, str]) -> None:
         self.holding, self.names = holding, names
         self.deciding = {at: holding.decisive(at) for at in names}
 
@@ -97,16 +97,16 @@ class Explaining:
         left = weaker if self.ends is not None else None
         return [Reason(way, self.where(way), self._decides(way), way is left) for way in ways]
 
-    def where(self, way: Way) -> str:
+    def where(self, way: RoleSource) -> str:
         """Where a grant holds, in words."""
         held = way.held
         if held.scope_type is ScopeType.GLOBAL:
             return "everywhere"
         if held.scope_type is ScopeType.PROJECT:
             return "in the whole project"
-        return f"in {self.names.get(Address(held.project, held.environment), held.environment)}"
+        return f"in {self.names.get(ScopePath(held.project, held.environment), held.environment)}"
 
-    def _decides(self, way: Way) -> str:
+    def _decides(self, way: RoleSource) -> str:
         names = [self.names[at] for at, decides in self.deciding.items() if decides is way]
         with_role = [one for one in self.deciding.values() if one]
         if not names or len(names) == len(with_role):
@@ -119,8 +119,8 @@ class AccessTable:
     """The table of a scope, filtered by the address of the page."""
 
     call: Call
-    at: Address
-    holdings: Sequence[Holding]
+    at: ScopePath
+    holdings: Sequence[HolderRoles]
     query: Mapping[str, str]
 
     def __post_init__(self) -> None:
@@ -153,17 +153,17 @@ class AccessTable:
 
     def rows(self, environments: Sequence[ShellEnvironment]) -> list[Row]:
         """What is shown, with a role for each of the environments."""
-        names = {Address(self.at.project, one.slug): one.name for one in environments}
+        names = {ScopePath(self.at.project, one.slug): one.name for one in environments}
         found = self._of(self.query.get("show", ""))
         text, reach = self.query.get("q", "").casefold(), self.query.get("env", "")
         if text:
             found = [one for one in found if text in f"{one.name}\n{one.subject}".casefold()]
         if reach:
-            found = [one for one in found if one.role_at(Address(self.at.project, reach))]
+            found = [one for one in found if one.role_at(ScopePath(self.at.project, reach))]
         return [self._row(one, names) for one in found]
 
-    def _row(self, holding: Holding, names: Mapping[Address, str]) -> Row:
-        explained = Explaining(holding, names or {Address(self.at.project): "the project"})
+    def _row(self, holding: HolderRoles, names: Mapping[ScopePath, str]) -> Row:
+        explained = Explaining(holding, names or {ScopePath(self.at.project): "the project"})
         is_asked = self.query.get("why") == str(holding.id)
         reasons = explained.reasons() if is_asked else []
         lacking = explained.lacking if is_asked and not holding.disabled else []
@@ -175,7 +175,7 @@ class AccessTable:
             return Row(holding, roles, "directly", ends, own, reasons, [])
         return Row(holding, explained.roles, explained.through, explained.ends, own, reasons, lacking)
 
-    def changeable(self, grant_id: str) -> tuple[Holding, Way] | None:
+    def changeable(self, grant_id: str) -> tuple[HolderRoles, RoleSource] | None:
         """A grant that the caller may change from here, with its holder, by the text of its id."""
         for one in self.holdings:
             for way in (*one.ways, *one.ended):
@@ -183,20 +183,20 @@ class AccessTable:
                     return one, way
         return None
 
-    def is_over(self, way: Way) -> bool:
+    def is_over(self, way: RoleSource) -> bool:
         """Whether a grant has ended."""
         return is_expired(way.held.expires_at, self.call.now)
 
-    def _may_change(self, way: Way) -> bool:
+    def _may_change(self, way: RoleSource) -> bool:
         held = way.held
         if way.group is not None or held.grant_id is None or held.scope_type is ScopeType.GLOBAL:
             return False
         return self._administers(way)
 
-    def _administers(self, way: Way) -> bool:
-        return decide(self.call.snapshot, Address(way.held.project, way.held.environment)) is Role.ADMIN
+    def _administers(self, way: RoleSource) -> bool:
+        return decide(self.call.snapshot, ScopePath(way.held.project, way.held.environment)) is Role.ADMIN
 
-    def _of(self, segment: str) -> list[Holding]:
+    def _of(self, segment: str) -> list[HolderRoles]:
         if segment == "ended":
             return [one for one in self.holdings if one.ended]
         in_force = [one for one in self.holdings if one.ways]
@@ -204,11 +204,11 @@ class AccessTable:
             return [one for one in in_force if self._ends_soon(one)]
         return [one for one in in_force if one.kind == KINDS[segment]] if segment in KINDS else in_force
 
-    def _ends_soon(self, holding: Holding) -> bool:
+    def _ends_soon(self, holding: HolderRoles) -> bool:
         return holding.ending_before(self.call.now + SOON_MS)
 
 
-def source_of(holding: Holding, way: Way) -> str:
+def source_of(holding: HolderRoles, way: RoleSource) -> str:
     """What a role comes from, in words."""
     if way.group is not None:
         return way.group.name

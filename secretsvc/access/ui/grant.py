@@ -12,10 +12,10 @@ from secretsvc.access.rules.holders import GROUP, FoundHolder
 from secretsvc.access.ui.expiry_field import SPANS, read_end
 from secretsvc.access.ui.grant_actions import holders_page
 from secretsvc.access.ui.grant_panel import ROLES
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import Conflict, NotFound
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, see_other
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import ADMIN_SOMEWHERE
@@ -49,7 +49,7 @@ def change_grant(context: Grant, request: ServiceRequest) -> object:
         changed["expires_at"] = typed["expires_at"]
     changes = form.read(schemas.UpdateGrantBody(), **changed)
     granted = domain.update_grant(request.call, context.id, changes)
-    return see_other(holders_page(granted), "saved" if changes else "unchanged")
+    return redirect_after_form(holders_page(granted), "saved" if changes else "unchanged")
 
 
 def remove_grant(context: Grant, request: ServiceRequest) -> object:
@@ -59,8 +59,8 @@ def remove_grant(context: Grant, request: ServiceRequest) -> object:
         domain.delete_grant(request.call, context.id)
     except NotFound:
         # Whose it was is not known any more.
-        return see_other("/grants", "nothing-to-remove")
-    return see_other(holders_page(found.named.grant), "grant-removed")
+        return redirect_after_form("/grants", "nothing-to-remove")
+    return redirect_after_form(holders_page(found.named.grant), "grant-removed")
 
 
 def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
@@ -72,12 +72,12 @@ def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
     if holder_id is None:
         return None
     held_by = FoundHolder(holder.kind, holder.name, holder_id, named.label)
-    scope = Address(granted.project, granted.environment)
+    scope = ScopePath(granted.project, granted.environment)
     return grant_domain.same_grant(request.call, held_by, Terms(scope, Role(request.form["role"])))
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    page: Drawn[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
+    page: PageOptions[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
     config.add_page(grant_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(change_grant, role=ADMIN_SOMEWHERE, redraw=grant_page, **page)
     config.add_form(remove_grant, name="remove", role=ADMIN_SOMEWHERE, redraw=grant_page, **page)

@@ -13,7 +13,7 @@ from secretsvc.access.ui.expiry_field import WEEK
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
-from secretsvc.web.pages.directives import Drawn, see_other, see_removed
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form, see_removed
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
 from secretsvc.web.schema import validate
@@ -28,7 +28,7 @@ def chosen(form: Form) -> UUID:
 
 def add_grant_forms(
     config: ServiceConfigurator,
-    page: Drawn[N],
+    page: PageOptions[N],
     redraw: Callable[[N, ServiceRequest], object],
     role: Role | str,
     back: Callable[[N], str] = lambda node: node.path(PAGES),
@@ -44,7 +44,7 @@ def add_grant_forms(
         grant_id, _, drawn = request.form["chosen"].partition("/")
         found = validate(schemas.ExtendForm(), {"chosen": grant_id, "drawn": drawn})
         extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], length=WEEK)
-        return see_other(back(context), "extended" if extended else "unchanged")
+        return redirect_after_form(back(context), "extended" if extended else "unchanged")
 
     config.add_form(remove_grant, name="remove-grant", role=role, redraw=redraw, **page)
     config.add_form(extend_grant, name="extend-grant", role=role, redraw=redraw, **page)

@@ -16,12 +16,12 @@ from secretsvc.access.rules.grant_names import NamedGrant
 from secretsvc.access.rules.grants import Terms
 from secretsvc.access.rules.holders import NOT_YET, FoundHolder
 from secretsvc.access.ui.expiry_field import SPANS, read_end, shown_end
-from secretsvc.kernel.authorization import Address, Role, decide
+from secretsvc.kernel.authorization import Role, ScopePath, decide
 from secretsvc.kernel.errors import Conflict, Issue, ValidationFailed
 from secretsvc.kernel.sidebar_project import ShellProject
 from secretsvc.kernel.use_case import Call
 from secretsvc.web.forms import Form
-from secretsvc.web.pages.directives import see_other
+from secretsvc.web.pages.directives import redirect_after_form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
@@ -89,7 +89,7 @@ class Giving(Naming):
 
     def offers(self, project: str, environment: str | None = None) -> bool:
         """Whether the caller can grant there."""
-        return decide(self.call.snapshot, Address(project, environment)) is Role.ADMIN
+        return decide(self.call.snapshot, ScopePath(project, environment)) is Role.ADMIN
 
     def sentence(self, within: ShellProject | None) -> Sentence | None:
         """What the form as it is would give, None where it says too little."""
@@ -140,9 +140,9 @@ def give(request: ServiceRequest, back: str, holder: FoundHolder | None = None) 
     if form["instead"]:
         chosen = form.read(schemas.InsteadForm(), "instead")["instead"]
         domain.update_grant(call, chosen, {"expires_at": terms.expires_at})
-        return see_other(back, "extended")
+        return redirect_after_form(back, "extended")
     grant_domain.grant_to(call, found, terms)
-    return see_other(back, "granted")
+    return redirect_after_form(back, "granted")
 
 
 def read_holder(request: ServiceRequest, *, announce: bool, groups: bool = True) -> FoundHolder:

@@ -17,10 +17,10 @@ from secretsvc.access.rules.holders import GROUP, SUFFIXES
 from secretsvc.access.ui import grant_panel
 from secretsvc.access.ui.grant_actions import add_grant_forms
 from secretsvc.db.paging import Window
-from secretsvc.kernel.authorization import Address, Role, decide, is_expired
+from secretsvc.kernel.authorization import Role, ScopePath, decide, is_expired
 from secretsvc.kernel.use_case import Call
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, cursor_of, is_template
+from secretsvc.web.pages.directives import PageOptions, cursor_of, is_template
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import TextFilter, validate
@@ -63,7 +63,7 @@ def turned_away_page(_context: Access, request: ServiceRequest) -> object:
 
 def by_this_very_grant(call: Call, grant_id: UUID, project: str | None, environment: str | None) -> bool:
     """Whether the caller administers a scope by one grant alone."""
-    at = Address(project, environment)
+    at = ScopePath(project, environment)
     rest = decide(call.snapshot.without(grant_id), at)
     return decide(call.snapshot, at) is Role.ADMIN and rest is not Role.ADMIN
 
@@ -84,11 +84,11 @@ def add_macros(event: BeforeRender) -> None:
 def includeme(config: ServiceConfigurator) -> None:
     config.add_subscriber(add_macros, BeforeRender)
     template = "secretsvc.access:templates/grants.pt"
-    page: Drawn[Grants] = {"context": Grants, "template": template}
+    page: PageOptions[Grants] = {"context": Grants, "template": template}
     config.add_page(grants_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(create_grant, role=ADMIN_SOMEWHERE, redraw=grants_page, **page)
     # Below the list itself a name would be a grant's id.
-    below: Drawn[Access] = {"context": Access, "template": template}
+    below: PageOptions[Access] = {"context": Access, "template": template}
     add_grant_forms(config, below, grants_page, ADMIN_SOMEWHERE, lambda _: PATH)
     config.add_page(
         turned_away_page,

@@ -20,7 +20,7 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
 from secretsvc.tokens.domain import Token, list_tokens
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, see_other, see_removed
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form, see_removed
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Root
@@ -68,7 +68,7 @@ def rename_identity(context: Identity, request: ServiceRequest) -> object:
     request.form.label("display_name", "Name")
     changes = request.form.read(schemas.UpdateIdentityBody(), "display_name")
     identity_domain.update_identity(request.call, context.id, changes, request.form.seen)
-    return see_other(context.path(PAGES), "saved")
+    return redirect_after_form(context.path(PAGES), "saved")
 
 
 def switch_identity(context: Identity, request: ServiceRequest) -> object:
@@ -77,7 +77,7 @@ def switch_identity(context: Identity, request: ServiceRequest) -> object:
     if disabled is None:
         raise ValidationFailed.at("disabled", "Must be yes or no.")
     identity_domain.update_identity(request.call, context.id, {"disabled": disabled})
-    return see_other(context.path(PAGES), "disabled" if disabled else "enabled")
+    return redirect_after_form(context.path(PAGES), "disabled" if disabled else "enabled")
 
 
 def remove_identity(context: Identity, request: ServiceRequest) -> object:
@@ -110,7 +110,7 @@ def _tokens(request: ServiceRequest, found: role_map.RoleMap) -> list[Token] | N
 def includeme(config: ServiceConfigurator) -> None:
     whoami = "secretsvc.access:templates/whoami.pt"
     config.add_page(whoami_page, context=Root, name="whoami", template=whoami, role=ANY_IDENTITY)
-    page: Drawn[Identity] = {"context": Identity, "template": "secretsvc.access:templates/identity.pt"}
+    page: PageOptions[Identity] = {"context": Identity, "template": "secretsvc.access:templates/identity.pt"}
     config.add_page(identity_page, role=ADMIN_SOMEWHERE, **page)
     config.add_form(rename_identity, role=Role.ADMIN, redraw=identity_page, **page)
     config.add_form(switch_identity, name="switch", role=Role.ADMIN, redraw=identity_page, **page)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from secretsvc.access.domain.role_map import RoleMap
 from secretsvc.access.rules.grant_names import Reached
 from secretsvc.access.rules.grants import SOON_MS
-from secretsvc.access.rules.role_sources import Way
+from secretsvc.access.rules.role_sources import RoleSource
 from secretsvc.access.ui.access_table import Explaining, Reason, source_of
-from secretsvc.kernel.authorization import GLOBAL, Address, Role
+from secretsvc.kernel.authorization import GLOBAL, Role, ScopePath
 from secretsvc.web.pages.time_format import relative
 
 #: How many columns there are; further environments stand in words beside.
@@ -91,7 +91,7 @@ def _columns(projects: Sequence[Reached]) -> list[tuple[str, str]]:
 
 def _row(found: RoleMap, project: Reached, columns: Sequence[str], now: int) -> MapRow:
     cells = {
-        one.slug: _cell(found, found.holding.decisive(Address(project.slug, one.slug)), now)
+        one.slug: _cell(found, found.holding.decisive(ScopePath(project.slug, one.slug)), now)
         for one in project.environments
     }
     missing = Cell(False, None, "")
@@ -116,7 +116,7 @@ def _about(roles: Sequence[Role | None]) -> str:
     return f"{held} of {len(roles)} {'environment' if len(roles) == 1 else 'environments'}"
 
 
-def _cell(found: RoleMap, way: Way | None, now: int) -> Cell:
+def _cell(found: RoleMap, way: RoleSource | None, now: int) -> Cell:
     if way is None:
         return Cell(True, None, "")
     ends, source = way.held.expires_at, source_of(found.holding, way)
@@ -130,7 +130,7 @@ def _why(found: RoleMap, project: Reached) -> Why:
     return Why(project, explained.reasons(), [] if found.holding.disabled else explained.lacking)
 
 
-def _names(project: Reached) -> dict[Address, str]:
+def _names(project: Reached) -> dict[ScopePath, str]:
     """The addresses in a project, the project itself where it has none."""
-    names = {Address(project.slug, one.slug): one.name for one in project.environments}
-    return names or {Address(project.slug): project.name}
+    names = {ScopePath(project.slug, one.slug): one.name for one in project.environments}
+    return names or {ScopePath(project.slug): project.name}

@@ -7,10 +7,10 @@ from secretsvc.access.domain.unknown_identities import turned_away_from
 from secretsvc.access.ui import grant_panel
 from secretsvc.access.ui.access_table import SHOWN, AccessTable
 from secretsvc.access.ui.grant_actions import add_grant_forms
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.projects.resources import Environment, Project
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn
+from secretsvc.web.pages.directives import PageOptions
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
@@ -34,7 +34,7 @@ def access_page(context: Node, request: ServiceRequest) -> object:
     }
 
 
-def _audit(at: Address) -> dict[str, str]:
+def _audit(at: ScopePath) -> dict[str, str]:
     """What the address of the log has for a scope."""
     slugs = {"project": at.project, "environment": at.environment}
     return {name: slug for name, slug in slugs.items() if slug}
@@ -52,7 +52,7 @@ def _path(context: Node) -> str:
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the page of either scope."""
     for context in (Project, Environment):
-        page: Drawn[Node] = {"context": context, "template": "secretsvc.access:templates/scope.pt"}
+        page: PageOptions[Node] = {"context": context, "template": "secretsvc.access:templates/scope.pt"}
         config.add_page(access_page, name=NAME, role=Role.ADMIN, **page)
         config.add_form(give_access, name=NAME, role=Role.ADMIN, redraw=access_page, **page)
         add_grant_forms(config, page, access_page, Role.ADMIN, _path)

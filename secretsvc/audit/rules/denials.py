@@ -36,7 +36,7 @@ class DenialLog:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
-        self._left_out = LeftOut(REMEMBERED)
+        self._left_out = SuppressedCounts(REMEMBERED)
 
     def admit(self, call: Call) -> list[Denial]:
         """Those of a call's denials that are within the limit; the others are counted.
@@ -72,7 +72,7 @@ class DenialLog:
             self._left_out.add(identity_id, untold)
 
 
-class LeftOut:
+class SuppressedCounts:
     """How many denials of an identity were left out, since a record told so; of at most `most` identities."""
 
     def __init__(self, most: int) -> None:

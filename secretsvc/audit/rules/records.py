@@ -12,8 +12,8 @@ from sqlalchemy import BigInteger, Connection, Insert, Table, Text, bindparam, i
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.row_parameters import as_listed, listed
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.row_parameters import rows_parameters, rows_table
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import ColumnType
 from secretsvc.kernel.actors import Actor
 from secretsvc.kernel.ids import new_id
@@ -23,14 +23,14 @@ SUCCESS = "success"
 DENIED = "denied"
 
 
-class Given(NamedTuple):
+class DisclosedValue(NamedTuple):
     """A value that was given: its key, and which version of it."""
 
     key: str
     version: int
 
 
-class Said(TypedDict, total=False):
+class RecordFields(TypedDict, total=False):
     """What a record says beside who did what and when; its columns are as in the model.
 
     `detail` holds names and numbers, never a value (contract 3.11).
@@ -45,14 +45,19 @@ class Said(TypedDict, total=False):
     given: int | None
 
 
-def record(call: Call, action: str, **said: Unpack[Said]) -> None:
+def record(call: Call, action: str, **said: Unpack[RecordFields]) -> None:
     """Writes one success in the call's transaction: if this fails, so does what it tells of."""
     address = call.client_address
     write(call.connection, call.actor, call.now, call.request_id, action, client_address=address, **said)
 
 
 def record_each(
-    call: Call, action: str, given: Iterable[Given], project_id: UUID, environment_id: UUID, reason: str
+    call: Call,
+    action: str,
+    given: Iterable[DisclosedValue],
+    project_id: UUID,
+    environment_id: UUID,
+    reason: str,
 ) -> None:
     """As `record` for each value, with its key and its version for detail: one statement for all of them."""
     rows = [(new_id(), _detail(one._asdict()), *one) for one in given]
@@ -71,7 +76,7 @@ def record_each(
             "request_id": call.request_id,
             "client_address": call.client_address,
             "reason": reason,
-            **as_listed(dialect_name, rows, *_EACH),
+            **rows_parameters(dialect_name, rows, *_EACH),
         },
     )
 
@@ -88,7 +93,7 @@ def record_keys(call: Call, environment_id: UUID, record_id: UUID, given: Mappin
             "record_id": record_id,
             "identity_id": call.actor.identity_id,
             "created_at": call.now,
-            **as_listed(dialect_name, given.items(), "key", "given"),
+            **rows_parameters(dialect_name, given.items(), "key", "given"),
         },
     )
 
@@ -102,7 +107,7 @@ def write(
     *,
     outcome: str = SUCCESS,
     client_address: str | None = None,
-    **said: Unpack[Said],
+    **said: Unpack[RecordFields],
 ) -> None:
     """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds."""
     _INSERT.run_with_commit(
@@ -133,7 +138,7 @@ def _detail(detail: Mapping[str, object] | None) -> str | None:
 
 def _insert_listed(dialect_name: str, table: Table, **types: type[ColumnType]) -> Insert:
     """Takes rows of the columns whose types are given, and one value of every other for all of them."""
-    rows, columns = listed(dialect_name, **types)
+    rows, columns = rows_table(dialect_name, **types)
     same = [bindparam(one.name, type_=one.type) for one in table.c if one.name not in types]
     names = [*(one.key for one in same), *types]
     return insert(table).from_select(names, select(*same, *columns).select_from(rows))
@@ -142,5 +147,5 @@ def _insert_listed(dialect_name: str, table: Table, **types: type[ColumnType]) -
 _INSERT = Prepared(insert(audit_record))
 #: What differs between the records of values that are given at once.
 _EACH = {"id": Id, "detail": Text, "key": Text, "given": BigInteger}
-_INSERT_EACH = ByDialect(lambda name: Prepared(_insert_listed(name, audit_record, **_EACH)))
-_INSERT_KEYS = ByDialect(lambda name: Prepared(_insert_listed(name, audit_key, key=Text, given=BigInteger)))
+_INSERT_EACH = PerDialect(lambda name: Prepared(_insert_listed(name, audit_record, **_EACH)))
+_INSERT_KEYS = PerDialect(lambda name: Prepared(_insert_listed(name, audit_key, key=Text, given=BigInteger)))

@@ -8,13 +8,13 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select
 
 from secretsvc.audit.models import REFUSALS, denial_tally
-from secretsvc.kernel.authorization import ScopeType, administered
+from secretsvc.kernel.authorization import ScopeType, admin_grants
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import environment
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AuditScope:
     """Rows of these projects and these environments, or every row."""
 
     everything: bool = False
@@ -22,17 +22,17 @@ class Reach:
     environments: frozenset[UUID] = frozenset()
 
 
-def own_reach(call: Call) -> Reach:
+def audit_scope(call: Call) -> AuditScope:
     """All that the caller may audit (specification, "Audit"); one statement for project admins.
 
     A project's rows are those that carry it and those that carry one of its environments.
     """
-    held = list(administered(call.snapshot))
+    held = list(admin_grants(call.snapshot))
     if any(one.scope_type is ScopeType.GLOBAL for one in held):
-        return Reach(everything=True)
+        return AuditScope(everything=True)
     projects = {one.project_id for one in held if one.scope_type is ScopeType.PROJECT and one.project_id}
     environments = {one.environment_id for one in held if one.environment_id}
-    return Reach(False, frozenset(projects), environments_of(call, projects) | environments)
+    return AuditScope(False, frozenset(projects), environments_of(call, projects) | environments)
 
 
 def environments_of(call: Call, projects: set[UUID]) -> frozenset[UUID]:
@@ -45,7 +45,7 @@ def environments_of(call: Call, projects: set[UUID]) -> frozenset[UUID]:
 
 def auditable_denials(call: Call) -> ColumnElement[bool]:
     """The condition that the caller may audit what a row of the tally of denials counts."""
-    reach = own_reach(call)
+    reach = audit_scope(call)
     if reach.everything:
         return denial_tally.c.scope_id != REFUSALS
     return denial_tally.c.scope_id.in_(reach.projects | reach.environments)

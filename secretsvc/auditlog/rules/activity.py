@@ -10,7 +10,7 @@ from sqlalchemy import CTE, ColumnElement, Text, case, cast, func, literal, null
 
 from secretsvc.audit.models import audit_record
 from secretsvc.audit.rules.records import DENIED
-from secretsvc.audit.rules.scope import Reach
+from secretsvc.audit.rules.scope import AuditScope
 from secretsvc.auditlog.rules.selection import AuditFilter, select_roughly
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.use_case import Call
@@ -70,7 +70,7 @@ class _Count(NamedTuple):
     number: int
 
 
-def count_activity(call: Call, reach: Reach, asked: AuditFilter) -> Activity:
+def count_activity(call: Call, reach: AuditScope, asked: AuditFilter) -> Activity:
     """Counts what a filter selects between its times, else in the last seven days; one statement.
 
     There are no buckets where `since` is not before `until`.
@@ -114,7 +114,7 @@ def _length(span: int) -> int:
     return -(-span // (MAX_BUCKETS * DAY)) * DAY
 
 
-def _counts(call: Call, reach: Reach, asked: AuditFilter, start: int, length: int) -> list[_Count]:
+def _counts(call: Call, reach: AuditScope, asked: AuditFilter, start: int, length: int) -> list[_Count]:
     """What was asked for by bucket, and everything by action; nothing is read that is not counted."""
     chosen = _rows(reach, asked, "chosen")
     whole = replace(asked, action=None, outcome=None, actions=())
@@ -128,7 +128,7 @@ def _counts(call: Call, reach: Reach, asked: AuditFilter, start: int, length: in
     return [_Count(*row) for row in call.connection.execute(union_all(*parts))]
 
 
-def _rows(reach: Reach, asked: AuditFilter, name: str) -> CTE:
+def _rows(reach: AuditScope, asked: AuditFilter, name: str) -> CTE:
     row = audit_record.c
     columns = (row.created_at, row.outcome, row.action)
     return select_roughly(reach, replace(asked, limit=COUNTED), *columns).cte(name)

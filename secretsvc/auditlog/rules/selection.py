@@ -24,13 +24,13 @@ from sqlalchemy import (
 
 from secretsvc.audit.models import audit_record, is_denied, is_no_success
 from secretsvc.audit.rules.records import DENIED, SUCCESS
-from secretsvc.audit.rules.scope import Reach
+from secretsvc.audit.rules.scope import AuditScope
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.kernel.schema_annotations import MAX_INTEGER
 from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import audit_seal
-from secretsvc.secrets.queries.key_audit_records import Bound, Wanted, ids_of_key
+from secretsvc.secrets.queries.key_audit_records import Bound, RecordQueryOptions, ids_of_key
 
 # SQLite takes at most 500 parts of a union; fewer keep the statement readable in a plan.
 PARTS = 100
@@ -67,7 +67,7 @@ class AuditFilter:
     actions: tuple[str, ...] = ()
 
 
-def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMapping], bool]:
+def take_rows(call: Call, reach: AuditScope, asked: AuditFilter) -> tuple[list[RowMapping], bool]:
     """A page, newest first, and whether there is more of it in the direction asked for.
 
     Each scope's rows come off an index of its own, and the nearest of those are taken: one condition over
@@ -84,7 +84,7 @@ def take_rows(call: Call, reach: Reach, asked: AuditFilter) -> tuple[list[RowMap
     return page, len(nearest) > asked.limit
 
 
-def take_sealed(call: Call, reach: Reach, asked: AuditFilter, first: int, size: int) -> list[RowMapping]:
+def take_sealed(call: Call, reach: AuditScope, asked: AuditFilter, first: int, size: int) -> list[RowMapping]:
     """At most `limit` of the sealed records from a position on, below `size`, each with its `position`."""
     position, row = audit_seal.c.position, audit_record.c
     within = [position >= first, position < size]
@@ -105,15 +105,17 @@ def take_sealed(call: Call, reach: Reach, asked: AuditFilter, first: int, size: 
     return [*call.connection.execute(statement).mappings()]
 
 
-def _of_key(reach: Reach, asked: AuditFilter, lowest: UUID) -> Query:
+def _of_key(reach: AuditScope, asked: AuditFilter, lowest: UUID) -> Query:
     """The ids of all records that concern a key, from the lowest that may be wanted on."""
     (environment_id,) = reach.environments
-    wanted = Wanted([], [(operator.ge, lowest)], partial(_nearest, asked), MAX_INTEGER, asked.action)
+    wanted = RecordQueryOptions(
+        [], [(operator.ge, lowest)], partial(_nearest, asked), MAX_INTEGER, asked.action
+    )
     parts = [select(one.subquery().c.id) for one in ids_of_key(environment_id, str(asked.key), wanted)]
     return select(union(*parts).subquery().c.id)
 
 
-def select_roughly(reach: Reach, asked: AuditFilter, *columns: Expression) -> Query:
+def select_roughly(reach: AuditScope, asked: AuditFilter, *columns: Expression) -> Query:
     """Columns of the rows that `take_rows` would take, and of one more, for counting; one statement.
 
     Times are judged by ids alone, which an index of a scope holds: rows up to `LAG_MS` outside of them are
@@ -133,13 +135,15 @@ def select_roughly(reach: Reach, asked: AuditFilter, *columns: Expression) -> Qu
     return rows.order_by(_nearest(asked, row.id)).limit(asked.limit + 1)
 
 
-def _parts(reach: Reach, asked: AuditFilter, *, roughly: bool = False) -> list[Query]:
+def _parts(reach: AuditScope, asked: AuditFilter, *, roughly: bool = False) -> list[Query]:
     row = audit_record.c
     if asked.key is not None:
         (environment_id,) = reach.environments
         judged = _judged(asked, scoped=True, roughly=roughly)
         judged += [row.action.in_(asked.actions)] if asked.actions else []
-        wanted = Wanted(judged, _bounds(asked), partial(_nearest, asked), asked.limit + 1, asked.action)
+        wanted = RecordQueryOptions(
+            judged, _bounds(asked), partial(_nearest, asked), asked.limit + 1, asked.action
+        )
         # SQLite orders and cuts a part of a union only inside a query of its own.
         return [select(one.subquery().c.id) for one in ids_of_key(environment_id, asked.key, wanted)]
     # What is asked for as one of several comes off an index for each, and is merged as scopes are.

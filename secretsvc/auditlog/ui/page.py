@@ -13,7 +13,7 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.auditlog.ui import labels
 from secretsvc.auditlog.ui.chart import draw
 from secretsvc.auditlog.ui.facts import Fact, facts_of
-from secretsvc.auditlog.ui.sentences import Teller, Told
+from secretsvc.auditlog.ui.sentences import RecordSentence, SentenceRenderer
 from secretsvc.auditlog.ui.url import FILTERS, PATH, SCOPE, AuditUrl
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import NotFound, ValidationFailed
@@ -34,7 +34,7 @@ class Day(NamedTuple):
     """A day's records on a page, newest first, each with its facts."""
 
     name: str
-    told: list[tuple[Told, list[Fact]]]
+    told: list[tuple[RecordSentence, list[Fact]]]
 
 
 def audit_page(_context: Audit, request: ServiceRequest) -> object:
@@ -66,7 +66,7 @@ def asked_for(query: Values) -> AuditFilter:
 
 
 def _days(page: AuditBrowse, actions: Any, url: AuditUrl, now: int) -> Iterable[Day]:
-    teller, today = Teller(actions, page.names), time_format.moment(now).date()
+    teller, today = SentenceRenderer(actions, page.names), time_format.moment(now).date()
     for date, items in groupby(page.items, lambda one: time_format.moment(one.created_at).date()):
         near = {0: "Today, ", 1: "Yesterday, "}.get((today - date).days, "")
         year = "" if date.year == today.year else f" {date.year}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secretsvc.auditlog.domain import recent_audit
 from secretsvc.auditlog.rules.selection import AuditFilter
-from secretsvc.auditlog.ui.sentences import Teller, Told
+from secretsvc.auditlog.ui.sentences import RecordSentence, SentenceRenderer
 from secretsvc.identity.rules import Identity
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.time_format import DAY
@@ -14,14 +14,14 @@ from secretsvc.web.request import ServiceRequest
 SHOWN, LATELY = 5, 30 * DAY
 
 
-def recent(request: ServiceRequest, asked: AuditFilter) -> list[Told]:
+def recent(request: ServiceRequest, asked: AuditFilter) -> list[RecordSentence]:
     """What a filter finds, the newest first."""
     found = recent_audit(request.call, asked)
-    teller = Teller(request.registry.audit_actions, found.names)
+    teller = SentenceRenderer(request.registry.audit_actions, found.names)
     return [teller.tell(record) for record in found.items]
 
 
-def activity_of(request: ServiceRequest, who: Identity) -> list[Told]:
+def activity_of(request: ServiceRequest, who: Identity) -> list[RecordSentence]:
     """What an identity did lately where the caller may audit it.
 
     For admins of single projects the log has no index by actor: without an end it might all be read.

@@ -31,7 +31,7 @@ class Part(NamedTuple):
     kind: str = PLAIN
 
 
-class Told(NamedTuple):
+class RecordSentence(NamedTuple):
     """A record as people read it: its line, and what the line leaves out."""
 
     record: AuditRecord
@@ -43,13 +43,13 @@ class Told(NamedTuple):
     denied: bool
 
 
-class Teller:
+class SentenceRenderer:
     """Tells the records of one page."""
 
     def __init__(self, actions: Mapping[str, AuditAction], names: Names) -> None:
         self._actions, self._names = actions, names
 
-    def tell(self, record: AuditRecord) -> Told:
+    def tell(self, record: AuditRecord) -> RecordSentence:
         """One record."""
         action = self._actions.get(record.action) or AuditAction(usual_sentence(record.action), "circle")
         sentence, denied = action.sentence, record.outcome == DENIED
@@ -59,7 +59,7 @@ class Teller:
         did = parts[0].text.split(" ")[0] if parts else ""
         icon = "ban" if denied else ICONS.get(did, action.icon) if "{" in sentence[:1] else action.icon
         quoted = None if record.action in READS else record.reason
-        return Told(record, self.actor(record), parts, quoted, beside(record), icon, denied)
+        return RecordSentence(record, self.actor(record), parts, quoted, beside(record), icon, denied)
 
     def actor(self, record: AuditRecord) -> str:
         """What people call whoever acted."""

@@ -22,13 +22,13 @@ from secretsvc.authorization.rules.origins import (
     lacks_origin,
 )
 from secretsvc.authorization.rules.snapshot import (
+    CallerSnapshot,
     KnownIdentity,
-    Standing,
     has_own_global_admin,
     load_standing,
 )
 from secretsvc.db.engine import Mode, write_transaction
-from secretsvc.db.error_mapping import WriteLockTimeout, answer_to
+from secretsvc.db.error_mapping import WriteLockTimeout, map_error
 from secretsvc.db.schema import serves
 from secretsvc.db.session import Session
 from secretsvc.db.statements import insert_or_ignore
@@ -42,14 +42,14 @@ from secretsvc.kernel.errors import (
     Unavailable,
 )
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.kernel.settings import Settings
 from secretsvc.tables.grants import grant
 from secretsvc.tables.identities import identity
 from secretsvc.tables.service_tokens import service_token
 
 log = logging.getLogger(__name__)
-_told = Throttle()
+_told = LogThrottle()
 
 
 def is_bootstrap_admin(settings: Settings, principal: Principal) -> bool:
@@ -70,7 +70,7 @@ def _tell(error: DBAPIError | WriteLockTimeout) -> None:
         log.warning("last_seen_at was not written (%s), %d times since the last line", cause, before)
 
 
-class Admission:
+class IdentityAdmission:
     """Admits whoever is proven over the connection of a request, under one set of settings."""
 
     def __init__(self, session: Session, settings: Settings, client_address: str | None = None) -> None:
@@ -85,7 +85,7 @@ class Admission:
     ) -> tuple[Actor, GrantSnapshot]:
         """Steps 2 and 3 of each request; `now` in epoch milliseconds.
 
-        `judge_bearer` is asked whom a service token is of, before anything is written. A principal that is
+        `resolve_token_owner` finds a service token's owner before anything is written. A principal that is
         known and was seen recently costs one statement. Raises `NoAdminsConfigured`, `OtherIssuer`, or
         `ServerMisconfigured` over a schema that is for other releases.
         """
@@ -102,7 +102,7 @@ class Admission:
                 self._write_visit(principal, token, standing.identity, is_bootstrap, now, request_id)
             except (DBAPIError, WriteLockTimeout) as error:
                 # Names can be read while nothing can be written, but a first visit has to be written.
-                if standing.is_first_visit or not isinstance(answer_to(error), Unavailable):
+                if standing.is_first_visit or not isinstance(map_error(error), Unavailable):
                     raise
                 _tell(error)
             standing = self._standing(proven, now)
@@ -114,7 +114,7 @@ class Admission:
         actor = Actor(known.id, principal.kind.value, principal.subject, known.display_name)
         return actor, GrantSnapshot(grants, known.disabled)
 
-    def _standing(self, proven: Principal | ServiceToken, now: int) -> Standing:
+    def _standing(self, proven: Principal | ServiceToken, now: int) -> CallerSnapshot:
         found = self._loaded(proven, now)
         if not serves(found.schema):
             self.settings.complain("the schema of the database is not one that this release may serve")
@@ -123,7 +123,7 @@ class Admission:
             check_origin(self.session.connection(Mode.AUTOCOMMIT), proven, found.identity)
         return found
 
-    def _loaded(self, proven: Principal | ServiceToken, now: int) -> Standing:
+    def _loaded(self, proven: Principal | ServiceToken, now: int) -> CallerSnapshot:
         try:
             return load_standing(self.session.connection(Mode.AUTOCOMMIT), proven, now)
         except DBAPIError as error:
@@ -133,7 +133,7 @@ class Admission:
         self.session.restart()
         return load_standing(self.session.connection(Mode.AUTOCOMMIT), proven, now)
 
-    def _is_due(self, standing: Standing, is_bootstrap: bool, now: int) -> bool:
+    def _is_due(self, standing: CallerSnapshot, is_bootstrap: bool, now: int) -> bool:
         known = standing.identity
         seen = None if known is None else known.last_seen_at
         if known is None or seen is None or seen <= now - self.settings.last_seen_resolution:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import NoReturn
 from uuid import UUID
 
-from secretsvc.authorization.rules.denial_lookup import note_denial
+from secretsvc.authorization.rules.denial_lookup import record_denial
 from secretsvc.kernel.authorization import (
-    Address,
     Role,
-    administered,
+    ScopePath,
+    admin_grants,
+    can_see,
     decide,
     decide_row,
     holds,
-    sees,
     sees_project,
 )
 from secretsvc.kernel.errors import Forbidden, NotFound
@@ -23,7 +23,7 @@ PROJECT_NOT_FOUND = "Project not found."
 ENVIRONMENT_NOT_FOUND = "Environment not found."
 
 
-def assert_can(call: Call, role: Role, at: Address) -> None:
+def assert_can(call: Call, role: Role, at: ScopePath) -> None:
     """Passes when the caller holds the role at the address.
 
     Raises `Forbidden` where the thing is visible and `NotFound` where it is not; both are noted as a
@@ -33,19 +33,21 @@ def assert_can(call: Call, role: Role, at: Address) -> None:
         _refuse(call, role, at)
 
 
-def assert_sees(call: Call, at: Address) -> None:
+def assert_sees(call: Call, at: ScopePath) -> None:
     """Passes when the project at the address is visible to the caller (contract 4.1)."""
-    if not sees(call.snapshot, at):
+    if not can_see(call.snapshot, at):
         _refuse(call, Role.READER, at)
 
 
 def assert_admin_somewhere(call: Call) -> None:
     """Passes when the caller is an admin at any scope; a failure is `authz.global.admin` (contract 3.10)."""
-    if next(administered(call.snapshot), None) is None:
-        _refuse(call, Role.ADMIN, Address())
+    if next(admin_grants(call.snapshot), None) is None:
+        _refuse(call, Role.ADMIN, ScopePath())
 
 
-def recheck_by_id(call: Call, at: Address, project_id: UUID, environment_id: UUID | None = None) -> None:
+def assert_covers_ids(
+    call: Call, at: ScopePath, project_id: UUID, environment_id: UUID | None = None
+) -> None:
     """Pass if the caller's role on the rows is the one it was judged by at their slugs. Raises `NotFound`.
 
     A slug can change hands between the snapshot and the load. The caller may have a lesser role on the new
@@ -57,16 +59,16 @@ def recheck_by_id(call: Call, at: Address, project_id: UUID, environment_id: UUI
         raise NotFound(PROJECT_NOT_FOUND if environment_id is None else ENVIRONMENT_NOT_FOUND)
 
 
-def not_found(call: Call, at: Address) -> NotFound:
+def not_found(call: Call, at: ScopePath) -> NotFound:
     """The answer for the absent and the invisible: it tells no more than what the caller sees anyway."""
     inside = at.environment is not None and sees_project(call.snapshot, at.project or "")
     return NotFound(ENVIRONMENT_NOT_FOUND if inside else PROJECT_NOT_FOUND)
 
 
-def _refuse(call: Call, role: Role, at: Address) -> NoReturn:
+def _refuse(call: Call, role: Role, at: ScopePath) -> NoReturn:
     """Notes the denial and raises. Absent and invisible take the same work (decision 0024)."""
-    visible = sees(call.snapshot, at)
-    exists_there = note_denial(call, f"authz.{at.scope_type}.{role}", at)
+    visible = can_see(call.snapshot, at)
+    exists_there = record_denial(call, f"authz.{at.scope_type}.{role}", at)
     if visible and exists_there:
         raise Forbidden()
     raise not_found(call, at)

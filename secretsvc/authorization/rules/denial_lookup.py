@@ -7,13 +7,13 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, bindparam, func, select
 
 from secretsvc.db.types import Query
-from secretsvc.kernel.authorization import Address, ScopeType
+from secretsvc.kernel.authorization import ScopePath, ScopeType
 from secretsvc.kernel.use_case import Call, Denial
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
 
-def note_denial(call: Call, action: str, at: Address) -> bool:
+def record_denial(call: Call, action: str, at: ScopePath) -> bool:
     """Notes a denial at an address, and tells whether anything is there; one statement below global scope."""
     if at.scope_type is ScopeType.GLOBAL:
         call.denials.append(Denial(action))
@@ -29,13 +29,13 @@ def note_denial(call: Call, action: str, at: Address) -> bool:
 
 
 def note_denial_of_any(call: Call, action: str, slug: str) -> None:
-    """As `note_denial`, of all environments of a slug; of several at once, at no scope."""
+    """As `record_denial`, of all environments of a slug; of several at once, at no scope."""
     parameters = {"me": call.actor.identity_id, "environment_slug": slug}
     count, first = call.connection.execute(_LOCATE_ANY, parameters).one()
     call.denials.append(Denial(action, environment_id=first if count < 2 else None, absent=not count))
 
 
-def _slugs(at: Address) -> dict[str, str]:
+def _slugs(at: ScopePath) -> dict[str, str]:
     names = {"project_slug": at.project, "environment_slug": at.environment}
     return {name: slug for name, slug in names.items() if slug is not None}
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, literal, select, update
 
-from secretsvc.authentication.assertions import Refused
+from secretsvc.authentication.assertions import TokenRejected
 from secretsvc.authorization.rules.snapshot import KnownIdentity
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.actors import Principal
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 from secretsvc.kernel.workloads import variable_prefix
 from secretsvc.tables.identities import identity
 
 
-class OtherIssuer(Refused):
+class OtherIssuer(TokenRejected):
     """A genuine token names an identity, or the beginning of a name, that is another issuer's."""
 
 
@@ -28,9 +28,9 @@ def check_origin(connection: Connection, principal: Principal, known: KnownIdent
         return
     if principal.issuer is None:
         if _RESERVED.rows(connection, {"name": name}):
-            raise OtherIssuer(Reason.RESERVED)
+            raise OtherIssuer(RejectionReason.RESERVED)
     elif known is not None and known.issuer not in (None, principal.issuer):
-        raise OtherIssuer(Reason.OTHER_ISSUER, variable_prefix(name))
+        raise OtherIssuer(RejectionReason.OTHER_ISSUER, variable_prefix(name))
 
 
 def columns_of_origin(principal: Principal) -> dict[str, object]:

@@ -30,7 +30,7 @@ from sqlalchemy import (
 
 from secretsvc.authentication.service_tokens import ServiceToken
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.schema import Recorded, schema_release
+from secretsvc.db.schema import SchemaRelease, schema_release
 from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopeType
@@ -50,7 +50,7 @@ def not_expired() -> ColumnElement[bool]:
     return or_(grant.c.expires_at.is_(None), grant.c.expires_at > _NOW)
 
 
-def reached_by(
+def covered_by(
     grants: Iterable[HeldGrant], project_id: ColumnElement[UUID], environment_id: ColumnElement[UUID]
 ) -> ColumnElement[bool]:
     """The condition that one of the grants lies above or on an environment, by the columns of these ids."""
@@ -140,7 +140,7 @@ def _snapshot_statement(caller: Query) -> CompoundQuery:
     """
     me = caller.cte("me")
     who = _part("identity", **{column.name: column for column in me.c})
-    schema = {name: select(schema_release.c[name]).scalar_subquery() for name in Recorded._fields}
+    schema = {name: select(schema_release.c[name]).scalar_subquery() for name in SchemaRelease._fields}
     admins = _part("admins", admin_exists=usable_global_admin(), **schema)
     return union_all(who, admins, _held(me, direct=True), _held(me, direct=False))
 
@@ -183,7 +183,7 @@ class KnownIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CallerSnapshot:
     """What one statement tells of a principal: its row, its unexpired grants, whether any admin exists.
 
     Nobody's, where a service token is not in force.
@@ -194,7 +194,7 @@ class Standing:
     grants: tuple[HeldGrant, ...]
     admin_exists: bool
     #: What the database says of its schema.
-    schema: Recorded | None = None
+    schema: SchemaRelease | None = None
 
     @property
     def is_first_visit(self) -> bool:
@@ -215,7 +215,7 @@ def has_own_global_admin(grants: Iterable[HeldGrant]) -> bool:
     )
 
 
-def load_standing(connection: Connection, proven: Principal | ServiceToken, now: int) -> Standing:
+def load_standing(connection: Connection, proven: Principal | ServiceToken, now: int) -> CallerSnapshot:
     """Loads a principal's standing as of `now` in epoch milliseconds, in one statement."""
     principal: Principal | None = None
     if isinstance(proven, ServiceToken):
@@ -230,11 +230,11 @@ def load_standing(connection: Connection, proven: Principal | ServiceToken, now:
             grants.append(_held_grant(row))
         elif row.part == "admins":
             admin_exists = row.admin_exists
-            schema = None if row.revision is None else Recorded(row.revision, row.oldest_release)
+            schema = None if row.revision is None else SchemaRelease(row.revision, row.oldest_release)
         else:
             principal = Principal(Kind(row.kind), row.subject)
             known = KnownIdentity(row.id, row.disabled, row.last_seen_at, row.display_name, row.issuer)
-    return Standing(principal, known, tuple(grants), admin_exists, schema)
+    return CallerSnapshot(principal, known, tuple(grants), admin_exists, schema)
 
 
 def _held_grant(row: Any) -> HeldGrant:

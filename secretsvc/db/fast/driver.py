@@ -11,7 +11,7 @@ from psycopg import capabilities
 from sqlalchemy import Connection
 
 from secretsvc.db.engine import Mode, mode_of
-from secretsvc.kernel.database_timer import waiting
+from secretsvc.kernel.database_timer import database_time
 
 #: How many rows of what is streamed are in memory at once.
 CHUNK = 16
@@ -82,7 +82,7 @@ def streamed(connection: Connection, text: str, values: object) -> Iterator[Iter
 
 def _in_chunks(rows: Iterator[Sequence[object]]) -> Iterator[Sequence[object]]:
     while True:
-        with waiting():
+        with database_time():
             chunk = [*islice(rows, CHUNK)]
         if not chunk:
             return

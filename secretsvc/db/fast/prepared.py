@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Dialect, Insert, TextClause, Update
 
-from secretsvc.db.engine import COLLECTED, DEFERRED, Mode, for_mode, mode_of
+from secretsvc.db.engine import BATCH_STATEMENTS, COMMIT_STATEMENTS, Mode, mode_of, set_mode
 from secretsvc.db.fast import flags
 from secretsvc.db.fast.driver import CHUNK, driver_cursor, streamed
 from secretsvc.db.fast.result_types import reader_of
 from secretsvc.db.types import CompoundQuery, Query
-from secretsvc.kernel.database_timer import waiting
+from secretsvc.kernel.database_timer import database_time
 
 Processor = Callable[[Any], Any]
 Statement = Query | CompoundQuery | Insert | Update | Delete | TextClause
@@ -42,7 +42,7 @@ class Prepared:
             return iter(self._plain(connection, parameters))
         form = self._form(connection.dialect)
         values = form.values(parameters)
-        with waiting(), driver_cursor(connection, form.text, values) as cursor:
+        with database_time(), driver_cursor(connection, form.text, values) as cursor:
             # SQLite finds the rows only when they are fetched.
             fetched = cursor.execute(form.text, values).fetchall()
         return form.each(fetched)
@@ -57,7 +57,7 @@ class Prepared:
         else:
             if mode_of(connection) is Mode.AUTOCOMMIT:
                 # SQLAlchemy streams by a cursor of PostgreSQL's server, which lives in a transaction only.
-                for_mode(connection, Mode.SNAPSHOT)
+                set_mode(connection, Mode.SNAPSHOT)
             options = {"yield_per": CHUNK}
             with connection.execute(self.statement, parameters, execution_options=options) as result:
                 yield iter(result)
@@ -69,7 +69,7 @@ class Prepared:
             return
         form = self._form(connection.dialect)
         values = form.values(parameters)
-        with waiting(), driver_cursor(connection, form.text, values) as cursor:
+        with database_time(), driver_cursor(connection, form.text, values) as cursor:
             cursor.execute(form.text, values)
 
     def run_many(self, connection: Connection, columns: Mapping[str, Sequence[object]]) -> None:
@@ -83,7 +83,7 @@ class Prepared:
             return
         form = self._form(connection.dialect)
         values = form.many(columns)
-        with waiting(), driver_cursor(connection, form.text, values, many=True) as cursor:
+        with database_time(), driver_cursor(connection, form.text, values, many=True) as cursor:
             cursor.executemany(form.text, values)
 
     def run_with_commit(self, connection: Connection, parameters: Mapping[str, object]) -> None:
@@ -92,7 +92,7 @@ class Prepared:
         Where steps are collected (`db/statement_batch.py`) it is one of them.
         """
         alone = mode_of(connection) is Mode.AUTOCOMMIT
-        deferred = connection.info.get(DEFERRED if alone else COLLECTED)
+        deferred = connection.info.get(COMMIT_STATEMENTS if alone else BATCH_STATEMENTS)
         if deferred is None:
             self.run(connection, parameters)
         else:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from secretsvc.db.engine import Mode, for_mode
+from secretsvc.db.engine import Mode, set_mode
 from secretsvc.db.schema import REVISION, TRIGGERS, recorded, schema_release
 from secretsvc.db.sqlite_files import file_of
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
@@ -61,7 +61,7 @@ def check_database(registry: ServiceRegistry, *, start: bool = False) -> Iterato
     try:
         engine = database.engine_to_watch_by(START_SECONDS) if start else database.engine
         with engine.connect() as connection:
-            yield from _checks(registry, for_mode(connection, Mode.AUTOCOMMIT), start=start)
+            yield from _checks(registry, set_mode(connection, Mode.AUTOCOMMIT), start=start)
     except ServerMisconfigured as error:
         yield fail("database", getattr(error, "reason", "its settings cannot be used"), True)
     except SQLAlchemyError as error:

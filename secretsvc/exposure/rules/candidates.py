@@ -26,7 +26,7 @@ from sqlalchemy import (
     true,
 )
 
-from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_key, audit_record
 from secretsvc.db.base import Id
 from secretsvc.db.types import Columns, Expression
 from secretsvc.secrets.models import secret, secret_version
@@ -73,7 +73,7 @@ def _following(
     is_known = last.is_known == 1
     version = _least(dialect_name, _in_force(last), last.given, last.made, one.version)
     given = _least(dialect_name, *(_given(row, last, one) for row in (audit_record, audit_key)))
-    read = _least(dialect_name, *(_read(key, last, one) for key in (WHOLE, OLDER, COPIED)))
+    read = _least(dialect_name, *(_read(key, last, one) for key in (FULL_EXPORT, PAST_EXPORT, FULL_COPY)))
     return [
         case((is_known, last.number + 1), else_=last.number),
         last.is_known,

@@ -17,11 +17,11 @@ from sqlalchemy import (
     union_all,
 )
 
-from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
-from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_key, audit_record
+from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Columns, Query
-from secretsvc.kernel.authorization import administered
+from secretsvc.kernel.authorization import admin_grants
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import departed_version, revision, secret, secret_version
 from secretsvc.tables.projects import environment, project
@@ -59,7 +59,7 @@ def environments_met_in(
     statement = (
         select(environment.c.id, *slugs, _is_whole(identity_id))
         .join_from(environment, project)
-        .where(reached_by(administered(call.snapshot), environment.c.project_id, environment.c.id))
+        .where(covered_by(admin_grants(call.snapshot), environment.c.project_id, environment.c.id))
         .where(or_(*_touched(identity_id)))
         .where(or_(slugs[0] > start[0], and_(slugs[0] == start[0], is_after)))
         .order_by(*slugs)
@@ -112,13 +112,13 @@ def _copied_whole() -> Query:
     """By a range and an order: PostgreSQL might read the whole log for a key that it takes for frequent."""
     row = audit_record.c
     found = select(row.key).where(row.environment_id == environment.c.id, row.key.is_not(None))
-    return found.where(row.key >= COPIED, row.key <= COPIED).order_by(row.key)
+    return found.where(row.key >= FULL_COPY, row.key <= FULL_COPY).order_by(row.key)
 
 
 def _is_whole(identity_id: UUID) -> ColumnElement[bool]:
     row = audit_record.c
     exported = _given(row, identity_id, environment.c.id)
-    of_all = [there(exported.where(row.key == one)) for one in (WHOLE, OLDER, COPIED)]
+    of_all = [there(exported.where(row.key == one)) for one in (FULL_EXPORT, PAST_EXPORT, FULL_COPY)]
     return or_(there(_wrote(identity_id)), *of_all)
 
 

@@ -26,10 +26,10 @@ from sqlalchemy import (
     union_all,
 )
 
-from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_key, audit_record
 from secretsvc.db.base import Id
-from secretsvc.db.row_parameters import as_listed, listed
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.row_parameters import rows_parameters, rows_table
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Columns, CompoundQuery, Expression, FoundRow, Query
 from secretsvc.exposure.rules.candidates import NEVER, WINDOW, candidates
 from secretsvc.exposure.rules.exposed_environments import there
@@ -37,14 +37,14 @@ from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import departed_version, secret, secret_version
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
 from secretsvc.secrets.queries.plan import Origin
-from secretsvc.secrets.queries.rows import versions_beside
+from secretsvc.secrets.queries.rows import lateral_versions
 
 _ROOT = {"secret_id": BigInteger, "version": BigInteger}
 _STATES = {"environment_id": Id, "key": Text}
 _OF_VERSION = ("secret_id", "version", "rev", "created_at", "created_by", *(one.name for one in ORIGIN))
 
 
-class Window(NamedTuple):
+class VersionRange(NamedTuple):
     """The versions of a secret after one of them."""
 
     secret_id: int
@@ -77,7 +77,7 @@ class Version(NamedTuple):
 
 
 def candidates_in(
-    call: Call, identity_id: UUID, windows: Sequence[Window], most: int
+    call: Call, identity_id: UUID, windows: Sequence[VersionRange], most: int
 ) -> tuple[list[Version], tuple[int, int] | None]:
     """The first candidates of the windows that have values, and the last that was found.
 
@@ -86,7 +86,7 @@ def candidates_in(
     if not windows:
         return [], None
     dialect_name = call.connection.dialect.name
-    parameters = {"identity_id": identity_id, "most": most, **as_listed(dialect_name, windows, *WINDOW)}
+    parameters = {"identity_id": identity_id, "most": most, **rows_parameters(dialect_name, windows, *WINDOW)}
     rows = sorted(
         call.connection.execute(_INSIDE[dialect_name], parameters).all(), key=lambda row: row.number
     )
@@ -104,7 +104,7 @@ def relatives_of(call: Call, identity_id: UUID, origins: Iterable[Origin]) -> di
     if not roots:
         return found
     dialect_name = call.connection.dialect.name
-    parameters = {"identity_id": identity_id, **as_listed(dialect_name, sorted(roots), *_ROOT)}
+    parameters = {"identity_id": identity_id, **rows_parameters(dialect_name, sorted(roots), *_ROOT)}
     for row in call.connection.execute(_RELATED[dialect_name], parameters):
         if row.kid is not None:
             one = _version(row, identity_id)
@@ -134,7 +134,7 @@ def latest(times: Iterable[int | None]) -> int | None:
     return max((one for one in times if one is not None), default=None)
 
 
-class OlderStates:
+class PastExports:
     """When an identity last read or copied states of environments, by their revisions; one statement."""
 
     def __init__(self, call: Call, identity_id: UUID, environment_ids: Collection[UUID]) -> None:
@@ -142,8 +142,8 @@ class OlderStates:
         if not environment_ids:
             return
         dialect_name = call.connection.dialect.name
-        rows = [(one, key) for one in environment_ids for key in (OLDER, COPIED)]
-        parameters = {"identity_id": identity_id, **as_listed(dialect_name, rows, *_STATES)}
+        rows = [(one, key) for one in environment_ids for key in (PAST_EXPORT, FULL_COPY)]
+        parameters = {"identity_id": identity_id, **rows_parameters(dialect_name, rows, *_STATES)}
         for environment_id, rev, seen_at in call.connection.execute(_OLDER[dialect_name], parameters):
             self._read[environment_id].append((rev, seen_at))
 
@@ -155,7 +155,7 @@ class OlderStates:
 
 def _there(dialect_name: str, rows: FromClause, condition: ColumnElement[bool], *more: Expression) -> Query:
     """The versions that a condition on rows picks, each with what is there after it."""
-    version, on = versions_beside(dialect_name, condition, rows)
+    version, on = lateral_versions(dialect_name, condition, rows)
     return (
         select(*_columns(version), *more)
         .select_from(rows)
@@ -230,7 +230,7 @@ def _exported(one: Columns) -> Expression:
         .where(
             row.identity_id == bindparam("identity_id", type_=Id),
             row.environment_id == one.environment_id,
-            row.key == WHOLE,
+            row.key == FULL_EXPORT,
             row.given >= one.rev,
             row.given < one.next_rev,
         )
@@ -259,7 +259,7 @@ def _inside(dialect_name: str) -> Query:
 
 def _related(dialect_name: str) -> Query:
     parts: list[Query] = []
-    rows, root = listed(dialect_name, **_ROOT)
+    rows, root = rows_table(dialect_name, **_ROOT)
     is_root = and_(secret_version.c.secret_id == root[0], secret_version.c.version == root[1])
     for condition in (is_root, _is_made_of(secret_version.c, root)):
         parts.append(_there(dialect_name, rows, condition))
@@ -275,7 +275,7 @@ def _is_made_of(version: Columns, root: Sequence[ColumnElement[int]]) -> ColumnE
 def _older(dialect_name: str) -> Query:
     """Hops from revision to revision: the same one may have been read very often."""
     row = audit_record.c
-    rows, (environment_id, key) = listed(dialect_name, **_STATES)
+    rows, (environment_id, key) = rows_table(dialect_name, **_STATES)
 
     def newest(environment_id: Expression, key: Expression, *before: ColumnElement[bool]) -> Expression:
         is_its = (row.identity_id == bindparam("identity_id", type_=Id), row.environment_id == environment_id)
@@ -292,6 +292,6 @@ def _older(dialect_name: str) -> Query:
     return select(found.environment_id, found.rev, seen_at).where(found.rev.is_not(None))
 
 
-_INSIDE = ByDialect(_inside)
-_RELATED = ByDialect(_related)
-_OLDER = ByDialect(_older)
+_INSIDE = PerDialect(_inside)
+_RELATED = PerDialect(_related)
+_OLDER = PerDialect(_older)

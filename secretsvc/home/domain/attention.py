@@ -18,7 +18,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.use_case import Call
@@ -30,7 +30,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Amiss:
+class KeyProblem:
     """Keys of an environment with which something is amiss: how many, and the names of the first.
 
     `beside` is the slug and the name of the environment that has what this one lacks.
@@ -45,7 +45,7 @@ class Amiss:
     beside: tuple[str, str] | None = None
 
 
-def unreadable(call: Call, kids: Sequence[str], limit: int) -> list[Amiss]:
+def unreadable(call: Call, kids: Sequence[str], limit: int) -> list[KeyProblem]:
     """Environments with values that none of these keys has sealed; at most `limit` of them, by one statement.
 
     Damaged envelopes are not among them: they are told where their environment is opened. Open to any
@@ -69,7 +69,7 @@ def unreadable(call: Call, kids: Sequence[str], limit: int) -> list[Amiss]:
     return _amiss(call, rows, limit)
 
 
-def missing(call: Call, limit: int) -> list[Amiss]:
+def missing(call: Call, limit: int) -> list[KeyProblem]:
     """Protected environments that lack keys of the last unprotected one that was made before them.
 
     At most `limit` of them, by one statement. Open to any identity, narrowed in the query to where the
@@ -97,7 +97,7 @@ def missing(call: Call, limit: int) -> list[Amiss]:
     return _amiss(call, rows, limit)
 
 
-def _amiss(call: Call, rows: Query, limit: int) -> list[Amiss]:
+def _amiss(call: Call, rows: Query, limit: int) -> list[KeyProblem]:
     """The first keys of each environment, with how many there are."""
     counted = rows.subquery()
     statement = (
@@ -112,7 +112,7 @@ def _amiss(call: Call, rows: Query, limit: int) -> list[Amiss]:
         first = some[0]
         beside = (first.beside, first.beside_name) if first.beside else None
         names = (first.project, first.project_name, first.environment, first.environment_name)
-        found.append(Amiss(*names, first.how_many, [row.key for row in some], beside))
+        found.append(KeyProblem(*names, first.how_many, [row.key for row in some], beside))
     return found[:limit]
 
 
@@ -144,7 +144,7 @@ def _writes(call: Call, of: FromClause) -> ColumnElement[bool]:
 def _holds(call: Call, of: FromClause, role: Role) -> ColumnElement[bool]:
     """The condition that the caller holds the role at an environment."""
     held = (one for one in call.snapshot.effective_grants if one.role.implies(role))
-    return reached_by(held, of.c.project_id, of.c.id)
+    return covered_by(held, of.c.project_id, of.c.id)
 
 
 def _between(kids: Sequence[str]) -> list[list[ColumnElement[bool]]]:

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Text, cast, func, literal, null, select, union_all
 
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
-from secretsvc.authorization.rules.snapshot import reached_by
+from secretsvc.authorization.rules.snapshot import covered_by
 from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import Expression, Query
 from secretsvc.home.rules import holds_text
@@ -206,7 +206,7 @@ def _missing_from(call: Call, keys: Query, slug: str) -> Query:
         keys.join(other, (other.c.project_id == project.c.id) & (other.c.slug == slug))
         .outerjoin(there, same)
         .where(
-            reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id), there.c.id.is_(None)
+            covered_by(call.snapshot.effective_grants, other.c.project_id, other.c.id), there.c.id.is_(None)
         )
     )
 
@@ -217,7 +217,7 @@ def _missing_somewhere(call: Call, keys: Query, project_slug: str | None) -> Que
     Counted for each project and key at once: to look for a key in each environment takes three times as long.
     """
     other, there, above = environment.alias("other"), secret.alias("there"), project.alias("above")
-    in_sight = reached_by(call.snapshot.effective_grants, other.c.project_id, other.c.id)
+    in_sight = covered_by(call.snapshot.effective_grants, other.c.project_id, other.c.id)
     counted = select(other.c.project_id, func.count().label("size")).where(in_sight)
     sizes = counted.group_by(other.c.project_id).subquery("sizes")
     lacking = (

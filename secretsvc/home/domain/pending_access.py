@@ -77,7 +77,7 @@ def expiring_grants(call: Call, *, within: int, limit: int) -> list[ExpiringGran
     ]
 
 
-def turned_away(call: Call, since: int) -> TurnedAway | None:
+def latest_denied_identity(call: Call, since: int) -> TurnedAway | None:
     """Who was denied since a time in epoch milliseconds, and holds no unexpired grant; None where nobody was.
 
     Of denials that the caller may audit. Raises `Forbidden` for an admin of nothing.

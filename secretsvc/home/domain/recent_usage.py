@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, or_, select
 
-from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_record
+from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_record
 from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.types import Query
 from secretsvc.kernel.ids import earliest_id
@@ -20,7 +20,7 @@ SINCE_MS, LOOKED_AT, SHOWN = 30 * 86_400_000, 100, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class RecentItem:
     """A key of an environment, or, without one, the environment; by slugs and names."""
 
     project: str
@@ -30,12 +30,12 @@ class Used:
     key: str | None
 
 
-def used_lately(call: Call) -> list[Used]:
+def recently_used(call: Call) -> list[RecentItem]:
     """The latest first, by one statement: what the caller's own records tell of, as far as it is still there.
 
     Open to any identity, narrowed in the query to what the caller may read.
     """
-    found = dict.fromkeys(Used(*row) for row in call.connection.execute(_statement(call)))
+    found = dict.fromkeys(RecentItem(*row) for row in call.connection.execute(_statement(call)))
     return [*found][:SHOWN]
 
 
@@ -55,7 +55,7 @@ def _statement(call: Call) -> Query:
         .subquery()
     )
     held = and_(secret.c.environment_id == own.c.environment_id, secret.c.key == own.c.key, ~secret.c.deleted)
-    whole = or_(own.c.key.is_(None), own.c.key.in_((WHOLE, OLDER, COPIED)))
+    whole = or_(own.c.key.is_(None), own.c.key.in_((FULL_EXPORT, PAST_EXPORT, FULL_COPY)))
     return (
         select(
             project.c.slug,

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Text, cast, literal, null, select, union_a
 from secretsvc.db.statements import by_code_point
 from secretsvc.db.types import CompoundQuery, Expression, Query
 from secretsvc.home.rules import holds_text
-from secretsvc.kernel.schema_annotations import Name, SecretKey, Slug, among, called
+from secretsvc.kernel.schema_annotations import Name, SecretKey, Slug, one_of, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
@@ -22,12 +22,12 @@ PROJECT, ENVIRONMENT, SECRET = KINDS = ("project", "environment", "secret")
 _NOTHING: Expression = cast(null(), Text)
 
 
-@called("SearchResult")
+@schema_name("SearchResult")
 @dataclass(frozen=True, slots=True)
 class Found:
     """A project, environment or secret by its address; None is what its kind does not have."""
 
-    kind: Annotated[str, among(*KINDS)]
+    kind: Annotated[str, one_of(*KINDS)]
     project: Slug
     environment: Slug | None
     key: SecretKey | None

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from secretsvc.access.rules.grants import SOON_MS
-from secretsvc.home.domain.attention import Amiss, missing, unreadable
+from secretsvc.home.domain.attention import KeyProblem, missing, unreadable
 from secretsvc.home.domain.overview import ProjectOverview
-from secretsvc.home.domain.pending_access import ExpiringGrant, expiring_grants, turned_away
-from secretsvc.kernel.authorization import Address, Role, administered, decide
+from secretsvc.home.domain.pending_access import ExpiringGrant, expiring_grants, latest_denied_identity
+from secretsvc.kernel.authorization import Role, ScopePath, admin_grants, decide
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.use_case import Call
 from secretsvc.keyring.domain import KeyRingReport, key_ring
@@ -59,18 +59,18 @@ def attention(call: Call, shown: Iterable[ProjectOverview]) -> Attention:
             lost = unreadable(call, call.ring.kids, COUNTED)
         gaps = missing(call, COUNTED)
     items = [*map(_unreadable, lost)]
-    items += [*_grants(call)] if next(administered(call.snapshot), None) is not None else []
+    items += [*_grants(call)] if next(admin_grants(call.snapshot), None) is not None else []
     items += [*_own_grants(call, _names(shown)), *map(_missing, gaps)]
-    items += [*_turned_away(call)] if next(administered(call.snapshot), None) is not None else []
+    items += [*_turned_away(call)] if next(admin_grants(call.snapshot), None) is not None else []
     items += [*_tokens(call), *_ring(call, bool(lost))] if is_admin else []
     return Attention(items, _counts(lost), _counts(gaps))
 
 
-def _counts(found: Iterable[Amiss]) -> dict[tuple[str, str], int]:
+def _counts(found: Iterable[KeyProblem]) -> dict[tuple[str, str], int]:
     return {(one.project, one.environment): one.count for one in found}
 
 
-def _unreadable(one: Amiss) -> Item:
+def _unreadable(one: KeyProblem) -> Item:
     path = f"/projects/{one.project}/environments/{one.environment}"
     be = "was" if one.count == 1 else "were"
     return Item(
@@ -81,7 +81,7 @@ def _unreadable(one: Amiss) -> Item:
     )  # fmt: skip
 
 
-def _missing(one: Amiss) -> Item:
+def _missing(one: KeyProblem) -> Item:
     slug, name = one.beside or ("", "")
     be = "is" if one.count == 1 else "are"
     query = urlencode({"from": slug, "to": one.environment})
@@ -114,7 +114,7 @@ def _names(shown: Iterable[ProjectOverview]) -> dict[tuple[str | None, str | Non
 
 def _own_grants(call: Call, names: Mapping[tuple[str | None, str | None], str]) -> Iterator[Item]:
     for one in call.snapshot.effective_grants:
-        at = Address(one.project, one.environment)
+        at = ScopePath(one.project, one.environment)
         ends = one.expires_at is not None and one.expires_at <= call.now + SOON_MS
         if ends and decide(call.snapshot, at) is not Role.ADMIN:
             # Of very many projects some are on another page.
@@ -128,7 +128,7 @@ def _own_grants(call: Call, names: Mapping[tuple[str | None, str | None], str]) 
 
 
 def _turned_away(call: Call) -> Iterator[Item]:
-    found = turned_away(call, call.now - LATELY)
+    found = latest_denied_identity(call, call.now - LATELY)
     if found is not None:
         who = "1 identity was" if found.count == 1 else f"{found.count:,} identities were"
         last = f"Last: {found.subject}, {relative(found.at, call.now)}, {count(found.denials, 'attempt')}"

@@ -8,9 +8,9 @@ from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.auditlog.ui.recent import recent
 from secretsvc.db.paging import Window
 from secretsvc.home.domain.overview import ProjectOverview, is_read_by_services, overview
-from secretsvc.home.domain.recent_usage import used_lately
+from secretsvc.home.domain.recent_usage import recently_used
 from secretsvc.home.ui.attention import attention
-from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GLOBAL, Role, administered, holds
+from secretsvc.kernel.authorization import ADMIN_EVERYWHERE, GLOBAL, Role, admin_grants, holds
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.origins import PORTS
 from secretsvc.kernel.use_case import Call
@@ -40,13 +40,13 @@ def home(_context: Root, request: ServiceRequest) -> object:
     return shown | {
         "attention": attention(call, page.items),
         "recent": _recent(request),
-        "used": used_lately(call),
+        "used": recently_used(call),
     }
 
 
 def _recent(request: ServiceRequest) -> list[Any] | None:
     """The newest records as sentences; None for those who may audit nothing."""
-    if next(administered(request.call.snapshot), None) is None:
+    if next(admin_grants(request.call.snapshot), None) is None:
         return None
     return recent(request, AuditFilter(limit=RECENT))
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from secretsvc.home import schemas
 from secretsvc.home.domain.page_search import Narrowing, find_holders, find_scopes
-from secretsvc.kernel.authorization import administered
+from secretsvc.kernel.authorization import admin_grants
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.identifiers import is_slug
 from secretsvc.web.config import ServiceConfigurator
@@ -106,7 +106,7 @@ def asked(sought: str, narrowing: Narrowing) -> str:
 def _found(request: ServiceRequest, text: str, narrowing: Narrowing) -> dict[str, Any]:
     scopes = find_scopes(request.call, text, FOUND, narrowing)
     # People are in no scope, and in no state that a word asks for.
-    sees_people = narrowing == Narrowing() and next(administered(request.call.snapshot), None) is not None
+    sees_people = narrowing == Narrowing() and next(admin_grants(request.call.snapshot), None) is not None
     people = find_holders(request.call, text, FOUND) if sees_people else None
     return {
         "keys": scopes.keys,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 from sqlalchemy import Connection, bindparam, exists, or_, select
 
-from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_key, audit_record
 from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.types import FoundRow
 from secretsvc.sealedlog.models import audit_seal
@@ -62,8 +62,8 @@ def _columns(record: FoundRow, detail: dict[str, object]) -> list[tuple[object, 
         return [(detail.get("key"), detail.get("version"))]
     if record.action != EXPORT or "rev" not in detail:
         return [(None, None)]
-    whole = [COPIED] if "copied_to" in detail else [WHOLE, OLDER]
-    return [*((key, detail["rev"]) for key in whole), *([(None, None)] if whole == [COPIED] else [])]
+    whole = [FULL_COPY] if "copied_to" in detail else [FULL_EXPORT, PAST_EXPORT]
+    return [*((key, detail["rev"]) for key in whole), *([(None, None)] if whole == [FULL_COPY] else [])]
 
 
 def _keys(record: FoundRow, detail: dict[str, object]) -> object:

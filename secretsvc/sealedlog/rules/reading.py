@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from sqlalchemy import Connection, func, select, true
 
-from secretsvc.db.statements import is_among
+from secretsvc.db.statements import in_parameter
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer
 from secretsvc.sealedlog.rules.signing import cursor_key
@@ -33,7 +33,7 @@ def positions_of(connection: Connection, ids: Collection[UUID]) -> dict[UUID, in
     """Those of the records that are sealed; one statement, or none where there is no id."""
     if not ids:
         return {}
-    named = is_among(audit_seal.c.record_id, "ids", connection.dialect.name)
+    named = in_parameter(audit_seal.c.record_id, "ids", connection.dialect.name)
     found = select(audit_seal.c.record_id, audit_seal.c.position).where(named)
     return {row.record_id: row.position for row in connection.execute(found, {"ids": [*ids]})}
 

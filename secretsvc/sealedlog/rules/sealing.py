@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, delete, exists, func, insert, select,
 
 from secretsvc.db.engine import read_transaction, write_transaction
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect, insert_many, is_among
+from secretsvc.db.statements import PerDialect, in_parameter, insert_many
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.clock import now_ms
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
@@ -174,7 +174,7 @@ _SINCE = Prepared(
         audit_signer.outerjoin(audit_head, true())
     )
 )
-_UNLIST = ByDialect(
-    lambda name: Prepared(delete(audit_unsealed).where(is_among(audit_unsealed.c.record_id, "ids", name)))
+_UNLIST = PerDialect(
+    lambda name: Prepared(delete(audit_unsealed).where(in_parameter(audit_unsealed.c.record_id, "ids", name)))
 )
 _NEXT_HEAD = Prepared(update(audit_head), (*HeadRow._fields, "sealed_at"))

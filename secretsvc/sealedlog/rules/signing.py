@@ -16,7 +16,7 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import ONLY, audit_signer
-from secretsvc.secrets.write.sealing import MAY_SEAL, admit, open_own, seal_own
+from secretsvc.secrets.write.sealing import MAY_SEAL, ensure_key_may_seal, open_own, seal_own
 from secretsvc.transparency.signed_note import KEY_BYTES, public_key_of
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ def move_signer(call: Call) -> bool:
     except (DecryptFailed, UnknownKid) as error:
         log.error("the signing key of the audit log cannot be moved: %s", error.code)
         return False
-    admit(call)
+    ensure_key_may_seal(call)
     # Not over a key that has replaced this one meanwhile.
     same = audit_signer.c.kid == signer.kid, audit_signer.c.public_key == signer.public_key
     call.connection.execute(update(audit_signer).where(*same).values(**seal_signer(call.ring, opened)))

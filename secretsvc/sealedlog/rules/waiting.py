@@ -11,15 +11,15 @@ from sqlalchemy import Connection, bindparam, select, true, tuple_
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect, is_among
+from secretsvc.db.statements import PerDialect, in_parameter
 from secretsvc.db.types import FoundRow, Query
-from secretsvc.kernel.log_throttle import Throttle
+from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules.ids import is_well_formed
 from secretsvc.sealedlog.rules.leaves import FIELDS
 
 log = logging.getLogger(__name__)
-_complaints = Throttle()
+_complaints = LogThrottle()
 
 LOST = "records that are listed to be sealed are missing (%d): verify the log"
 
@@ -69,9 +69,11 @@ _id = audit_record.c.id
 #: That of ids would be the order of the clocks of hosts.
 _ORDER = (audit_unsealed.c.number, audit_unsealed.c.record_id)
 _AFTER = tuple_(*_ORDER) > tuple_(*(bindparam(one.name, type_=one.type) for one in _ORDER))
-_OLDEST = ByDialect(lambda name: Prepared(oldest(name)))
-_FURTHER = ByDialect(lambda name: Prepared(oldest(name).where(_AFTER)))
-_SEALED = ByDialect(
-    lambda name: Prepared(select(audit_seal.c.record_id).where(is_among(audit_seal.c.record_id, "ids", name)))
+_OLDEST = PerDialect(lambda name: Prepared(oldest(name)))
+_FURTHER = PerDialect(lambda name: Prepared(oldest(name).where(_AFTER)))
+_SEALED = PerDialect(
+    lambda name: Prepared(
+        select(audit_seal.c.record_id).where(in_parameter(audit_seal.c.record_id, "ids", name))
+    )
 )
-_RECORDS = ByDialect(lambda name: Prepared(select(_id, *FIELDS).where(is_among(_id, "ids", name))))
+_RECORDS = PerDialect(lambda name: Prepared(select(_id, *FIELDS).where(in_parameter(_id, "ids", name))))

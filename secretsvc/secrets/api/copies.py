@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from secretsvc.kernel.authorization import Address, Role
-from secretsvc.secrets.api.secrets import declare_writes, told
+from secretsvc.kernel.authorization import Role, ScopePath
+from secretsvc.secrets.api.secrets import declare_writes, write_result
 from secretsvc.secrets.domain import copies as domain
 from secretsvc.secrets.resources import Secrets
 from secretsvc.secrets.schemas import history as schemas
@@ -29,9 +29,9 @@ def copy_secrets(context: Secrets, request: ServiceRequest) -> object:
     """`POST …/secrets:copy`."""
     refuse_precondition(request)
     body = dict(request.body_values)
-    source = Address(**body.pop("from"))
+    source = ScopePath(**body.pop("from"))
     written = domain.copy_secrets(request.call, context.address, source=source, **body)
-    return told(written, dry_run=body["dry_run"])
+    return write_result(written, dry_run=body["dry_run"])
 
 
 def restore_secrets(context: Secrets, request: ServiceRequest) -> object:
@@ -39,7 +39,7 @@ def restore_secrets(context: Secrets, request: ServiceRequest) -> object:
     refuse_precondition(request)
     body = request.body_values
     written = domain.restore_secrets(request.call, context.address, **body)
-    return told(written, dry_run=body["dry_run"])
+    return write_result(written, dry_run=body["dry_run"])
 
 
 def includeme(config: ServiceConfigurator) -> None:

@@ -10,13 +10,13 @@ from pyramid.response import Response
 
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import Issue
-from secretsvc.kernel.schema_annotations import Count, Ordinal, SecretKey, called
+from secretsvc.kernel.schema_annotations import Count, Ordinal, SecretKey, schema_name
 from secretsvc.secrets.directives import sent
 from secretsvc.secrets.domain import exports, history, reads, writes
 from secretsvc.secrets.queries.plan import ChangeKind
 from secretsvc.secrets.resources import Secret, Secrets
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.write.write import Written
+from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.etag import not_modified, revisions_known, set_tag
 from secretsvc.web.idempotency import REPLAYED, asked_once
@@ -26,8 +26,8 @@ from secretsvc.web.schema import Body, Values
 from secretsvc.web.views import api_view
 
 
-@called("WriteChange")
-class ChangeTold(TypedDict):
+@schema_name("WriteChange")
+class ChangeResult(TypedDict):
     """What a write did to one key, or what a dry run would do: that has no version."""
 
     key: SecretKey
@@ -36,11 +36,11 @@ class ChangeTold(TypedDict):
 
 
 class WriteResult(TypedDict):
-    """The outcome of a write, as `Written`, or of a dry run."""
+    """The outcome of a write, as `ExportFormat`, or of a dry run."""
 
     rev: Count
     dry_run: NotRequired[bool]
-    changes: list[ChangeTold]
+    changes: list[ChangeResult]
 
 
 class ImportResult(WriteResult):
@@ -139,14 +139,14 @@ def rollback_secret(context: Secrets, request: ServiceRequest) -> object:
     return writes.rollback_secret(request.call, context.address, **request.body_values)
 
 
-def told(written: Written, *, dry_run: bool) -> Written | WriteResult:
+def write_result(written: WriteOutcome, *, dry_run: bool) -> WriteOutcome | WriteResult:
     """The outcome of a write; a dry run has made no versions."""
     return planned(written) if dry_run else written
 
 
-def planned(written: Written) -> WriteResult:
+def planned(written: WriteOutcome) -> WriteResult:
     """The outcome of a dry run."""
-    changes: list[ChangeTold] = [{"key": change.key, "kind": change.kind} for change in written.changes]
+    changes: list[ChangeResult] = [{"key": change.key, "kind": change.kind} for change in written.changes]
     return {"rev": written.rev, "dry_run": True, "changes": changes}
 
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Unpack
 
 from secretsvc.authorization.rules.checks import assert_can
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed, refuse
 from secretsvc.kernel.schema_annotations import Count
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment, find_environment
-from secretsvc.secrets.queries.comparison import Compared, compare, in_doubt
-from secretsvc.secrets.queries.contents import Contents, contents_beside, contents_of
-from secretsvc.secrets.queries.decryption import Marks
-from secretsvc.secrets.queries.key_rows import Known, known_secrets
+from secretsvc.secrets.queries.comparison import Compared, compare, pairs_to_decrypt
+from secretsvc.secrets.queries.contents import Contents, contents_of, contents_with_target
+from secretsvc.secrets.queries.decryption import ValueDigests
+from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
 from secretsvc.secrets.queries.plan import REMOVED, Plan
 from secretsvc.secrets.queries.read_records import record_copied
-from secretsvc.secrets.write.copy_plan import OVERWRITE, bring, replacing, same_versions, undeleted_of
-from secretsvc.secrets.write.write import WriteOptions, Written, write
+from secretsvc.secrets.write.copy_plan import OVERWRITE, plan_copy, replacing, same_versions, undeleted_of
+from secretsvc.secrets.write.write import WriteOptions, WriteOutcome, write
 
 MERGE, REPLACE = "merge", "replace"
 REQUIRED = "Required."
@@ -36,7 +36,7 @@ class Comparison:
 
 def compare_secrets(
     call: Call,
-    at: Address,
+    at: ScopePath,
     *,
     project: str | None = None,
     environment: str | None = None,
@@ -51,31 +51,31 @@ def compare_secrets(
     other = _other(at, project, environment)
     assert_can(call, Role.READER, other)
     here, there = contents_of(call, at, rev), contents_of(call, other, with_rev)
-    marks, doubts = Marks(), in_doubt(here, there)
+    marks, doubts = ValueDigests(), pairs_to_decrypt(here, there)
     here_marks = marks.read(call, here.id, [one for one, _ in doubts])
     there_marks = marks.read(call, there.id, [one for _, one in doubts])
     return Comparison(here.rev, there.rev, compare(here, there, here_marks, there_marks))
 
 
-def _other(at: Address, project: str | None, environment: str | None) -> Address:
+def _other(at: ScopePath, project: str | None, environment: str | None) -> ScopePath:
     if project is None and environment is None:
         return at
     if project is None or environment is None:
         raise ValidationFailed.at("project" if project is None else "environment", REQUIRED)
-    return Address(project, environment)
+    return ScopePath(project, environment)
 
 
 def copy_secrets(
     call: Call,
-    at: Address,
+    at: ScopePath,
     *,
-    source: Address,
+    source: ScopePath,
     keys: Sequence[str] | None = None,
     mode: str = MERGE,
     existing: str = OVERWRITE,
     from_rev: int | None = None,
     **options: Unpack[WriteOptions],
-) -> Written:
+) -> WriteOutcome:
     """Writes values of another environment, or of an older revision of this one.
 
     Only the environment itself is locked, the source is not. Raises as `batch_secrets`, and `Conflict`,
@@ -99,7 +99,9 @@ def copy_secrets(
     return written
 
 
-def _check_copy(at: Address, source: Address, keys: Sequence[str] | None, mode: str, rev: int | None) -> None:
+def _check_copy(
+    at: ScopePath, source: ScopePath, keys: Sequence[str] | None, mode: str, rev: int | None
+) -> None:
     issues = []
     if source == at and rev is None:
         issues.append(Issue("from", "Is this environment, which takes `from_rev`."))
@@ -117,7 +119,7 @@ class _Copy:
     def __init__(
         self,
         call: Call,
-        source: Address,
+        source: ScopePath,
         keys: Sequence[str] | None,
         mode: str,
         existing: str,
@@ -126,20 +128,20 @@ class _Copy:
         self.call, self.source, self.keys = call, source, keys
         self.mode, self.existing, self.from_rev = mode, existing, from_rev
 
-    def look(self, environment: Environment) -> Mapping[str, Known]:
+    def look(self, environment: Environment) -> Mapping[str, KeyRow]:
         """For `write`. Raises `NotFound`, `ValidationFailed` for keys that the source lacks."""
-        found, known = contents_beside(self.call, self.source, self.from_rev, environment.id)
+        found, known = contents_with_target(self.call, self.source, self.from_rev, environment.id)
         self.taken = found if self.keys is None else _selected(found, self.keys)
         if self.mode == REPLACE:
-            return known_secrets(self.call, environment.id, (), whole=True) | known
+            return load_keys(self.call, environment.id, (), whole=True) | known
         return known
 
-    def plan(self, environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(self, environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
         """For `write`."""
         self.environment, taken = environment, self.taken
         origin = {"project_id": taken.project_id, "environment_id": taken.id, "rev": taken.rev}
         try:
-            plan = bring(self.call, environment, known, taken, existing=self.existing)
+            plan = plan_copy(self.call, environment, known, taken, existing=self.existing)
         except DecryptFailed:
             # Without the lock it may have been deleted meanwhile, with its history.
             find_environment(self.call, self.source)
@@ -149,7 +151,7 @@ class _Copy:
         source = taken.id if taken.id != environment.id else None
         return replace(plan, detail={"from": origin}, copied_from=source)
 
-    def record_given(self, written: Written) -> None:
+    def record_given(self, written: WriteOutcome) -> None:
         """What the copy is to the source: its values were read, and went there (contract 5.4)."""
         keys = [change.key for change in written.changes if change.kind != REMOVED]
         given = {key: self.taken.entries[key].version for key in keys}
@@ -163,7 +165,7 @@ class _Copy:
         record_copied(self.call, taken.project_id, taken.id, taken.rev, given, target, whole=whole)
 
 
-def absent_keys(call: Call, at: Address, keys: Sequence[str], rev: int | None = None) -> list[str]:
+def absent_keys(call: Call, at: ScopePath, keys: Sequence[str], rev: int | None = None) -> list[str]:
     """The keys that an environment does not have, now or at a revision. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     entries = contents_of(call, at, rev).entries
@@ -177,10 +179,10 @@ def _selected(found: Contents, keys: Sequence[str]) -> Contents:
 
 def restore_secrets(
     call: Call,
-    at: Address,
+    at: ScopePath,
     to_rev: int,
     **options: Unpack[WriteOptions],
-) -> Written:
+) -> WriteOutcome:
     """Makes the keys and values those of an older revision, by one new one (contract 5.5).
 
     What is at the same version stays unopened. Raises as `copy_secrets`.
@@ -188,16 +190,16 @@ def restore_secrets(
     assert_can(call, Role.WRITER, at)
     taken: list[Contents] = []
 
-    def look(environment: Environment) -> Mapping[str, Known]:
-        then, known = contents_beside(call, at, to_rev, environment.id)
+    def look(environment: Environment) -> Mapping[str, KeyRow]:
+        then, known = contents_with_target(call, at, to_rev, environment.id)
         taken[:] = [then]
         return known
 
-    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
         (then,) = taken
         same = same_versions(environment, undeleted_of(known, then), then)
         moved = {key: one for key, one in then.entries.items() if key not in same}
-        plan = bring(call, environment, known, replace(then, entries=moved))
+        plan = plan_copy(call, environment, known, replace(then, entries=moved))
         return replace(replacing(call, plan, known, then), detail={"to_rev": to_rev})
 
     return write(

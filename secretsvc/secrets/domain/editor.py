@@ -11,9 +11,9 @@ from sqlalchemy import and_, bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.kernel.text_areas import Restore, exactly, outcome, with_line_ends
@@ -22,17 +22,17 @@ from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.domain.writes import REPLACE
 from secretsvc.secrets.formats.imports import Reader, read_env
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import Plan
 from secretsvc.secrets.queries.rows import (
     IS_CURRENT,
     SecretListItem,
     envelopes_inside,
+    lateral_versions,
     list_item,
-    versions_beside,
 )
 from secretsvc.secrets.write.limits import check_edits, check_values
-from secretsvc.secrets.write.write import WriteOptions, Written, write
+from secretsvc.secrets.write.write import WriteOptions, WriteOutcome, write
 from secretsvc.tables.identities import identity
 
 
@@ -82,10 +82,10 @@ class EditorState:
 
 def edit_secrets(
     call: Call,
-    at: Address,
+    at: ScopePath,
     edits: Edits,
     **options: Unpack[WriteOptions],
-) -> Written:
+) -> WriteOutcome:
     """As `batch_secrets` merges, but what is as it was takes no version, and a description may change alone.
 
     Values are texts of a page: one that differs only in what browsers rewrite is as it was, if not exact.
@@ -95,7 +95,7 @@ def edit_secrets(
     check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
     check_values(call, edits.values)
 
-    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
         undeleted = {key for key, one in known.items() if not one.deleted}
         given = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
         _check_described(edits, given.keys() | undeleted)
@@ -127,14 +127,14 @@ def _check_described(edits: Edits, there: Collection[str]) -> None:
 
 def rewrite(
     call: Call,
-    at: Address,
+    at: ScopePath,
     content: str,
     *,
     read: Reader = read_env,
     mode: str = REPLACE,
     restore: Restore = exactly,
     **options: Unpack[WriteOptions],
-) -> Written:
+) -> WriteOutcome:
     """As `import_secrets`, but a value that stays as it is takes no new version.
 
     `restore` makes the value that was meant of each one that is there already.
@@ -143,7 +143,7 @@ def rewrite(
     given = read(content, call.settings.env_max_secrets)
     check_values(call, given)
 
-    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
         values, line_ends = _changed(call, environment, given, restore)
         gone = known.keys() - given.keys() if mode == REPLACE else ()
         return Plan(values, gone, unchanged=given.keys() - values.keys(), line_ends=line_ends)
@@ -190,7 +190,7 @@ def _changed(
     return changed, line_ends
 
 
-def editor_state(call: Call, at: Address) -> EditorState:
+def editor_state(call: Call, at: ScopePath) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
@@ -207,7 +207,7 @@ def editor_state(call: Call, at: Address) -> EditorState:
     return EditorState(environment, items, authors)
 
 
-def written_since(call: Call, at: Address, rev: int) -> tuple[int, list[Authored]]:
+def written_since(call: Call, at: ScopePath, rev: int) -> tuple[int, list[Authored]]:
     """The present revision, and the newest version of each key that was written after another one, by key."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
@@ -225,7 +225,7 @@ _AUTHOR = identity.c.display_name, identity.c.subject
 def _since(dialect_name: str) -> Query:
     # A key's newest version is its current one, be it a tombstone.
     is_later = and_(IS_CURRENT, secret_version.c.rev > bindparam("since_rev"))
-    version, on = versions_beside(dialect_name, is_later)
+    version, on = lateral_versions(dialect_name, is_later)
     return (
         select(secret.c.key, version.c.version, version.c.kid, version.c.created_at, *_AUTHOR)
         .join_from(secret, version, on)
@@ -236,8 +236,8 @@ def _since(dialect_name: str) -> Query:
 
 
 def _edited(dialect_name: str) -> Query:
-    """As `present_secrets` reads, with the time and the author of each current version."""
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    """As `current_secrets` reads, with the time and the author of each current version."""
+    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
     columns = [secret.c.key, secret.c.version, version.c.envelope, version.c.kid, secret.c.description]
     columns += [secret.c.created_at, secret.c.updated_at]
     return (
@@ -249,5 +249,5 @@ def _edited(dialect_name: str) -> Query:
     )
 
 
-_EDITED = ByDialect(lambda name: Prepared(_edited(name)))
-_SINCE = ByDialect(_since)
+_EDITED = PerDialect(lambda name: Prepared(_edited(name)))
+_SINCE = PerDialect(_since)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from secretsvc.authorization.rules.checks import assert_can
-from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.schema_annotations import Count, SecretKey, called
+from secretsvc.kernel.authorization import Role, ScopePath
+from secretsvc.kernel.schema_annotations import Count, SecretKey, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.formats.exports import Writer
-from secretsvc.secrets.queries.at_revision import open_state
-from secretsvc.secrets.queries.current_secrets import open_all
+from secretsvc.secrets.queries.at_revision import decrypt_at_revision
+from secretsvc.secrets.queries.current_secrets import decrypt_current
 from secretsvc.secrets.queries.read_records import record_export
 
 T = TypeVar("T")
 
 
-@called("Export")
+@schema_name("Export")
 @dataclass(frozen=True, slots=True)
 class Exported:
     """Every value of an environment by key, sorted; no representation shows them."""
@@ -41,7 +41,7 @@ class File:
         return f"File(rev={self.rev}, size={len(self.content)})"
 
 
-def export_secrets(call: Call, at: Address, reason: str, rev: int | None = None) -> Exported:
+def export_secrets(call: Call, at: ScopePath, reason: str, rev: int | None = None) -> Exported:
     """Every value, now or at a revision; one that cannot be opened fails them all.
 
     Specification, "Secrets" 3; contract 5.1. Raises `DecryptFailed`, `UnknownKid`, `NotFound` for a later
@@ -51,7 +51,7 @@ def export_secrets(call: Call, at: Address, reason: str, rev: int | None = None)
     return Exported(*_given(call, at, reason, rev, lambda values: values))
 
 
-def export_file(call: Call, at: Address, write: Writer, reason: str, rev: int | None = None) -> File:
+def export_file(call: Call, at: ScopePath, write: Writer, reason: str, rev: int | None = None) -> File:
     """As `export_secrets`, in a format (contract 5.8).
 
     Raises the same, and what `write` does for what it cannot carry: then nothing is recorded.
@@ -61,12 +61,12 @@ def export_file(call: Call, at: Address, write: Writer, reason: str, rev: int | 
 
 
 def _given(
-    call: Call, at: Address, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
+    call: Call, at: ScopePath, reason: str, rev: int | None, make: Callable[[dict[str, str]], T]
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
     # One statement reads all that there is, and another records it (decision 0022).
     call.reads_once = rev is None
-    environment, values = open_all(call, at) if rev is None else open_state(call, at, rev)
+    environment, values = decrypt_current(call, at) if rev is None else decrypt_at_revision(call, at, rev)
     made = make(values)
     given = environment.rev if rev is None else rev
     older = rev is not None

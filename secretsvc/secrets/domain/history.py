@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.kernel.actors import Maker, author
-from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.schema_annotations import Count, Cursor, Ordinal, Reason, SecretKey, Time, Word, called
+from secretsvc.kernel.authorization import Role, ScopePath
+from secretsvc.kernel.schema_annotations import (
+    Count,
+    Cursor,
+    Ordinal,
+    Reason,
+    SecretKey,
+    Time,
+    Word,
+    schema_name,
+)
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reads import Listing, Value
@@ -48,7 +57,7 @@ class Revisions:
     next_cursor: Cursor | None
 
 
-@called("DeletedKey")
+@schema_name("DeletedKey")
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """A deleted key; `version` is the last one with a value, `deleted_by` an identity id or "system"."""
@@ -68,7 +77,7 @@ class DeletedKeys:
     next_cursor: SecretKey | None
 
 
-def list_state(call: Call, at: Address, rev: int) -> Listing:
+def list_state(call: Call, at: ScopePath, rev: int) -> Listing:
     """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
@@ -77,7 +86,7 @@ def list_state(call: Call, at: Address, rev: int) -> Listing:
         return Listing([list_item(open_one, row) for row in rows], rev)
 
 
-def reveal_version(call: Call, at: Address, key: str, version: int, *, reason: str) -> Value:
+def reveal_version(call: Call, at: ScopePath, key: str, version: int, *, reason: str) -> Value:
     """One value of any version, also of a deleted key, recorded as `reveal_secret` does (contract 5.1).
 
     Raises `NotFound`, also for a missing version and a tombstone, `DecryptFailed`, `UnknownKid`.
@@ -89,7 +98,7 @@ def reveal_version(call: Call, at: Address, key: str, version: int, *, reason: s
     return Value(key, value)
 
 
-def list_revisions(call: Call, at: Address, limit: int, cursor: int | None = None) -> Revisions:
+def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = None) -> Revisions:
     """What became of an environment, newest first, from before the revision `cursor` (contract 5.2).
 
     A page ends before `limit` where it would have more than `MAX_CHANGES` changes.
@@ -108,7 +117,7 @@ def list_revisions(call: Call, at: Address, limit: int, cursor: int | None = Non
     return Revisions(environment.rev, items, str(items[-1].rev) if len(rows) > len(items) else None)
 
 
-def deleted_keys(call: Call, at: Address, limit: int, cursor: str = "") -> DeletedKeys:
+def deleted_keys(call: Call, at: ScopePath, limit: int, cursor: str = "") -> DeletedKeys:
     """The keys that were deleted and are not there again, sorted, from after `cursor` (contract 5.6)."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
@@ -130,4 +139,4 @@ _REVISIONS = (
     .order_by(revision.c.rev.desc())
     .limit(bindparam("limit"))
 )
-DELETED = ByDialect(lambda name: select_deleted(name)[0])
+DELETED = PerDialect(lambda name: select_deleted(name)[0])

@@ -11,7 +11,7 @@ from sqlalchemy import and_, bindparam, case, or_, select
 
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.db.types import Expression, FoundRow
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.crypto import EnvironmentCipher
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
@@ -28,7 +28,7 @@ SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class VersionEntry:
     """A version with what is known of the write that made it, in epoch milliseconds; a tombstone has no kid.
 
     `action` and `reason` are the revision's. `back_to` is the older version of this key that has the value,
@@ -58,8 +58,8 @@ class Pair:
     `equal` are versions known to hold one value, each group ascending, of which one is of the two.
     """
 
-    left: Told
-    right: Told
+    left: VersionEntry
+    right: VersionEntry
     kind: str
     equal: Sequence[Sequence[int]]
 
@@ -83,12 +83,12 @@ class KeyHistory:
     deleted: bool
     error: str | None
     created_at: int | None
-    versions: list[Told]
+    versions: list[VersionEntry]
     pair: Pair | None
     sealed: Sealed
 
     @property
-    def current(self) -> Told | None:
+    def current(self) -> VersionEntry | None:
         """The newest version, None where the page shows only older ones."""
         return next((one for one in self.versions if one.version == self.version), None)
 
@@ -106,7 +106,7 @@ class KeyHistory:
 
 def key_history(
     call: Call,
-    at: Address,
+    at: ScopePath,
     key: str,
     *,
     left: int | None = None,
@@ -157,10 +157,10 @@ def _rows(call: Call, of: FoundSecret, top: int, left: int | None, right: int | 
     return call.connection.execute(_VERSIONS, parameters).all()
 
 
-def _told(of: FoundSecret, row: FoundRow) -> Told:
+def _told(of: FoundSecret, row: FoundRow) -> VersionEntry:
     is_own = (row.origin_environment_id, row.origin_secret_id) == (of.id, of.secret_id)
     back_to = row.origin_version if is_own else None
-    return Told(
+    return VersionEntry(
         row.version,
         row.kid,
         row.created_at,

@@ -12,18 +12,18 @@ from sqlalchemy.sql.selectable import NamedFromClause
 
 from secretsvc.authorization.rules.checks import assert_can, assert_sees, not_found
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect, is_among
+from secretsvc.db.statements import PerDialect, in_parameter
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment, Project, environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
-from secretsvc.secrets.queries.decryption import Marks
-from secretsvc.secrets.queries.default_environments import FINAL, REHEARSAL, named, natural
-from secretsvc.secrets.queries.rows import IS_CURRENT, versions_beside
+from secretsvc.secrets.queries.decryption import ValueDigests
+from secretsvc.secrets.queries.default_environments import FINAL, REHEARSAL, default_environment, named
+from secretsvc.secrets.queries.rows import IS_CURRENT, lateral_versions
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -62,7 +62,7 @@ class LastChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class VisibleProject:
     """A project, the environments of it that the caller sees, oldest first, and their last change."""
 
     project: Project
@@ -78,7 +78,7 @@ class KeyMatrix:
     the environments, in their order, and `total` that of all of them; a text filters neither.
     """
 
-    sight: Sight
+    sight: VisibleProject
     environments: list[Environment]
     base: Environment | None
     rows: list[MatrixRow]
@@ -86,7 +86,7 @@ class KeyMatrix:
     total: int
 
 
-def key_matrix(call: Call, at: Address, text: str = "", base: str | None = None) -> KeyMatrix:
+def key_matrix(call: Call, at: ScopePath, text: str = "", base: str | None = None) -> KeyMatrix:
     """The keys that hold `text`, in any case; `base` is a slug, "" to compare with nothing.
 
     Where no such environment is in sight it is the one called production, else the newest. An environment
@@ -97,11 +97,15 @@ def key_matrix(call: Call, at: Address, text: str = "", base: str | None = None)
     assert_sees(call, at)
     sight = _sight_of(call, at)
     return _matrix(
-        call, sight, sight.environments, None if base == "" else natural(sight.environments, base), text
+        call,
+        sight,
+        sight.environments,
+        None if base == "" else default_environment(sight.environments, base),
+        text,
     )
 
 
-def compared_matrix(call: Call, at: Address, *, here: str | None, there: str | None) -> KeyMatrix:
+def compared_matrix(call: Call, at: ScopePath, *, here: str | None, there: str | None) -> KeyMatrix:
     """Two environments, the second compared with; without a slug they are those that one copies between.
 
     There is one column where only one is in sight, or one is compared with itself. Raises as `key_matrix`,
@@ -109,17 +113,19 @@ def compared_matrix(call: Call, at: Address, *, here: str | None, there: str | N
     """
     assert_sees(call, at)
     for slug in filter(None, (here, there)):
-        assert_can(call, Role.READER, Address(at.project, slug))
+        assert_can(call, Role.READER, ScopePath(at.project, slug))
     sight = _sight_of(call, at)
-    target = named(sight.environments, there) or natural(sight.environments, FINAL, other_than=here)
-    source = named(sight.environments, here) or natural(
+    target = named(sight.environments, there) or default_environment(
+        sight.environments, FINAL, other_than=here
+    )
+    source = named(sight.environments, here) or default_environment(
         sight.environments, REHEARSAL, other_than=target.slug if target else None
     )
     pair = [one for one in (source, target) if one is not None]
     return _matrix(call, sight, pair[:1] if source == target else pair, target)
 
 
-def _sight_of(call: Call, at: Address) -> Sight:
+def _sight_of(call: Call, at: ScopePath) -> VisibleProject:
     """One statement. Raises `NotFound`."""
     inside = and_(environment.c.project_id == project.c.id, environment_in_sight(call))
     newest = and_(revision.c.environment_id == environment.c.id, revision.c.rev == environment.c.rev)
@@ -145,11 +151,15 @@ def _sight_of(call: Call, at: Address) -> Sight:
         if subject is not None
     ]
     newest_change = max(changes, key=lambda change: change.at, default=None)
-    return Sight(Project(*rows[0][:last]), [one for one, *_ in there], newest_change)
+    return VisibleProject(Project(*rows[0][:last]), [one for one, *_ in there], newest_change)
 
 
 def _matrix(
-    call: Call, sight: Sight, environments: list[Environment], base: Environment | None, text: str = ""
+    call: Call,
+    sight: VisibleProject,
+    environments: list[Environment],
+    base: Environment | None,
+    text: str = "",
 ) -> KeyMatrix:
     found = _found(call, environments, text.lower())
     keys = sorted({key for inside in found for key in inside})
@@ -183,7 +193,7 @@ def _cell(inside: dict[str, _Found], key: str, against: dict[str, _Found]) -> Ce
 
 def _found(call: Call, environments: Sequence[Environment], text: str) -> list[dict[str, _Found]]:
     """The keys of each of the environments; only those that hold the text are opened."""
-    marks, ring = Marks(), call.ring
+    marks, ring = ValueDigests(), call.ring
     by_slug = {one.slug: (ring.within(one.id).opener(), dict[str, _Found]()) for one in environments}
     statement = _SEALED[call.connection.dialect.name]
     parameters = {"environments": [one.id for one in environments]}
@@ -200,7 +210,7 @@ def _found(call: Call, environments: Sequence[Environment], text: str) -> list[d
 
 def _sealed(dialect_name: str) -> Query:
     """Not an inner join with the version: a secret without one is unreadable, and must not be left out."""
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
     return (
         select(
             # Not the id, of which a UUID would be made for each row.
@@ -213,7 +223,7 @@ def _sealed(dialect_name: str) -> Query:
         )
         .join_from(environment, secret, secret.c.environment_id == environment.c.id)
         .outerjoin(version, is_current)
-        .where(is_among(environment.c.id, "environments", dialect_name), ~secret.c.deleted)
+        .where(in_parameter(environment.c.id, "environments", dialect_name), ~secret.c.deleted)
     )
 
 
@@ -223,4 +233,4 @@ def _columns(table: NamedFromClause, names: Collection[str]) -> list[Expression]
 
 _PROJECT = _columns(project, Project.__dataclass_fields__)
 _ENVIRONMENT = _columns(environment, Environment.__dataclass_fields__)
-_SEALED = ByDialect(lambda name: Prepared(_sealed(name)))
+_SEALED = PerDialect(lambda name: Prepared(_sealed(name)))

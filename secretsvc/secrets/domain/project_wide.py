@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can, assert_sees
-from secretsvc.kernel.authorization import Address, Role, holds
+from secretsvc.kernel.authorization import Role, ScopePath, holds
 from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed, VersionConflict
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment, environment_in_sight
@@ -21,14 +21,14 @@ NOTHING = "nothing was written. Look again."
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class KeyLocation:
     """An environment that has the key, and whether the caller may write there."""
 
     environment: Environment
     writes: bool
 
 
-def holdings(call: Call, at: Address, key: str) -> list[Holding]:
+def environments_with_key(call: Call, at: ScopePath, key: str) -> list[KeyLocation]:
     """The environments in sight that have a key, oldest first; one statement. Raises `NotFound` for none."""
     assert_sees(call, at)
     columns = (environment.c[one.name] for one in fields(Environment))
@@ -44,11 +44,13 @@ def holdings(call: Call, at: Address, key: str) -> list[Holding]:
     found = [Environment(*row) for row in rows]
     if not found:
         raise NotFound("No environment that you see has this key.")
-    return [Holding(one, holds(call.snapshot, Role.WRITER, Address(at.project, one.slug))) for one in found]
+    return [
+        KeyLocation(one, holds(call.snapshot, Role.WRITER, ScopePath(at.project, one.slug))) for one in found
+    ]
 
 
 def rename_everywhere(
-    call: Call, at: Address, revs: Mapping[str, int], *, source: str, target: str, reason: str | None
+    call: Call, at: ScopePath, revs: Mapping[str, int], *, source: str, target: str, reason: str | None
 ) -> int:
     """Renames a key wherever the caller may write, and tells in how many environments; each is asserted.
 
@@ -58,7 +60,7 @@ def rename_everywhere(
     """
     assert_sees(call, at)
 
-    def rename(here: Address, name: str, rev: int) -> None:
+    def rename(here: ScopePath, name: str, rev: int) -> None:
         try:
             rename_secret(call, here, source=source, target=target, expected_rev=rev, reason=reason)
         except Conflict:
@@ -67,18 +69,20 @@ def rename_everywhere(
     return _each(call, at, source, revs, rename)
 
 
-def delete_everywhere(call: Call, at: Address, key: str, revs: Mapping[str, int], reason: str | None) -> int:
+def delete_everywhere(
+    call: Call, at: ScopePath, key: str, revs: Mapping[str, int], reason: str | None
+) -> int:
     """Deletes a key wherever the caller may write, as `rename_everywhere` renames one."""
     assert_sees(call, at)
 
-    def delete(here: Address, _name: str, rev: int) -> None:
+    def delete(here: ScopePath, _name: str, rev: int) -> None:
         batch_secrets(call, here, mode=MERGE, delete=[key], expected_rev=rev, reason=reason)
 
     return _each(call, at, key, revs, delete)
 
 
 def _each(
-    call: Call, at: Address, key: str, revs: Mapping[str, int], act: Callable[[Address, str, int], None]
+    call: Call, at: ScopePath, key: str, revs: Mapping[str, int], act: Callable[[ScopePath, str, int], None]
 ) -> int:
     writable = _writable(call, at, key, revs)
     if not writable or writable.keys() != revs.keys():
@@ -87,7 +91,7 @@ def _each(
     # In one order, so that two who lock several environments wait for each other and not in a circle.
     for slug in sorted(writable):
         try:
-            act(Address(at.project, slug), writable[slug].name, revs[slug])
+            act(ScopePath(at.project, slug), writable[slug].name, revs[slug])
         except PreconditionFailed:
             raise PreconditionFailed(f"{writable[slug].name} was changed meanwhile: {NOTHING}") from None
         if call.connection is not connection:
@@ -96,16 +100,16 @@ def _each(
     return len(writable)
 
 
-def _writable(call: Call, at: Address, key: str, asked: Collection[str]) -> dict[str, Environment]:
+def _writable(call: Call, at: ScopePath, key: str, asked: Collection[str]) -> dict[str, Environment]:
     """The environments that have the key where the caller may write, by slug; each asked for is asserted."""
     for slug in sorted(asked):
-        assert_can(call, Role.WRITER, Address(at.project, slug))
+        assert_can(call, Role.WRITER, ScopePath(at.project, slug))
     try:
-        held = holdings(call, at, key)
+        held = environments_with_key(call, at, key)
     except NotFound:
         if not asked:
             raise
         raise PreconditionFailed(f"No environment has the key any more: {NOTHING}") from None
     if not asked and not any(one.writes for one in held):
-        assert_can(call, Role.WRITER, Address(at.project, held[0].environment.slug))
+        assert_can(call, Role.WRITER, ScopePath(at.project, held[0].environment.slug))
     return {one.environment.slug: one.environment for one in held if one.writes}

@@ -10,14 +10,14 @@ from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.actors import Maker, author
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import NotFound
-from secretsvc.kernel.schema_annotations import Count, Kid, Ordinal, SecretKey, Time, called
+from secretsvc.kernel.schema_annotations import Count, Kid, Ordinal, SecretKey, Time, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import find_environment, lock_environment
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.queries.current_secrets import open_all, present_secrets
-from secretsvc.secrets.queries.key_rows import known_secrets
+from secretsvc.secrets.queries.current_secrets import current_secrets, decrypt_current
+from secretsvc.secrets.queries.key_rows import load_keys
 from secretsvc.secrets.queries.read_records import record_reveal, record_reveals
 from secretsvc.secrets.queries.revisions import require_revision
 from secretsvc.secrets.queries.rows import (
@@ -30,7 +30,7 @@ from secretsvc.secrets.queries.rows import (
 )
 
 
-@called("SecretList")
+@schema_name("SecretList")
 @dataclass(frozen=True, slots=True)
 class Listing:
     """The secrets of an environment, sorted by key; `rev` was read before them."""
@@ -39,7 +39,7 @@ class Listing:
     rev: Count
 
 
-@called("SecretValue")
+@schema_name("SecretValue")
 @dataclass(frozen=True, slots=True)
 class Value:
     """A secret with its value, which no representation shows."""
@@ -51,7 +51,7 @@ class Value:
         return f"Value({self.key!r})"
 
 
-@called("SecretVersion")
+@schema_name("SecretVersion")
 @dataclass(frozen=True, slots=True)
 class Version:
     """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
@@ -63,7 +63,7 @@ class Version:
     created_by: Maker
 
 
-@called("SecretVersions")
+@schema_name("SecretVersions")
 @dataclass(frozen=True, slots=True)
 class History:
     """The versions of a key, newest first, also of a deleted one."""
@@ -73,7 +73,7 @@ class History:
 
 
 def revision_if_known(
-    call: Call, at: Address, is_known: Callable[[int], bool], rev: int | None = None
+    call: Call, at: ScopePath, is_known: Callable[[int], bool], rev: int | None = None
 ) -> int | None:
     """The revision that a read would show, None where that is not known and the read has yet to be done.
 
@@ -94,17 +94,17 @@ def revision_if_known(
     return None
 
 
-def list_secrets(call: Call, at: Address) -> Listing:
+def list_secrets(call: Call, at: ScopePath) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
     call.reads_once = True
-    with present_secrets(call, at) as (environment, rows):
+    with current_secrets(call, at) as (environment, rows):
         open_one = call.ring.within(environment.id).opener()
         items = [list_item(open_one, row) for row in rows]
     return Listing(sorted(items, key=attrgetter("key")), environment.rev)
 
 
-def reveal_secret(call: Call, at: Address, key: str, *, reason: str) -> Value:
+def reveal_secret(call: Call, at: ScopePath, key: str, *, reason: str) -> Value:
     """One value, recorded with the reason (specification, "Secrets" 2).
 
     Raises `NotFound`, `DecryptFailed`, `UnknownKid`.
@@ -119,7 +119,7 @@ def reveal_secret(call: Call, at: Address, key: str, *, reason: str) -> Value:
 
 
 def reveal_secrets(
-    call: Call, at: Address, reason: str, keys: Collection[str] | None = None
+    call: Call, at: ScopePath, reason: str, keys: Collection[str] | None = None
 ) -> dict[str, str]:
     """Those keys' values that are there and can be opened, or all; one statement writes a record for each.
 
@@ -128,16 +128,16 @@ def reveal_secrets(
     assert_can(call, Role.READER, at)
     # So that each record names the version that was read.
     lock_environment(call, at)
-    environment, values = open_all(call, at, lenient=True)
+    environment, values = decrypt_current(call, at, lenient=True)
     if keys is not None:
         values = {key: values[key] for key in sorted({*keys} & values.keys())}
-    known = known_secrets(call, environment.id, values)
+    known = load_keys(call, environment.id, values)
     versions = {key: known[key].version for key in values}
     record_reveals(call, environment.project_id, environment.id, reason, versions)
     return values
 
 
-def secret_versions(call: Call, at: Address, key: str) -> History:
+def secret_versions(call: Call, at: ScopePath, key: str) -> History:
     """The history of a key, which may be deleted. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)

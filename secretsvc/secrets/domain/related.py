@@ -10,9 +10,9 @@ from sqlalchemy import and_, bindparam, func, select, union
 
 from secretsvc.audit.models import audit_record
 from secretsvc.authorization.rules.checks import assert_can
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import CompoundQuery, Query
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.ids import earliest_id
@@ -21,9 +21,9 @@ from secretsvc.projects.rules import environment_in_sight
 from secretsvc.secrets.domain.key_history import KeyHistory
 from secretsvc.secrets.models import secret
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
-from secretsvc.secrets.queries.key_audit_records import Wanted, ids_of_key
+from secretsvc.secrets.queries.key_audit_records import RecordQueryOptions, ids_of_key
 from secretsvc.secrets.queries.read_records import EXPORT, REVEAL
-from secretsvc.secrets.queries.rows import IS_CURRENT, Sealed, open_value, versions_beside
+from secretsvc.secrets.queries.rows import IS_CURRENT, Sealed, lateral_versions, open_value
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -34,7 +34,7 @@ COUNTED_RECORDS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class SameKeyElsewhere:
     """The same key in another environment of the project; its version is None where it is missing.
 
     `kind` is `same`, `differs`, `unreadable`, `missing`, or `present` where there is nothing to compare with.
@@ -48,7 +48,7 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingIn:
     """An environment of the project without a key."""
 
     slug: str
@@ -56,7 +56,7 @@ class Lacking:
 
 
 @dataclass(frozen=True, slots=True)
-class LatelyRead:
+class RecentReader:
     """Who was given the value in the last week, how, how often, and when last, in epoch milliseconds."""
 
     name: str
@@ -71,7 +71,7 @@ class LatelyRead:
         return self.number >= COUNTED_RECORDS
 
 
-def elsewhere(call: Call, at: Address, history: KeyHistory) -> list[Elsewhere]:
+def same_key_elsewhere(call: Call, at: ScopePath, history: KeyHistory) -> list[SameKeyElsewhere]:
     """The project's other environments that the caller reads, the oldest first; one statement.
 
     Values are opened one after the other and only compared: nothing is recorded, as in `compare_secrets`.
@@ -87,11 +87,11 @@ def elsewhere(call: Call, at: Address, history: KeyHistory) -> list[Elsewhere]:
             value = _value(call, Sealed(row.id, history.key, row.version, row.envelope, row.kid))
             same = SAME if own == value else DIFFERS
             kind = UNREADABLE if value is None else PRESENT if own is None else same
-        found.append(Elsewhere(row.id, row.slug, row.name, kind, row.version))
+        found.append(SameKeyElsewhere(row.id, row.slug, row.name, kind, row.version))
     return found
 
 
-def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list[Lacking]]:
+def missing_in(call: Call, at: ScopePath, keys: Collection[str]) -> dict[str, list[MissingIn]]:
     """In which of the project's other environments that the caller reads each key is missing; one statement.
 
     They are sorted, the oldest first. Keys that are nowhere missing are left out.
@@ -99,9 +99,9 @@ def missing_in(call: Call, at: Address, keys: Collection[str]) -> dict[str, list
     assert_can(call, Role.READER, at)
     statement = _PRESENT.where(environment_in_sight(call))
     parameters = {"slug": at.project, "environment_slug": at.environment, "keys": sorted(keys)}
-    there: dict[Lacking, set[str]] = {}
+    there: dict[MissingIn, set[str]] = {}
     for slug, name, key in call.connection.execute(statement, parameters) if keys else ():
-        there.setdefault(Lacking(slug, name), set()).add(key)
+        there.setdefault(MissingIn(slug, name), set()).add(key)
     missing = {key: [one for one, present in there.items() if key not in present] for key in keys}
     return {key: lacking for key, lacking in missing.items() if lacking}
 
@@ -113,7 +113,7 @@ def _value(call: Call, sealed: Sealed) -> str | None:
         return None
 
 
-def lately_read(call: Call, at: Address, history: KeyHistory) -> list[LatelyRead]:
+def recent_readers(call: Call, at: ScopePath, history: KeyHistory) -> list[RecentReader]:
     """Who was given the value within a week, the last first, for administrators; one statement.
 
     They are the reads that the audit log tells of the key (contract 5.11), exports and copies included.
@@ -123,13 +123,15 @@ def lately_read(call: Call, at: Address, history: KeyHistory) -> list[LatelyRead
     bounds = [(operator.ge, earliest_id(since))]
     parts = []
     for action in (REVEAL, EXPORT):
-        wanted = Wanted((), bounds, lambda column: column.desc(), COUNTED_RECORDS, action)
+        wanted = RecordQueryOptions((), bounds, lambda column: column.desc(), COUNTED_RECORDS, action)
         parts += ids_of_key(history.environment_id, history.key, wanted)
     # SQLite orders and cuts a part of a union only inside a query of its own.
     ids = union(*(select(one.subquery().c.id) for one in parts))
     rows = call.connection.execute(_reads(ids)).all()
     return [
-        LatelyRead(full_name(row.display_name, row.subject), row.action, row.reason, row.number, row.last_at)
+        RecentReader(
+            full_name(row.display_name, row.subject), row.action, row.reason, row.number, row.last_at
+        )
         for row in rows
     ]
 
@@ -153,7 +155,7 @@ def _reads(ids: CompoundQuery) -> Query:
 
 
 def _elsewhere(dialect_name: str) -> Query:
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
     is_there = and_(
         secret.c.environment_id == environment.c.id,
         secret.c.key == bindparam("secret_key"),
@@ -192,4 +194,4 @@ def _present() -> Query:
 
 
 _PRESENT = _present()
-_ELSEWHERE: dict[str, Query] = ByDialect(_elsewhere)
+_ELSEWHERE: dict[str, Query] = PerDialect(_elsewhere)

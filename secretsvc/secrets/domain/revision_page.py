@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, case, select
 
-from secretsvc.authorization.rules.checks import assert_can, not_found, recheck_by_id
+from secretsvc.authorization.rules.checks import assert_can, assert_covers_ids, not_found
 from secretsvc.authorization.rules.denial_lookup import at_environment
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.use_case import Call
@@ -30,7 +30,7 @@ REVISIONS, DELETED = 20, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Recounted:
+class RevisionEntry:
     """A revision with the name of who made it, in epoch milliseconds; `changes` are sorted by key."""
 
     rev: int
@@ -56,14 +56,14 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Recount:
+class RevisionPage:
     """Revisions, newest first, and what differs between two of them.
 
     `older` is where the list goes on. `differences` are None where too much was written between the two.
     """
 
     environment: Environment
-    items: list[Recounted]
+    items: list[RevisionEntry]
     older: int | None
     since: int
     until: int
@@ -71,7 +71,7 @@ class Recount:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class DeletedKeyEntry:
     """A deleted key, `version` the last one with a value; when, in epoch milliseconds, by whom, and why."""
 
     key: str
@@ -82,11 +82,11 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class AllGone:
+class DeletedKeyPage:
     """A page of deleted keys, sorted; `next_key` is where they go on from."""
 
     environment: Environment
-    items: list[Gone]
+    items: list[DeletedKeyEntry]
     next_key: str | None
 
 
@@ -99,9 +99,14 @@ class _Row(NamedTuple):
     display_name: str | None
 
 
-def recount(
-    call: Call, at: Address, *, before: int | None = None, since: int | None = None, until: int | None = None
-) -> Recount:
+def revision_page(
+    call: Call,
+    at: ScopePath,
+    *,
+    before: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+) -> RevisionPage:
     """The revisions older than `before`, and what differs from `since` to `until`.
 
     Two statements, three where the two lie apart.
@@ -117,7 +122,7 @@ def recount(
     step = range(until, since, -1)
     changes, oldest, whole = _changes(call, found, revs, step)
     items = [
-        Recounted(
+        RevisionEntry(
             row.rev,
             row.action,
             row.reason,
@@ -130,7 +135,7 @@ def recount(
     ]
     older = items[-1].rev if items and (len(rows) > len(items)) else None
     between = ((rev, changes[rev]) for rev in reversed(step) if rev in changes)
-    return Recount(found, items, older, since, until, _differences(between) if whole else None)
+    return RevisionPage(found, items, older, since, until, _differences(between) if whole else None)
 
 
 def _changes(
@@ -184,7 +189,7 @@ def _differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Differen
     return sorted(found, key=lambda one: (order.index(one.kind), one.key))
 
 
-def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, list[_Row]]:
+def _listed(call: Call, at: ScopePath, before: int | None) -> tuple[Environment, list[_Row]]:
     """The environment, and some of its revisions, one more than a page has; one statement."""
     parameters = {
         "project_slug": at.project,
@@ -196,12 +201,12 @@ def _listed(call: Call, at: Address, before: int | None) -> tuple[Environment, l
     if not rows:
         raise not_found(call, at)
     found = Environment(*rows[0][: len(_COLUMNS)])
-    recheck_by_id(call, at, found.project_id, found.id)
+    assert_covers_ids(call, at, found.project_id, found.id)
     # An environment that was never written to has one row without a revision.
     return found, [_Row(*row[len(_COLUMNS) :]) for row in rows if row[len(_COLUMNS)] is not None]
 
 
-def gone(call: Call, at: Address, after: str = "") -> AllGone:
+def deleted_key_page(call: Call, at: ScopePath, after: str = "") -> DeletedKeyPage:
     """The keys that were deleted and are not there again, sorted, from after a key; two statements."""
     assert_can(call, Role.READER, at)
     found = find_environment(call, at)
@@ -210,7 +215,7 @@ def gone(call: Call, at: Address, after: str = "") -> AllGone:
     rows = call.connection.execute(statement, parameters).all()
     # A tombstone follows on a value.
     items = [
-        Gone(
+        DeletedKeyEntry(
             row.key,
             row.version - 1,
             row.deleted_at,
@@ -219,7 +224,7 @@ def gone(call: Call, at: Address, after: str = "") -> AllGone:
         )
         for row in rows[:DELETED]
     ]
-    return AllGone(found, items, items[-1].key if len(rows) > DELETED else None)
+    return DeletedKeyPage(found, items, items[-1].key if len(rows) > DELETED else None)
 
 
 def _revisions() -> Query:
@@ -253,4 +258,4 @@ def _gone(dialect_name: str) -> Query:
 
 _COLUMNS = [environment.c[one.name] for one in fields(Environment)]
 _REVISIONS = _revisions()
-_GONE = ByDialect(_gone)
+_GONE = PerDialect(_gone)

@@ -19,8 +19,8 @@ from sqlalchemy import (
 
 from secretsvc.access.rules.role_counts import number_of_holders
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.authorization import Address, Role, decide, decide_row
-from secretsvc.kernel.sidebar_project import Named, ShellEnvironment, ShellProject
+from secretsvc.kernel.authorization import Role, ScopePath, decide, decide_row
+from secretsvc.kernel.sidebar_project import NamedScope, ShellEnvironment, ShellProject
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
@@ -32,13 +32,13 @@ PROJECT, ENVIRONMENT, OTHER = range(3)
 _NONE: ColumnElement[int | None] = cast(null(), Integer)
 
 
-def find_shell_project(call: Call, at: Address) -> ShellProject | None:
+def find_shell_project(call: Call, at: ScopePath) -> ShellProject | None:
     """The project of a scope, None where it is gone; one statement.
 
     Open to any identity, narrowed in the query.
     """
     slug: ColumnElement[str] = bindparam("slug", type_=Text)
-    inside, administers = project.c.slug == slug, decide(call.snapshot, Address(at.project)) is Role.ADMIN
+    inside, administers = project.c.slug == slug, decide(call.snapshot, ScopePath(at.project)) is Role.ADMIN
     holders = number_of_holders(call, slug) if administers else _NONE
     found = union_all(_project(call, inside, holders), _environments(call, inside), _others(call, inside))
     # A union has no order, whatever that of its parts.
@@ -52,7 +52,7 @@ def find_shell_project(call: Call, at: Address) -> ShellProject | None:
         own.name,
         own.keys,
         [ShellEnvironment(*row[2:6]) for row in rows if row.kind == ENVIRONMENT],
-        [Named(row.slug, row.name) for row in rows if row.kind == OTHER],
+        [NamedScope(row.slug, row.name) for row in rows if row.kind == OTHER],
         # The slug may have changed hands since the snapshot.
         own.holders if decide_row(call.snapshot, own.id) is Role.ADMIN else None,
     )

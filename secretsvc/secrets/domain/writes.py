@@ -9,31 +9,31 @@ from typing import Unpack
 from sqlalchemy import bindparam, select
 
 from secretsvc.authorization.rules.checks import assert_can
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment, find_environment
 from secretsvc.secrets.formats.imports import Reader, expandable
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
 from secretsvc.secrets.queries.plan import Origin, Plan
 from secretsvc.secrets.queries.revisions import REASON_REQUIRED, lacks_reason
 from secretsvc.secrets.queries.rows import SECRET_NOT_FOUND, VERSION_NOT_FOUND, Sealed, open_value
 from secretsvc.secrets.write.limits import check_edits, check_values
-from secretsvc.secrets.write.write import Planner, WriteOptions, Written, write
+from secretsvc.secrets.write.write import Planner, WriteOptions, WriteOutcome, write
 
 MERGE, REPLACE = "merge", "replace"
 
 
 @dataclass(frozen=True, slots=True)
-class Imported(Written):
+class Imported(WriteOutcome):
     """The outcome of an import; `expandable` are the keys that `importing.expandable` names."""
 
     expandable: Sequence[str]
 
 
-def missing_reason(call: Call, at: Address, reason: str | None) -> tuple[Issue, ...]:
+def missing_reason(call: Call, at: ScopePath, reason: str | None) -> tuple[Issue, ...]:
     """The issue of a write without a reason, for a body that is refused for something else already.
 
     Contract 5.13. What is accepted so far is judged under the lock, as the first thing there. Of what is not
@@ -49,14 +49,14 @@ def missing_reason(call: Call, at: Address, reason: str | None) -> tuple[Issue, 
 
 def batch_secrets(
     call: Call,
-    at: Address,
+    at: ScopePath,
     *,
     mode: str,
     set: Mapping[str, str] | None = None,
     descriptions: Mapping[str, str | None] | None = None,
     delete: Collection[str] = (),
     **options: Unpack[WriteOptions],
-) -> Written:
+) -> WriteOutcome:
     """Sets and removes many secrets at once, or none (specification, "Secrets" 4)."""
     assert_can(call, Role.WRITER, at)
     values, descriptions = set or {}, descriptions or {}
@@ -75,7 +75,7 @@ def batch_secrets(
 
 def import_secrets(
     call: Call,
-    at: Address,
+    at: ScopePath,
     *,
     read: Reader,
     content: str,
@@ -100,12 +100,12 @@ def import_secrets(
 
 def rename_secret(
     call: Call,
-    at: Address,
+    at: ScopePath,
     *,
     source: str,
     target: str,
     **options: Unpack[WriteOptions],
-) -> Written:
+) -> WriteOutcome:
     """Moves a value and its description to another key (specification, "Secrets" 6; contract 3.4).
 
     Only pages expect a revision. Raises `NotFound` for a missing source, `Conflict` for a target that is
@@ -115,7 +115,7 @@ def rename_secret(
     if source == target:
         raise ValidationFailed.at("to", "Must differ from `from`.")
 
-    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
         before, after = known.get(source), known.get(target)
         if before is None or before.deleted:
             raise NotFound(SECRET_NOT_FOUND)
@@ -136,11 +136,11 @@ def rename_secret(
 
 def rollback_secret(
     call: Call,
-    at: Address,
+    at: ScopePath,
     key: str,
     to_version: int,
     **options: Unpack[WriteOptions],
-) -> Written:
+) -> WriteOutcome:
     """Writes the content of an older version as a new one (specification, "Secrets" 7; contract 3.3).
 
     Only pages expect a revision. Raises `NotFound` for a key that never was, a missing version or a
@@ -148,7 +148,7 @@ def rollback_secret(
     """
     assert_can(call, Role.WRITER, at)
 
-    def plan(environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
         if key not in known:
             raise NotFound(SECRET_NOT_FOUND)
         # What comes back has the description that it had (contract 5.6).
@@ -165,14 +165,14 @@ def _planner(
     removals: Collection[str] = (),
     descriptions: Mapping[str, str | None] | None = None,
 ) -> Planner:
-    def plan(_environment: Environment, known: Mapping[str, Known]) -> Plan:
+    def plan(_environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
         gone = {*removals} if mode == MERGE else known.keys() - values.keys()
         return Plan(values, gone, descriptions or {})
 
     return plan
 
 
-def _open_version(call: Call, environment: Environment, known: Known, version: int) -> tuple[str, Origin]:
+def _open_version(call: Call, environment: Environment, known: KeyRow, version: int) -> tuple[str, Origin]:
     row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
     if row is None or row.envelope is None:
         raise NotFound(VERSION_NOT_FOUND)

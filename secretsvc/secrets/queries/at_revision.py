@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment, environment_row
@@ -47,7 +47,7 @@ from secretsvc.tables.projects import environment, project
 
 
 def state_at(call: Call, environment: Environment, rev: int) -> AbstractContextManager[Iterator[ListedRow]]:
-    """The secrets that there were at a revision, sorted by key, as rows of `present_secrets`.
+    """The secrets that there were at a revision, sorted by key, as rows of `current_secrets`.
 
     The same holds: plain tuples for `list_item`, a few in memory at once, and nothing may be executed before
     the context ends. Version and `updated_at` are of then, `created_at` is the key's
@@ -59,8 +59,8 @@ def state_at(call: Call, environment: Environment, rev: int) -> AbstractContextM
     return statement.streamed(call.connection, {"environment_id": environment.id, "rev": rev})
 
 
-def open_state(call: Call, at: Address, rev: int) -> tuple[Environment, dict[str, str]]:
-    """As `open_all`, with the values of a revision. Raises the same, and `NotFound` for a later one."""
+def decrypt_at_revision(call: Call, at: ScopePath, rev: int) -> tuple[Environment, dict[str, str]]:
+    """As `decrypt_current`, at a revision. Raises the same, and `NotFound` for a later revision."""
     row = environment_row(call, at, _SIZED_STATE[call.connection.dialect.name], rev=rev)
     environment = Environment(*row[:-1])
     require_revision(environment, rev)
@@ -70,7 +70,7 @@ def open_state(call: Call, at: Address, rev: int) -> tuple[Environment, dict[str
         return environment, open_admitted(call, environment.id, row.size, rows)
 
 
-def find_version(call: Call, at: Address, key: str, version: int) -> tuple[UUID, Sealed]:
+def find_version(call: Call, at: ScopePath, key: str, version: int) -> tuple[UUID, Sealed]:
     """The project's id and a version with its envelope, also of a deleted key, in one statement.
 
     Raises `NotFound`, also for a missing version and a tombstone.
@@ -162,9 +162,9 @@ def _sized(dialect_name: str) -> Query:
     )
 
 
-_STATE = ByDialect(lambda name: Prepared(_each(name)))
-_ENVELOPES = ByDialect(lambda name: Prepared(_only_envelopes(_each(name))))
-_SIZED_STATE = ByDialect(lambda name: Prepared(_sized(name)))
+_STATE = PerDialect(lambda name: Prepared(_each(name)))
+_ENVELOPES = PerDialect(lambda name: Prepared(_only_envelopes(_each(name))))
+_SIZED_STATE = PerDialect(lambda name: Prepared(_sized(name)))
 _VERSION = Prepared(
     select(
         environment.c.project_id,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, among
+from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, one_of
 from secretsvc.secrets.queries.contents import Contents, Entry
 
 SAME, DIFFERS, HERE, THERE, UNREADABLE = "same", "differs", "here", "there", "unreadable"
-ComparedKind = Annotated[str, among(SAME, DIFFERS, HERE, THERE, UNREADABLE)]
+ComparedKind = Annotated[str, one_of(SAME, DIFFERS, HERE, THERE, UNREADABLE)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Compared:
     with_version: Ordinal | None
 
 
-def in_doubt(here: Contents, there: Contents) -> list[tuple[Entry, Entry]]:
+def pairs_to_decrypt(here: Contents, there: Contents) -> list[tuple[Entry, Entry]]:
     """The versions on both sides that only their values can tell apart."""
     keys = here.entries.keys() & there.entries.keys()
     pairs = [(here.entries[key], there.entries[key]) for key in keys]

@@ -9,21 +9,21 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, func, select
 
-from secretsvc.authorization.rules.checks import not_found, recheck_by_id
+from secretsvc.authorization.rules.checks import assert_covers_ids, not_found
 from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.at_revision import version_at_revision
 from secretsvc.secrets.queries.inline_envelopes import short_of
-from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.origins import ORIGIN
 from secretsvc.secrets.queries.revisions import REVISION_NOT_FOUND
-from secretsvc.secrets.queries.rows import IS_CURRENT, as_stored, length_of, uuid_of, versions_beside
+from secretsvc.secrets.queries.rows import IS_CURRENT, as_stored, lateral_versions, length_of, uuid_of
 from secretsvc.tables.projects import environment, project
 
 
@@ -55,7 +55,7 @@ class Contents:
     entries: dict[str, Entry]
 
 
-def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
+def contents_of(call: Call, at: ScopePath, rev: int | None = None) -> Contents:
     """The contents of an environment, the present ones without `rev`: a snapshot, by one statement.
 
     Descriptions are today's, None for a key that is deleted since. Raises `NotFound`, also for a later
@@ -64,9 +64,9 @@ def contents_of(call: Call, at: Address, rev: int | None = None) -> Contents:
     return _read(call, at, rev, _CONTENTS if rev is None else _OLDER, {})[0]
 
 
-def contents_beside(
-    call: Call, at: Address, rev: int | None, environment_id: UUID
-) -> tuple[Contents, dict[str, Known]]:
+def contents_with_target(
+    call: Call, at: ScopePath, rev: int | None, environment_id: UUID
+) -> tuple[Contents, dict[str, KeyRow]]:
     """As `contents_of`; and what an environment has of these keys, deleted ones too, in the same statement.
 
     Of it come the envelopes that are short and as long as those beside them: other values differ. Where a
@@ -74,15 +74,15 @@ def contents_beside(
     """
     statements = _BESIDE if rev is None else _OLDER_BESIDE
     contents, rows = _read(call, at, rev, statements, {"own_environment_id": environment_id})
-    own = (Known._make(row[_OWN:]) for row in rows if row[_OWN] is not None)
+    own = (KeyRow._make(row[_OWN:]) for row in rows if row[_OWN] is not None)
     return contents, {one.key: one for one in own if not one.deleted or one.key in contents.entries}
 
 
 def _read(
     call: Call,
-    at: Address,
+    at: ScopePath,
     rev: int | None,
-    statements: ByDialect[Prepared],
+    statements: PerDialect[Prepared],
     parameters: dict[str, object],
 ) -> tuple[Contents, list[Sequence[Any]]]:
     parameters |= {"project_slug": at.project, "environment_slug": at.environment}
@@ -94,7 +94,7 @@ def _read(
         raise not_found(call, at)
     project_id, environment_id = map(uuid_of, rows[0][:2])
     present = rows[0][2]
-    recheck_by_id(call, at, project_id, environment_id)
+    assert_covers_ids(call, at, project_id, environment_id)
     if rev is not None and rev > present:
         raise NotFound(REVISION_NOT_FOUND)
     # An environment without secrets has one row without a key; a key that was not there has no version.
@@ -115,7 +115,7 @@ def _contents(dialect_name: str, *, older: bool = False, beside: bool = False) -
         number = case((version.c.kid.is_not(None), version.c.version))
         description = case((~secret.c.deleted, description))
     else:
-        version, is_in_force = versions_beside(dialect_name, IS_CURRENT)
+        version, is_in_force = lateral_versions(dialect_name, IS_CURRENT)
         inside = and_(inside, ~secret.c.deleted)
     length = length_of(version.c.envelope, dialect_name)
     found = (
@@ -142,17 +142,17 @@ def _contents(dialect_name: str, *, older: bool = False, beside: bool = False) -
 
 
 def _with_own(found: Query, dialect_name: str, length: ColumnElement[int]) -> Query:
-    """With the columns of `Known` of the keys in the bound `own_environment_id`."""
+    """With the columns of `KeyRow` of the keys in the bound `own_environment_id`."""
     own = secret.alias("own")
     of_key = and_(own.c.environment_id == bindparam("own_environment_id"), own.c.key == secret.c.key)
     current = secret_version.alias("current")
     is_current = and_(~own.c.deleted, current.c.secret_id == own.c.id, current.c.version == own.c.version)
-    version, on = versions_beside(dialect_name, is_current, own, version=current)
+    version, on = lateral_versions(dialect_name, is_current, own, version=current)
     may_equal = length_of(version.c.envelope, dialect_name) == length
     envelope = case((may_equal, short_of(version.c.envelope, dialect_name)))
     return (
         found.add_columns(
-            *(own.c[name].label(f"own_{name}") for name in Known._fields if name in own.c),
+            *(own.c[name].label(f"own_{name}") for name in KeyRow._fields if name in own.c),
             envelope.label("own_envelope"),
             version.c.kid.label("own_kid"),
         )
@@ -161,10 +161,10 @@ def _with_own(found: Query, dialect_name: str, length: ColumnElement[int]) -> Qu
     )
 
 
-#: Where the columns of `Known` begin.
+#: Where the columns of `KeyRow` begin.
 _OWN = 3 + len(Entry._fields)
 #: By the dialect, and whether they are of an older revision.
-_CONTENTS = ByDialect(lambda name: Prepared(_contents(name)))
-_OLDER = ByDialect(lambda name: Prepared(_contents(name, older=True)))
-_BESIDE = ByDialect(lambda name: Prepared(_contents(name, beside=True)))
-_OLDER_BESIDE = ByDialect(lambda name: Prepared(_contents(name, older=True, beside=True)))
+_CONTENTS = PerDialect(lambda name: Prepared(_contents(name)))
+_OLDER = PerDialect(lambda name: Prepared(_contents(name, older=True)))
+_BESIDE = PerDialect(lambda name: Prepared(_contents(name, beside=True)))
+_OLDER_BESIDE = PerDialect(lambda name: Prepared(_contents(name, older=True, beside=True)))

@@ -14,31 +14,31 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Text, case, cast, literal_column, null, select, type_coerce
 
-from secretsvc.authorization.rules.checks import not_found, recheck_by_id
+from secretsvc.authorization.rules.checks import assert_covers_ids, not_found
 from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import CompoundQuery
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret
-from secretsvc.secrets.queries.decryption import long_envelopes
+from secretsvc.secrets.queries.decryption import load_large_envelopes
 from secretsvc.secrets.queries.inline_envelopes import is_short, short_of
 from secretsvc.secrets.queries.row_types import FoundEnvironment, ListedRow
 from secretsvc.secrets.queries.rows import (
     IS_CURRENT,
     as_stored,
+    lateral_versions,
     length_of,
     open_admitted,
     uuid_of,
-    versions_beside,
 )
 from secretsvc.tables.projects import environment, project
 
 Row = Sequence[Any]
 
 
-class _Far(NamedTuple):
+class _LargeEnvelopeRow(NamedTuple):
     """A row that comes without its envelope, which is long, and how many bytes that is."""
 
     row: Row
@@ -46,7 +46,7 @@ class _Far(NamedTuple):
 
 
 @contextmanager
-def present_secrets(call: Call, at: Address) -> Iterator[tuple[FoundEnvironment, Iterator[ListedRow]]]:
+def current_secrets(call: Call, at: ScopePath) -> Iterator[tuple[FoundEnvironment, Iterator[ListedRow]]]:
     """An environment and its undeleted secrets, in any order, each with its current version.
 
     They are plain tuples for `list_item`, of which a few with long envelopes are in memory at once: nothing
@@ -57,7 +57,9 @@ def present_secrets(call: Call, at: Address) -> Iterator[tuple[FoundEnvironment,
         yield found, each
 
 
-def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[FoundEnvironment, dict[str, str]]:
+def decrypt_current(
+    call: Call, at: ScopePath, *, lenient: bool = False
+) -> tuple[FoundEnvironment, dict[str, str]]:
     """An environment and every value of it by key, sorted, admitted until the answer has left.
 
     What cannot be opened is left out if `lenient`. No other use case may hold so many at once.
@@ -72,8 +74,8 @@ def open_all(call: Call, at: Address, *, lenient: bool = False) -> tuple[FoundEn
 
 
 def _read(
-    call: Call, at: Address, statements: Mapping[str, Prepared]
-) -> tuple[FoundEnvironment, list[Row], dict[int, _Far]]:
+    call: Call, at: ScopePath, statements: Mapping[str, Prepared]
+) -> tuple[FoundEnvironment, list[Row], dict[int, _LargeEnvelopeRow]]:
     """The environment, the rows that are to be opened as they are, and the others by their secrets' ids."""
     slugs = {"project_slug": at.project, "environment_slug": at.environment}
     rows = [*statements[call.connection.dialect.name].tuples(call.connection, slugs)]
@@ -84,7 +86,7 @@ def _read(
     _, rev, ids, *_ = rows.pop(number)
     middle = len(ids) // 2
     found = FoundEnvironment(uuid_of(ids[:middle]), uuid_of(ids[middle:]), rev)
-    recheck_by_id(call, at, found.project_id, found.id)
+    assert_covers_ids(call, at, found.project_id, found.id)
     # A version that is missing has neither an envelope nor a kid.
     far = dict(_pointed(row) for row in rows if row[_ENVELOPE] is None and row[_KID] is not None)
     if far:
@@ -92,17 +94,19 @@ def _read(
     return found, rows, far
 
 
-def _pointed(row: Row) -> tuple[int, _Far]:
+def _pointed(row: Row) -> tuple[int, _LargeEnvelopeRow]:
     secret_id, size = map(int, row[_KID].split(_BETWEEN))
-    return secret_id, _Far(row, size)
+    return secret_id, _LargeEnvelopeRow(row, size)
 
 
-def _size(far: Mapping[int, _Far]) -> int:
+def _size(far: Mapping[int, _LargeEnvelopeRow]) -> int:
     return sum(one.size for one in far.values())
 
 
 @contextmanager
-def _whole(call: Call, at: Address, near: Sequence[Row], far: dict[int, _Far]) -> Iterator[Iterator[Any]]:
+def _whole(
+    call: Call, at: ScopePath, near: Sequence[Row], far: dict[int, _LargeEnvelopeRow]
+) -> Iterator[Iterator[Any]]:
     """All rows with their envelopes, those last that have long ones.
 
     A version never changes, so that these are of the same revision, in a transaction or not.
@@ -111,14 +115,14 @@ def _whole(call: Call, at: Address, near: Sequence[Row], far: dict[int, _Far]) -
         yield iter(near)
         return
     numbers = [(secret_id, one.row[_VERSION]) for secret_id, one in far.items()]
-    with long_envelopes(call, numbers, _size(far)) as found:
+    with load_large_envelopes(call, numbers, _size(far)) as found:
         yield chain(near, _with_envelopes(far, found))
     if far:
         # A version goes only with its environment.
         raise not_found(call, at)
 
 
-def _with_envelopes(far: dict[int, _Far], found: Iterator[Row]) -> Iterator[Row]:
+def _with_envelopes(far: dict[int, _LargeEnvelopeRow], found: Iterator[Row]) -> Iterator[Row]:
     for secret_id, envelope, kid in found:
         key, version, _, _, *rest = far.pop(secret_id).row
         yield key, version, envelope, kid, *rest
@@ -131,7 +135,7 @@ def _each(dialect_name: str, *columns: ColumnElement[Any]) -> CompoundQuery:
     bytes it is. The environment has its revision for a version, and its ids for an envelope. One join is an
     outer one: a secret whose current version is missing is unreadable, and must not be left out.
     """
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
     size = length_of(version.c.envelope, dialect_name)
     pointer = cast(secret.c.id, Text).concat(literal_column(f"'{_BETWEEN}'")).concat(cast(size, Text))
     of_secret = (
@@ -160,5 +164,5 @@ _KEY, _VERSION, _ENVELOPE, _KID = range(4)
 #: What stands between the two parts of a pointer.
 _BETWEEN = " "
 _LISTED_BESIDE = secret.c.description, secret.c.created_at, secret.c.updated_at
-_LISTED = ByDialect(lambda name: Prepared(_each(name, *_LISTED_BESIDE)))
-_KEPT = ByDialect(lambda name: Prepared(_each(name)))
+_LISTED = PerDialect(lambda name: Prepared(_each(name, *_LISTED_BESIDE)))
+_KEPT = PerDialect(lambda name: Prepared(_each(name)))

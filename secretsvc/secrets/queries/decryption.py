@@ -19,8 +19,8 @@ from uuid import UUID
 from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, select
 
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.row_parameters import as_listed, listed
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.row_parameters import rows_parameters, rows_table
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.crypto import Open
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
@@ -28,10 +28,10 @@ from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.queries.contents import Contents, Entry
 from secretsvc.secrets.queries.inline_envelopes import SHORT
-from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
 from secretsvc.secrets.queries.plan import Origin
-from secretsvc.secrets.queries.rows import length_of, read_all, versions_beside
+from secretsvc.secrets.queries.rows import lateral_versions, length_of, read_all
 
 _EMPTY = getsizeof("")
 
@@ -43,7 +43,7 @@ class Differing(NamedTuple):
     origins: dict[str, Origin]
 
 
-class Marks:
+class ValueDigests:
     """Tells equal values by marks of 32 bytes, which mean nothing to whoever lacks this object's key."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ def open_differing(
     call: Call,
     taken: Contents,
     environment_id: UUID,
-    present: Mapping[str, Known],
+    present: Mapping[str, KeyRow],
     left_alone: Collection[str],
 ) -> Differing:
     """Opens all of `taken`; finds the values, admitted before, that an environment lacks or has another of.
@@ -110,7 +110,7 @@ def open_differing(
     return found
 
 
-def _holds(open_one: Open, envelope: bytes, kid: str, own: Known, plaintext: bytes) -> bool:
+def _holds(open_one: Open, envelope: bytes, kid: str, own: KeyRow, plaintext: bytes) -> bool:
     try:
         return open_one(envelope, kid, own.key, own.version) == plaintext
     except (DecryptFailed, UnknownKid):
@@ -121,7 +121,7 @@ def _holds(open_one: Open, envelope: bytes, kid: str, own: Known, plaintext: byt
 def _envelopes(call: Call, wanted: Collection[Entry]) -> Iterator[Iterator[Sequence[Any]]]:
     """The versions that are there: the secret's id, envelope and kid.
 
-    They come in any order. As with `present_secrets` nothing may be executed meanwhile.
+    They come in any order. As with `current_secrets` nothing may be executed meanwhile.
     """
     near = ((one.id, one.envelope, one.kid) for one in wanted if one.size <= SHORT)
     far = [one for one in wanted if one.size > SHORT]
@@ -129,30 +129,30 @@ def _envelopes(call: Call, wanted: Collection[Entry]) -> Iterator[Iterator[Seque
         yield near
         return
     numbers = [(one.id, one.version) for one in far]
-    with long_envelopes(call, numbers, sum(one.size for one in far)) as rows:
+    with load_large_envelopes(call, numbers, sum(one.size for one in far)) as rows:
         yield chain(near, rows)
 
 
-def long_envelopes(
+def load_large_envelopes(
     call: Call, numbers: Sequence[tuple[int, int]], size: int
 ) -> AbstractContextManager[Iterator[Sequence[Any]]]:
     """Of versions, by the secret's id and their number, those that are there: that id, envelope and kid.
 
-    They are `size` bytes in all, and come in any order. As with `present_secrets` nothing may be executed
+    They are `size` bytes in all, and come in any order. As with `current_secrets` nothing may be executed
     before the context ends.
     """
-    parameters = as_listed(call.connection.dialect.name, numbers, *_WANTED)
+    parameters = rows_parameters(call.connection.dialect.name, numbers, *_WANTED)
     return read_all(call, _ENVELOPES, parameters, size)
 
 
 @contextmanager
 def _pairs(
-    call: Call, wanted: Collection[Entry], present: Mapping[str, Known]
+    call: Call, wanted: Collection[Entry], present: Mapping[str, KeyRow]
 ) -> Iterator[Iterator[Sequence[Any]]]:
     """The entry of each version that is there, its envelope and kid, those `present` there, and its origin.
 
     Those present are None where there is none of that length: equal values have envelopes of one length, so
-    that others that are long are not even read. As with `present_secrets` nothing may be executed meanwhile.
+    that others that are long are not even read. As with `current_secrets` nothing may be executed meanwhile.
     """
     near = [_near(one, present.get(one.key)) for one in wanted if one.size <= SHORT]
     far = {one.id: one for one in wanted if one.size > SHORT}
@@ -162,11 +162,13 @@ def _pairs(
     beside = [(one, present.get(one.key)) for one in far.values()]
     numbers = [(one.id, one.version, own and own.id, own and own.version) for one, own in beside]
     size = sum(one.size if own is None else 2 * one.size for one, own in beside)
-    with read_all(call, _PAIRS, as_listed(call.connection.dialect.name, numbers, *_BESIDE), size) as rows:
+    with read_all(
+        call, _PAIRS, rows_parameters(call.connection.dialect.name, numbers, *_BESIDE), size
+    ) as rows:
         yield chain(near, ((far[row[0]], *row[1:5], row[5:]) for row in rows))
 
 
-def _near(one: Entry, own: Known | None) -> Sequence[Any]:
+def _near(one: Entry, own: KeyRow | None) -> Sequence[Any]:
     if own is None:
         return one, one.envelope, one.kid, None, None, one[-3:]
     return one, one.envelope, one.kid, own.envelope, own.kid, one[-3:]
@@ -178,19 +180,19 @@ def _is(version: FromClause, number: Sequence[ColumnElement[int]]) -> ColumnElem
 
 
 def _each(dialect_name: str) -> Query:
-    wanted, numbers = listed(dialect_name, **_WANTED)
-    version, on = versions_beside(dialect_name, _is(secret_version, numbers), wanted)
+    wanted, numbers = rows_table(dialect_name, **_WANTED)
+    version, on = lateral_versions(dialect_name, _is(secret_version, numbers), wanted)
     columns = version.c.secret_id, version.c.envelope, version.c.kid
     return select(*columns).select_from(wanted).join(version, on)
 
 
 def _each_pair(dialect_name: str) -> Query:
-    wanted, numbers = listed(dialect_name, **_BESIDE)
-    taken, on = versions_beside(dialect_name, _is(secret_version, numbers[:2]), wanted)
+    wanted, numbers = rows_table(dialect_name, **_BESIDE)
+    taken, on = lateral_versions(dialect_name, _is(secret_version, numbers[:2]), wanted)
     beside = secret_version.alias("own")
     lengths = [length_of(one.c.envelope, dialect_name) for one in (beside, taken)]
     is_own = and_(_is(beside, numbers[2:]), lengths[0] == lengths[1])
-    own, on_own = versions_beside(dialect_name, is_own, wanted, taken, version=beside)
+    own, on_own = lateral_versions(dialect_name, is_own, wanted, taken, version=beside)
     columns = taken.c.secret_id, taken.c.envelope, taken.c.kid
     own_columns = own.c.envelope.label("own_envelope"), own.c.kid.label("own_kid")
     origin = [taken.c[one.name] for one in ORIGIN]
@@ -200,5 +202,5 @@ def _each_pair(dialect_name: str) -> Query:
 
 _WANTED = {"secret_id": BigInteger, "version": BigInteger}
 _BESIDE = {**_WANTED, "own_id": BigInteger, "own_version": BigInteger}
-_ENVELOPES = ByDialect(lambda name: Prepared(_each(name)))
-_PAIRS = ByDialect(lambda name: Prepared(_each_pair(name)))
+_ENVELOPES = PerDialect(lambda name: Prepared(_each(name)))
+_PAIRS = PerDialect(lambda name: Prepared(_each_pair(name)))

@@ -11,7 +11,7 @@ from secretsvc.projects.rules import Environment
 FINAL, REHEARSAL = "production", "staging"
 
 
-def natural(
+def default_environment(
     environments: Sequence[Environment], slug: str | None, *, other_than: str | None = None
 ) -> Environment | None:
     """The environment of a slug, else the one called production, else the newest."""

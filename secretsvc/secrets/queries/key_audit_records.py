@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, and_, literal, select, tuple_
 
-from secretsvc.audit.models import COPIED, OLDER, WHOLE, audit_key, audit_record
+from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_key, audit_record
 from secretsvc.db.base import Id, KeyText
 from secretsvc.db.types import Expression
 from secretsvc.secrets.models import revision, secret, secret_version
@@ -23,7 +23,7 @@ _OF_KEY = audit_record.alias("of_key")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecordQueryOptions:
     """What is asked for of the records that concern a key: at most `most` of each kind, the nearest of it.
 
     `order` is that of a column; `conditions` are those of a record beside its id.
@@ -36,7 +36,7 @@ class Wanted:
     action: str | None
 
 
-def ids_of_key(environment_id: UUID, key: str, wanted: Wanted) -> list[Select[UUID]]:
+def ids_of_key(environment_id: UUID, key: str, wanted: RecordQueryOptions) -> list[Select[UUID]]:
     """The ids of records by the kind of these; of the kinds that can have the action that is asked for.
 
     Reveals of the key and exports of the environment name it themselves, copies of some keys in a table
@@ -44,10 +44,10 @@ def ids_of_key(environment_id: UUID, key: str, wanted: Wanted) -> list[Select[UU
     """
     action = wanted.action
     named = [key] if action in (None, REVEAL) else []
-    named += [WHOLE, OLDER] if action in (None, EXPORT) else []
+    named += [FULL_EXPORT, PAST_EXPORT] if action in (None, EXPORT) else []
     found = [_named(environment_id, one, wanted) for one in named]
     if action in (None, EXPORT):
-        found.append(_named(environment_id, COPIED, wanted, _was_there(environment_id, key)))
+        found.append(_named(environment_id, FULL_COPY, wanted, _was_there(environment_id, key)))
     if action != REVEAL:
         several = select(audit_key.c.record_id.label("id"))
         several = several.where(audit_key.c.environment_id == environment_id, audit_key.c.key == key)
@@ -82,7 +82,9 @@ def _was_there(environment_id: UUID, key: str) -> ColumnElement[bool]:
     return in_force.correlate(_OF_KEY).scalar_subquery().is_not(None)
 
 
-def _named(environment_id: UUID, key: str, wanted: Wanted, *conditions: ColumnElement[bool]) -> Select[UUID]:
+def _named(
+    environment_id: UUID, key: str, wanted: RecordQueryOptions, *conditions: ColumnElement[bool]
+) -> Select[UUID]:
     """Of the records that name it themselves.
 
     By a range of one key and an order that begins with it: where that were the same for all rows, PostgreSQL
@@ -96,11 +98,11 @@ def _named(environment_id: UUID, key: str, wanted: Wanted, *conditions: ColumnEl
     return _cut(ids.order_by(wanted.order(row.key)), row.id, wanted)
 
 
-def _bounded(ids: Select[UUID], column: Ids, wanted: Wanted) -> Select[UUID]:
+def _bounded(ids: Select[UUID], column: Ids, wanted: RecordQueryOptions) -> Select[UUID]:
     return _cut(ids.where(*(compare(column, value) for compare, value in wanted.bounds)), column, wanted)
 
 
-def _cut(ids: Select[UUID], column: Ids, wanted: Wanted) -> Select[UUID]:
+def _cut(ids: Select[UUID], column: Ids, wanted: RecordQueryOptions) -> Select[UUID]:
     """The conditions are judged of records that are looked up by id.
 
     A join might be begun with the index of an action or an actor, and read all that it ever did.

@@ -10,16 +10,16 @@ from uuid import UUID
 from sqlalchemy import bindparam, case, func, or_, select
 
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import Array, ByDialect, is_among
+from secretsvc.db.statements import Array, PerDialect, in_parameter
 from secretsvc.db.types import Query
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret
 
 
-class Known(NamedTuple):
+class KeyRow(NamedTuple):
     """A key that the environment has or once had.
 
-    Beside a state, with the envelope of its version and the kid where `contents_beside` gives them.
+    Beside a state, with the envelope of its version and the kid where `contents_with_target` gives them.
     """
 
     id: int
@@ -33,9 +33,9 @@ class Known(NamedTuple):
     kid: str | None = None
 
 
-def known_secrets(
+def load_keys(
     call: Call, environment_id: UUID, keys: Iterable[str], *, whole: bool = False
-) -> dict[str, Known]:
+) -> dict[str, KeyRow]:
     """The named keys, deleted ones too; with `whole` all that are not deleted, without description."""
     named = sorted(set(keys))
     if len(named) == 1 and not whole:
@@ -43,7 +43,7 @@ def known_secrets(
     else:
         statement = (_WHOLE if whole else _NAMED)[call.connection.dialect.name]
         rows = statement.tuples(call.connection, {"environment_id": environment_id, "keys": named})
-    return {known.key: known for known in starmap(Known, rows)}
+    return {known.key: known for known in starmap(KeyRow, rows)}
 
 
 def secret_ids(call: Call, environment_id: UUID, keys: list[str]) -> dict[str, int]:
@@ -63,11 +63,11 @@ def count_undeleted(call: Call, environment_id: UUID) -> int:
 
 
 def _named(dialect_name: str) -> Query:
-    return select(*_COLUMNS).where(_IS_INSIDE, is_among(secret.c.key, "keys", dialect_name))
+    return select(*_COLUMNS).where(_IS_INSIDE, in_parameter(secret.c.key, "keys", dialect_name))
 
 
 def _whole(dialect_name: str) -> Query:
-    is_named = is_among(secret.c.key, "keys", dialect_name)
+    is_named = in_parameter(secret.c.key, "keys", dialect_name)
     if dialect_name != "sqlite":
         # A condition that no index serves: PostgreSQL would weigh it key by key to plan it, each time.
         keys = bindparam("keys", type_=Array(secret.c.key.type))
@@ -78,13 +78,13 @@ def _whole(dialect_name: str) -> Query:
 
 
 _IS_INSIDE = secret.c.environment_id == bindparam("environment_id")
-_COLUMNS = [secret.c[name] for name in Known._fields if name in secret.c]
-_WHOLE = ByDialect(lambda name: Prepared(_whole(name)))
+_COLUMNS = [secret.c[name] for name in KeyRow._fields if name in secret.c]
+_WHOLE = PerDialect(lambda name: Prepared(_whole(name)))
 #: PostgreSQL plans what takes an array anew each time.
 _ONE = Prepared(select(*_COLUMNS).where(_IS_INSIDE, secret.c.key == bindparam("key")))
-_NAMED = ByDialect(lambda name: Prepared(_named(name)))
+_NAMED = PerDialect(lambda name: Prepared(_named(name)))
 _INSIDE = select(secret.c.id, secret.c.key).where(_IS_INSIDE)
-_IDS = ByDialect(lambda name: Prepared(_INSIDE.where(is_among(secret.c.key, "keys", name))))
+_IDS = PerDialect(lambda name: Prepared(_INSIDE.where(in_parameter(secret.c.key, "keys", name))))
 #: Takes `environment_id`.
 UNDELETED_COUNT = (
     select(func.count().label("undeleted")).select_from(secret).where(_IS_INSIDE, ~secret.c.deleted)

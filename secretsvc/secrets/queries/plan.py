@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, among
-from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, one_of
+from secretsvc.secrets.queries.key_rows import KeyRow
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
-ChangeKind = Annotated[str, among(ADDED, CHANGED, REMOVED)]
+ChangeKind = Annotated[str, one_of(ADDED, CHANGED, REMOVED)]
 
 
 class Origin(NamedTuple):
@@ -56,7 +56,7 @@ class Plan:
     line_ends: Mapping[str, str] = field(default_factory=dict)
 
 
-def changes_of(plan: Plan, known: Mapping[str, Known]) -> list[Change]:
+def changes_of(plan: Plan, known: Mapping[str, KeyRow]) -> list[Change]:
     """What a plan does to the keys, sorted by them."""
     changes = []
     for key in plan.values:
@@ -70,7 +70,7 @@ def changes_of(plan: Plan, known: Mapping[str, Known]) -> list[Change]:
     return sorted(changes, key=lambda change: change.key)
 
 
-def described_alone(plan: Plan, known: Mapping[str, Known], changes: Iterable[Change]) -> list[str]:
+def described_alone(plan: Plan, known: Mapping[str, KeyRow], changes: Iterable[Change]) -> list[str]:
     """The keys whose description alone differs from what it was, sorted."""
     alone = plan.descriptions.keys() - {change.key for change in changes}
     return sorted(
@@ -80,7 +80,7 @@ def described_alone(plan: Plan, known: Mapping[str, Known], changes: Iterable[Ch
     )
 
 
-def description_after(plan: Plan, change: Change, before: Known | None) -> str | None:
+def description_after(plan: Plan, change: Change, before: KeyRow | None) -> str | None:
     """The description of a key once a change of it is made; `before` is None for a key that never was."""
     # Whoever comes back was not there before.
     kept = before.description if before is not None and change.kind == CHANGED else None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from secretsvc.audit.models import COPIED, OLDER, WHOLE
-from secretsvc.audit.rules.records import Given, record, record_each, record_keys
+from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT
+from secretsvc.audit.rules.records import DisclosedValue, record, record_each, record_keys
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.use_case import Call
 
@@ -27,7 +27,7 @@ def record_reveals(
     call: Call, project_id: UUID, environment_id: UUID, reason: str, versions: Mapping[str, int]
 ) -> None:
     """Values were read at once, by their keys: a record for each, in one statement."""
-    given = [Given(key, version) for key, version in versions.items()]
+    given = [DisclosedValue(key, version) for key, version in versions.items()]
     if given:
         record_each(call, REVEAL, given, project_id, environment_id, reason)
 
@@ -45,7 +45,7 @@ def record_export(
     """All the values of a revision were read at once, so many; `older` where that revision was asked for."""
     where = {"project_id": project_id, "environment_id": environment_id}
     detail = {"rev": rev, "count": count}
-    key = OLDER if older else WHOLE
+    key = PAST_EXPORT if older else FULL_EXPORT
     record(call, EXPORT, **where, reason=reason, detail=detail, key=key, given=rev)
 
 
@@ -67,7 +67,7 @@ def record_copied(
     detail = {"rev": rev, "count": len(given), "copied_to": target, "keys": [*given]}
     what: dict[str, Any] = {"project_id": project_id, "environment_id": environment_id}
     if whole:
-        what |= {"key": COPIED, "given": rev}
+        what |= {"key": FULL_COPY, "given": rev}
     else:
         record_keys(call, environment_id, record_id, given)
     record(call, EXPORT, **what, reason="copy", detail=detail, record_id=record_id)

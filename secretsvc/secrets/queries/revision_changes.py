@@ -8,12 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import BigInteger, and_, bindparam, select
 
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, Change
-from secretsvc.secrets.queries.rows import versions_beside
+from secretsvc.secrets.queries.rows import lateral_versions
 
 #: So many changes are read of several revisions at most, unless the newest has more.
 MAX_CHANGES = 10_000
@@ -57,7 +57,7 @@ def _changes(dialect_name: str) -> Query:
         secret_version.c.secret_id == secret.c.id,
         secret_version.c.rev.between(bindparam("oldest"), bindparam("newest")),
     )
-    version, on = versions_beside(dialect_name, is_within)
+    version, on = lateral_versions(dialect_name, is_within)
     before = secret_version.alias("before")
     # None where there is none, or a tombstone.
     kid_before = (
@@ -75,4 +75,4 @@ def _changes(dialect_name: str) -> Query:
     )
 
 
-_CHANGES = ByDialect(_changes)
+_CHANGES = PerDialect(_changes)

@@ -27,12 +27,12 @@ from sqlalchemy.sql.selectable import NamedFromClause
 
 from secretsvc.authorization.rules.denial_lookup import at_environment
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statements import ByDialect
+from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Expression, Query
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.crypto import Open
 from secretsvc.kernel.errors import DecryptFailed, NotFound, UnknownKid
-from secretsvc.kernel.schema_annotations import Description, Kid, Ordinal, SecretKey, Time, among
+from secretsvc.kernel.schema_annotations import Description, Kid, Ordinal, SecretKey, Time, one_of
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_row
 from secretsvc.secrets.models import secret, secret_version
@@ -71,11 +71,11 @@ class SecretListItem:
     created_at: Time
     updated_at: Time
     readable: bool
-    error: Annotated[str, among(DecryptFailed.code, UnknownKid.code)] | None
+    error: Annotated[str, one_of(DecryptFailed.code, UnknownKid.code)] | None
 
 
 def list_item(open_one: Open, row: ListedRow) -> SecretListItem:
-    """A row of `present_secrets` as clients see it; it is opened to know that it could be."""
+    """A row of `current_secrets` as clients see it; it is opened to know that it could be."""
     key, version, envelope, kid, description, created_at, updated_at = row
     error = None
     try:
@@ -101,7 +101,7 @@ def problem_with(call: Call, sealed: Sealed) -> str | None:
     return None
 
 
-def find_secret(call: Call, at: Address, key: str) -> FoundSecret:
+def find_secret(call: Call, at: ScopePath, key: str) -> FoundSecret:
     """A secret with its current version, and its environment, in one statement. Raises `NotFound`.
 
     Columns: `project_id`, `id`, `rev` and `protected` (of the environment), `secret_id`, `version`,
@@ -117,7 +117,7 @@ def envelopes_inside(call: Call, environment_id: UUID) -> AbstractContextManager
     """The undeleted secrets of an environment, sorted by key: of each its version, envelope and kid.
 
     They are plain tuples, of which a few are in memory at once: nothing may be executed before the context
-    ends. Who keeps values takes `open_all`, or `open_state`.
+    ends. Who keeps values takes `decrypt_current`, or `open_state`.
     """
     statement = _ENVELOPES[call.connection.dialect.name]
     return statement.streamed(call.connection, {"environment_id": environment_id})
@@ -160,7 +160,7 @@ def read_all(
     return nullcontext(statement.tuples(call.connection, parameters))
 
 
-def versions_beside(
+def lateral_versions(
     dialect_name: str,
     condition: ColumnElement[bool],
     *rows: FromClause,
@@ -201,7 +201,7 @@ _SECRET = Prepared(
 
 
 def _envelopes(dialect_name: str) -> Query:
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
     return (
         select(secret.c.key, secret.c.version, version.c.envelope, version.c.kid)
         # Not an inner join: a secret whose version is missing is unreadable, and must not be left out.
@@ -211,7 +211,7 @@ def _envelopes(dialect_name: str) -> Query:
     )
 
 
-_ENVELOPES = ByDialect(lambda name: Prepared(_envelopes(name)))
+_ENVELOPES = PerDialect(lambda name: Prepared(_envelopes(name)))
 
 
 def length_of(envelope: Expression, dialect_name: str) -> ColumnElement[int]:

@@ -6,12 +6,12 @@ from sqlalchemy import FromClause, bindparam, func, select
 
 from secretsvc.db.types import Query
 from secretsvc.secrets.models import secret
-from secretsvc.secrets.queries.rows import IS_CURRENT, versions_beside
+from secretsvc.secrets.queries.rows import IS_CURRENT, lateral_versions
 
 
 def select_deleted(dialect_name: str) -> tuple[Query, FromClause]:
     """The deleted keys of an environment from after one, sorted; and their tombstones, which it joins."""
-    version, is_current = versions_beside(dialect_name, IS_CURRENT)
+    version, is_current = lateral_versions(dialect_name, IS_CURRENT)
     deleted_at = func.coalesce(version.c.created_at, secret.c.updated_at)
     found = (
         select(secret.c.key, secret.c.version, deleted_at.label("deleted_at"), version.c.created_by)

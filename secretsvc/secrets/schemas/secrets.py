@@ -18,7 +18,7 @@ from secretsvc.web.schema import (
     JsonSchema,
     ListOf,
     MapOf,
-    Named,
+    NamedSchema,
     Text,
     Type,
     optional,
@@ -48,7 +48,7 @@ class SecretKey(Type):
             "minLength": 1,
             "maxLength": SECRET_KEY_LENGTH,
         }
-        return Named("SecretKey", found)
+        return NamedSchema("SecretKey", found)
 
 
 class SecretValue(Type):
@@ -69,7 +69,7 @@ class Revision(Integer):
     """A revision of an environment."""
 
     def json_schema(self) -> JsonSchema:
-        return Named("Rev", super().json_schema())
+        return NamedSchema("Rev", super().json_schema())
 
 
 class RevisionText(IntegerText, Revision):

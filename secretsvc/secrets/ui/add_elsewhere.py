@@ -12,7 +12,7 @@ from urllib.parse import quote_plus, urlencode
 
 from secretsvc.kernel.identifiers import is_slug
 from secretsvc.projects.resources import Project
-from secretsvc.secrets.domain.related import Lacking
+from secretsvc.secrets.domain.related import MissingIn
 from secretsvc.secrets.ui.matrix import may_write
 from secretsvc.secrets.ui.review import NAMED
 from secretsvc.web.forms import Form
@@ -35,7 +35,7 @@ class Offer:
     is_chosen: bool
 
 
-def offers(context: Node, request: ServiceRequest, missing: Mapping[str, Sequence[Lacking]]) -> list[Offer]:
+def offers(context: Node, request: ServiceRequest, missing: Mapping[str, Sequence[MissingIn]]) -> list[Offer]:
     """The environments that the caller may add new keys to: the few that lack most of them."""
     counts = Counter(one for lacking in missing.values() for one in lacking)
     writable = [one for one, _ in counts.most_common() if may_write(context, request, one.slug)]
@@ -54,7 +54,7 @@ def chosen(form: Form) -> list[str]:
     return sorted(slug for slug, mark in form.under(PREFIX) if mark and is_slug(slug))
 
 
-def lead_on(context: Node, form: Form) -> RelativeResponse | None:
+def redirect_to_next_review(context: Node, form: Form) -> RelativeResponse | None:
     """Sends the form on to the review of the next environment that it names; none where that was the last."""
     here = context.address.environment or ""
     begins = here == form["from"]

@@ -10,7 +10,7 @@ from pyramid.events import BeforeRender
 from pyramid.renderers import get_renderer
 
 from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED
-from secretsvc.secrets.write.write import Written
+from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import is_template
 
@@ -79,7 +79,7 @@ class ChangeRow:
         return f"v{version}" if version else ""
 
 
-def change_rows(written: Written) -> list[ChangeRow]:
+def change_rows(written: WriteOutcome) -> list[ChangeRow]:
     """A row for each key that a write, be it a dry run, changes: by kind, then by key."""
     rows = [ChangeRow(one.key, one.kind, one.version) for one in written.changes]
     rows += [ChangeRow(key, DESCRIBED) for key in written.described]

@@ -14,7 +14,7 @@ from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.matrix import may_write
 from secretsvc.secrets.ui.selection import compare_path, named_keys, ticked
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import see_other
+from secretsvc.web.pages.directives import redirect_after_form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
@@ -64,7 +64,7 @@ def pick(context: Project, request: ServiceRequest) -> object:
     """Leads on to the comparison with the keys ticked that were ticked elsewhere."""
     form = request.form
     sides = {"from": form["from"], "to": form["to"]}
-    return see_other(compare_path(context.path(PAGES), ticked(form), **sides))
+    return redirect_after_form(compare_path(context.path(PAGES), ticked(form), **sides))
 
 
 def kind_of(here: Cell, there: Cell) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from secretsvc.kernel.authorization import Address, Role
+from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import PreconditionFailed, ValidationFailed
 from secretsvc.projects.domain import get_environment
 from secretsvc.projects.resources import Environment, Project
@@ -14,15 +14,15 @@ from secretsvc.secrets.domain import copies as domain
 from secretsvc.secrets.domain.editor import Authored, written_since
 from secretsvc.secrets.queries.plan import CHANGED
 from secretsvc.secrets.schemas import history as schemas
-from secretsvc.secrets.ui.add_elsewhere import chosen, lead_on
+from secretsvc.secrets.ui.add_elsewhere import chosen, redirect_to_next_review
 from secretsvc.secrets.ui.changes import change_rows, tally
 from secretsvc.secrets.ui.matrix import matrix
 from secretsvc.secrets.ui.selection import SELECT_ONE, compare_path, ticked
 from secretsvc.secrets.write.copy_plan import SKIP
-from secretsvc.secrets.write.write import Written
+from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, see_other
-from secretsvc.web.pages.layout import Shell
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form
+from secretsvc.web.pages.layout import PageLayout
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
 from secretsvc.web.tree import PAGES
@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}")
 class Asked:
     """What a form asks to copy; `rev` is the revision of the destination that was reviewed, if one was."""
 
-    source: Address
+    source: ScopePath
     keys: list[str]
     existing: str
     from_rev: int | None
@@ -65,7 +65,7 @@ def review(context: Environment, request: ServiceRequest) -> object:
     asked = replace(_asked(context, request), rev=None, from_rev=None)
     reviewed = _reviewed(context, request, asked)
     # An environment that has everything by now is no reason to forget those that follow.
-    return (None if reviewed["rows"] else lead_on(context, request.form)) or reviewed
+    return (None if reviewed["rows"] else redirect_to_next_review(context, request.form)) or reviewed
 
 
 def apply(context: Environment, request: ServiceRequest) -> object:
@@ -81,11 +81,11 @@ def apply(context: Environment, request: ServiceRequest) -> object:
         expected_rev=asked.rev,
         reason=request.form.read(schemas.ReasonForm(), "reason").get("reason"),
     )
-    onwards = lead_on(context, request.form)
+    onwards = redirect_to_next_review(context, request.form)
     if onwards or not written.changes:
-        return onwards or see_other(context.path(PAGES), "unchanged")
+        return onwards or redirect_after_form(context.path(PAGES), "unchanged")
     count, source = len(written.changes), asked.source.environment
-    return see_other(context.path(PAGES), "copied", count, source, written.rev)
+    return redirect_after_form(context.path(PAGES), "copied", count, source, written.rev)
 
 
 def redrawn(context: Environment, request: ServiceRequest) -> object:
@@ -100,10 +100,12 @@ def redrawn(context: Environment, request: ServiceRequest) -> object:
     reviewed = _reviewed(context, request, asked, late)
     if reviewed["rows"] or reviewed["left_out"]:
         return reviewed
-    return lead_on(context, request.form) or see_other(context.path(PAGES), "unchanged")
+    return redirect_to_next_review(context, request.form) or redirect_after_form(
+        context.path(PAGES), "unchanged"
+    )
 
 
-def copied(ui: Shell, details: Sequence[str]) -> str | None:
+def copied(ui: PageLayout, details: Sequence[str]) -> str | None:
     """What the destination's page says afterwards; the details are those that `apply` leads on with."""
     within, numbers = ui.shell_project, details[::2]
     if within is None or len(details) != DETAILS or not all(map(_NUMBER.fullmatch, numbers)):
@@ -121,7 +123,7 @@ def _asked(context: Environment, request: ServiceRequest) -> Asked:
     read = form.read(schemas.CopyForm(), "from", "existing", "from_rev", "rev")
     if not keys:
         raise ValidationFailed.at("keys", SELECT_ONE)
-    source = Address(context.address.project, read["from"])
+    source = ScopePath(context.address.project, read["from"])
     if source == context.address:
         raise ValidationFailed.at("from", SAME_ENVIRONMENT)
     return Asked(source, keys, read["existing"], read["from_rev"], read["rev"])
@@ -164,10 +166,10 @@ def _told(subjects: Iterable[str]) -> str:
     return f"{len(others) + 1} people" if others else first
 
 
-def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tuple[Written, list[str]]:
+def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tuple[WriteOutcome, list[str]]:
     """The dry run, and the keys that are left out because the source lacks them."""
 
-    def planned(keys: Sequence[str]) -> Written:
+    def planned(keys: Sequence[str]) -> WriteOutcome:
         return domain.copy_secrets(
             request.call,
             context.address,
@@ -184,13 +186,16 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
         absent = domain.absent_keys(request.call, asked.source, asked.keys, asked.from_rev)
     if rest := sorted({*asked.keys} - {*absent}):
         return planned(rest), absent
-    return Written(get_environment(request.call, context.address).rev, []), absent
+    return WriteOutcome(get_environment(request.call, context.address).rev, []), absent
 
 
 def includeme(config: ServiceConfigurator) -> None:
     config.add_done("copied", copied)
-    page: Drawn[Project] = {"context": Project, "template": "secretsvc.secrets:templates/matrix.pt"}
+    page: PageOptions[Project] = {"context": Project, "template": "secretsvc.secrets:templates/matrix.pt"}
     config.add_form(choose, name="copy", role=VISIBLE, redraw=matrix, **page)
-    reviewed: Drawn[Environment] = {"context": Environment, "template": "secretsvc.secrets:templates/copy.pt"}
+    reviewed: PageOptions[Environment] = {
+        "context": Environment,
+        "template": "secretsvc.secrets:templates/copy.pt",
+    }
     config.add_form(review, name="copy-review", role=Role.WRITER, **reviewed)
     config.add_form(apply, name="copy-apply", role=Role.WRITER, redraw=redrawn, **reviewed)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Unpack
 
-from secretsvc.kernel.authorization import Address
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import ValidationFailed
 from secretsvc.kernel.text_areas import Restore, exactly, line_feeds, with_line_ends, with_nul
 from secretsvc.projects.resources import Environment
@@ -22,7 +22,7 @@ from secretsvc.secrets.ui import line_ends
 from secretsvc.secrets.ui.editor import editor
 from secretsvc.secrets.ui.editor_fields import carried_edits, check_rows, drop_shown, name_fields, read_edits
 from secretsvc.secrets.ui.secret import secret
-from secretsvc.secrets.write.write import WriteOptions, Written
+from secretsvc.secrets.write.write import WriteOptions, WriteOutcome
 from secretsvc.web.forms import Form
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import Values, validate
@@ -42,7 +42,7 @@ class Draft:
     tab: str
     template: str
     page: Callable[..., object]
-    write: Callable[..., Written]
+    write: Callable[..., WriteOutcome]
     values: Callable[[ServiceRequest, Form], Mapping[str, str]]
     carried_fields: Callable[[Form], dict[str, str]]
     by_key: bool
@@ -78,7 +78,9 @@ def load_text(context: Environment, request: ServiceRequest) -> object:
     return {"content": content, "rev": exported.rev, "loaded": True, "limit": limit, "shown": "shown"}
 
 
-def write_edits(request: ServiceRequest, at: Address, form: Form, **options: Unpack[WriteOptions]) -> Written:
+def write_edits(
+    request: ServiceRequest, at: ScopePath, form: Form, **options: Unpack[WriteOptions]
+) -> WriteOutcome:
     """The editor's rows. Raises `PayloadTooLarge` for more new ones than an environment holds."""
     check_rows(form, request.call.settings.env_max_secrets)
     drop_shown(request.call, form)
@@ -92,8 +94,8 @@ def values_of_edits(_request: ServiceRequest, form: Form) -> Mapping[str, str]:
 
 
 def write_import(
-    request: ServiceRequest, at: Address, form: Form, **options: Unpack[WriteOptions]
-) -> Written:
+    request: ServiceRequest, at: ScopePath, form: Form, **options: Unpack[WriteOptions]
+) -> WriteOutcome:
     """A file's text."""
     return editing_domain.rewrite(request.call, at, **_import(request, form), **options)
 
@@ -114,7 +116,9 @@ def _import(request: ServiceRequest, form: Form) -> Values:
     return {name: read[name] for name in ("read", "mode", "content")}
 
 
-def write_text(request: ServiceRequest, at: Address, form: Form, **options: Unpack[WriteOptions]) -> Written:
+def write_text(
+    request: ServiceRequest, at: ScopePath, form: Form, **options: Unpack[WriteOptions]
+) -> WriteOutcome:
     """The environment's own text."""
     content = line_feeds(form["content"])
     return editing_domain.rewrite(request.call, at, content, restore=with_nul, **options)

@@ -34,7 +34,7 @@ from secretsvc.secrets.ui.rows import WITH_MENUS, Shown, rows_shown, segments
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.forms import Form
-from secretsvc.web.pages.directives import see_other
+from secretsvc.web.pages.directives import redirect_after_form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.tree import PAGES, Node
@@ -179,7 +179,7 @@ def read(context: Environment, request: ServiceRequest) -> object:
     form = request.form
     # What reveals no value only reads.
     request.call.only_reads = not any(form[name] for name in ("reveal", "copy", "reveal-all"))
-    return show(context, request) or see_other(context.path(PAGES))
+    return show(context, request) or redirect_after_form(context.path(PAGES))
 
 
 def revision_of(form: Form) -> int | None:
@@ -190,7 +190,7 @@ def revision_of(form: Form) -> int | None:
 
 def editor_of(context: Secrets, _request: ServiceRequest) -> object:
     """The address of the secrets themselves leads to their environment's editor."""
-    return see_other(environment_of(context).path(PAGES))
+    return redirect_after_form(environment_of(context).path(PAGES))
 
 
 def export(context: Environment, request: ServiceRequest) -> object:

@@ -15,7 +15,7 @@ from secretsvc.secrets.domain.editor import Edits
 from secretsvc.secrets.queries.plan import CHANGED
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.secrets.ui import line_ends
-from secretsvc.secrets.write.write import Written
+from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.forms import Form
 from secretsvc.web.schema import validate
 
@@ -69,7 +69,7 @@ def exists(key: str) -> str:
     return f"{key} exists."
 
 
-def check_new_keys(form: Form, written: Written) -> None:
+def check_new_keys(form: Form, written: WriteOutcome) -> None:
     """Raise `ValidationFailed` where a row for a new secret has the key of one that is there."""
     known = {one.key for one in written.changes if one.kind == CHANGED}
     known |= {*written.unchanged, *written.described}

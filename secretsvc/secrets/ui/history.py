@@ -10,14 +10,14 @@ from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import DecryptFailed, PayloadTooLarge, PreconditionFailed, UnknownKid
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import copies, revision_page
-from secretsvc.secrets.domain.revision_page import Difference, Recount, Recounted
+from secretsvc.secrets.domain.revision_page import Difference, RevisionEntry, RevisionPage
 from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, Change
 from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.changes import KINDS, ChangeRow, change_rows
-from secretsvc.secrets.write.write import Written
+from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages import time_format
-from secretsvc.web.pages.directives import Drawn, see_other
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form
 from secretsvc.web.pages.html_helpers import count, joined
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
@@ -37,7 +37,7 @@ def history(context: Environment, request: ServiceRequest) -> object:
     """Revisions, and what differs between one of them, `rev`, and another, `with`, without values."""
     asked = _query(schemas.HistoryQuery(), request)
     rev, other = asked.get("rev"), asked.get("with")
-    found = revision_page.recount(
+    found = revision_page.revision_page(
         request.call, context.address, before=asked.get("before"), since=rev, until=other
     )
     now = found.environment.rev
@@ -64,7 +64,7 @@ def month(at: int, now: int) -> str:
     return f"{then:%B}" if then.year == year else f"{then:%B %Y}"
 
 
-def _choices(chosen: int, found: Recount) -> list[tuple[int, str, bool]]:
+def _choices(chosen: int, found: RevisionPage) -> list[tuple[int, str, bool]]:
     """What the chosen revision can be compared with: number, label, and whether it is."""
     now = found.environment.rev
     other = found.since if found.until == chosen else found.until
@@ -76,7 +76,7 @@ def _choices(chosen: int, found: Recount) -> list[tuple[int, str, bool]]:
     return [(number, label, number == other) for number, label in numbers.items() if number != chosen]
 
 
-def _back(found: Recount) -> list[tuple[str, str, str, Sequence[str]]]:
+def _back(found: RevisionPage) -> list[tuple[str, str, str, Sequence[str]]]:
     """What going back to the earlier revision would do, as far as versions tell: sign, class, words, keys."""
     keys = {kind: [one.key for one in found.differences or () if one.kind == kind] for kind in SIGNS}
     return [
@@ -100,7 +100,7 @@ def _some(keys: Sequence[str]) -> list[str]:
     return [*keys[:NAMED], *([f"and {len(keys) - NAMED} more"] if len(keys) > NAMED else [])]
 
 
-def _restored(found: Recount, to_rev: int | None) -> str | None:
+def _restored(found: RevisionPage, to_rev: int | None) -> str | None:
     """What a restore did, while its revision is the newest."""
     if to_rev is None or not found.items:
         return None
@@ -110,7 +110,7 @@ def _restored(found: Recount, to_rev: int | None) -> str | None:
     return f"Restored {name} to revision {to_rev} (now revision {newest.rev})."
 
 
-def told(one: Recounted) -> tuple[str, str]:
+def told(one: RevisionEntry) -> tuple[str, str]:
     """What a revision did: a verb, and the one key that it names, if it names one."""
     kinds = Counter(change.kind for change in one.changes)
     removed = [change.key for change in one.changes if change.kind == REMOVED]
@@ -157,7 +157,7 @@ def restore_review(context: Environment, request: ServiceRequest) -> object:
     known = {"rev": form["to_rev"]} if form.error else {}
     to_rev = _query(schemas.RestoreQuery(), request, **known).get("rev")
     if to_rev is None:
-        return see_other(f"{context.path(PAGES)}/history")
+        return redirect_after_form(f"{context.path(PAGES)}/history")
     shown: dict[str, object] = {"to_rev": to_rev, "planned": None, "rows": (), "tally": "", "problem": None}
     try:
         planned = copies.restore_secrets(request.call, context.address, to_rev, dry_run=True)
@@ -165,12 +165,12 @@ def restore_review(context: Environment, request: ServiceRequest) -> object:
         return shown | {"problem": error}
     if isinstance(form.error, PreconditionFailed) and not planned.changes:
         # It was sent twice, or somebody did the same.
-        return see_other(f"{context.path(PAGES)}/history", "unchanged")
+        return redirect_after_form(f"{context.path(PAGES)}/history", "unchanged")
     rows = restored_rows(planned)
     return shown | {"planned": planned, "rows": rows, "tally": _signed(row.kind for row in rows)}
 
 
-def restored_rows(planned: Written) -> list[ChangeRow]:
+def restored_rows(planned: WriteOutcome) -> list[ChangeRow]:
     """What a restore would do, in the words of one."""
     words = {ADDED: "comes back", CHANGED: "gets its old value", REMOVED: KINDS[REMOVED][2]}
     return [ChangeRow(one.key, one.kind, one.version, words[one.kind]) for one in change_rows(planned)]
@@ -188,14 +188,14 @@ def restore(context: Environment, request: ServiceRequest) -> object:
     )
     path = f"{context.path(PAGES)}/history"
     if not written.changes:
-        return see_other(path, "unchanged")
-    return see_other(f"{path}?{urlencode({'restored': read['to_rev']})}")
+        return redirect_after_form(path, "unchanged")
+    return redirect_after_form(f"{path}?{urlencode({'restored': read['to_rev']})}")
 
 
 def deleted(context: Environment, request: ServiceRequest) -> object:
     """The keys that were deleted, each with the way to bring it back."""
     asked = _query(schemas.DeletedQuery(), request)
-    return {"found": revision_page.gone(request.call, context.address, asked.get("cursor") or "")}
+    return {"found": revision_page.deleted_key_page(request.call, context.address, asked.get("cursor") or "")}
 
 
 def _query(schema: Body, request: ServiceRequest, **more: str) -> Values:
@@ -206,11 +206,11 @@ def _query(schema: Body, request: ServiceRequest, **more: str) -> Values:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    page: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/history.pt"}
+    page: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/history.pt"}
     config.add_page(history, name="history", role=Role.READER, **page)
     config.add_tab("History", context=Environment, name="history", role=Role.READER, order=15)
-    gone: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/deleted.pt"}
+    gone: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/deleted.pt"}
     config.add_page(deleted, name="deleted", role=Role.READER, **gone)
-    review: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/restore.pt"}
+    review: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/restore.pt"}
     config.add_page(restore_review, name="restore", role=Role.WRITER, **review)
     config.add_form(restore, name="restore", role=Role.WRITER, redraw=restore_review, **review)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from secretsvc.access.domain.readers import Reader
-from secretsvc.secrets.domain.key_history import KeyHistory, Pair, Told
-from secretsvc.secrets.domain.related import MISSING, PRESENT, LatelyRead
+from secretsvc.secrets.domain.key_history import KeyHistory, Pair, VersionEntry
+from secretsvc.secrets.domain.related import MISSING, PRESENT, RecentReader
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.read_records import REVEAL
 from secretsvc.web.pages.html_helpers import joined
@@ -31,26 +31,26 @@ PAIRS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class ActionText:
     """What somebody did: a verb, and the key that it leads to, if it is another."""
 
     text: str
     key: str | None = None
 
 
-def said(one: Told, sources: Mapping[object, str]) -> Saying:
+def said(one: VersionEntry, sources: Mapping[object, str]) -> ActionText:
     """What the write that made a version did to the key; `sources` are names of environments by id."""
     if one.action == "secret.rename" and one.other_key:
-        return Saying("renamed it to" if one.deleted else "renamed it from", one.other_key)
+        return ActionText("renamed it to" if one.deleted else "renamed it from", one.other_key)
     if one.deleted:
-        return Saying("deleted it")
+        return ActionText("deleted it")
     if one.action == "secret.rollback" and one.back_to:
-        return Saying(f"rolled back to version {one.back_to}")
+        return ActionText(f"rolled back to version {one.back_to}")
     if one.action == "secret.restore":
-        return Saying(f"restored version {one.back_to}" if one.back_to else "restored it")
+        return ActionText(f"restored version {one.back_to}" if one.back_to else "restored it")
     if one.action == "secret.copy":
-        return Saying(f"copied it from {_source(one.copied_from, sources)}")
-    return Saying(VERBS.get(one.action or "", "created it" if one.version == 1 else "wrote a value"))
+        return ActionText(f"copied it from {_source(one.copied_from, sources)}")
+    return ActionText(VERBS.get(one.action or "", "created it" if one.version == 1 else "wrote a value"))
 
 
 def _source(environment_id: UUID | None, sources: Mapping[object, str]) -> str:
@@ -87,7 +87,7 @@ def way(reader: Reader, project_name: str) -> str:
     return f"{where}, directly" if source.grant_id is not None else f"{where}, by the configuration"
 
 
-def read_how(one: LatelyRead) -> tuple[str, str]:
+def read_how(one: RecentReader) -> tuple[str, str]:
     """The symbol and the verb of a read."""
     if one.action == REVEAL:
         return ("copy", "copied it") if one.reason == "copy" else ("eye", "revealed it")

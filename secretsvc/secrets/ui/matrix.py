@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
-from secretsvc.kernel.authorization import Address, Role, decide
+from secretsvc.kernel.authorization import Role, ScopePath, decide
 from secretsvc.projects.resources import Project
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.domain import matrix as matrix_domain
 from secretsvc.secrets.domain.matrix import MISSING, SET, Cell, KeyMatrix, MatrixRow
 from secretsvc.secrets.domain.sidebar_project import find_shell_project
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
-from secretsvc.secrets.queries.default_environments import REHEARSAL, natural
+from secretsvc.secrets.queries.default_environments import REHEARSAL, default_environment
 from secretsvc.secrets.ui.selection import ticked
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form
@@ -137,7 +137,7 @@ def matrix(context: Project, request: ServiceRequest) -> object:
         "ticked": {*ticked(request.form)},
         "segments": _segments(found, show),
         "adding": adding(columns),
-        "dock": dock_of(found, [one.environment for one in columns if one.writes], request.form),
+        "dock": selection_bar(found, [one.environment for one in columns if one.writes], request.form),
     }
 
 
@@ -152,18 +152,18 @@ def kinds_of(row: MatrixRow) -> set[str]:
     return row.states - {SAME, SET} or {SAME}
 
 
-def dock_of(found: KeyMatrix, targets: Sequence[Environment], form: Form) -> Dock:
+def selection_bar(found: KeyMatrix, targets: Sequence[Environment], form: Form) -> Dock:
     """From the rehearsal to what is compared with, as far as the caller may write there."""
     sources, base = found.sight.environments, found.base
-    target = natural(targets, form["to"] or (base.slug if base else None))
+    target = default_environment(targets, form["to"] or (base.slug if base else None))
     chosen = {one.slug: one for one in sources}.get(form["from"])
-    source = chosen or natural(sources, REHEARSAL, other_than=target.slug if target else None)
+    source = chosen or default_environment(sources, REHEARSAL, other_than=target.slug if target else None)
     return Dock(sources, targets, source, target)
 
 
 def may_write(context: Node, request: ServiceRequest, slug: str) -> bool:
     """Whether the caller may write to an environment of the project."""
-    held = decide(request.call.snapshot, Address(context.address.project, slug))
+    held = decide(request.call.snapshot, ScopePath(context.address.project, slug))
     return held is not None and held.implies(Role.WRITER)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from secretsvc.kernel.identifiers import is_secret_key
 from secretsvc.projects.rules import Environment
 from secretsvc.web.pages.html_helpers import count
-from secretsvc.web.pages.layout import Shell
+from secretsvc.web.pages.layout import PageLayout
 
 #: More digits than a revision ever has are no number of ours.
 _DIGITS = 15
@@ -53,7 +53,7 @@ def notice_of(query: Mapping[str, str], environment: Environment) -> Notice | No
     return Notice(text, undo=undo)
 
 
-def written_alone(ui: Shell, details: Sequence[str]) -> str | None:
+def written_alone(ui: PageLayout, details: Sequence[str]) -> str | None:
     """What the page of a secret says after a write of it; the only detail is the revision."""
     rev = _number(details[0]) if len(details) == 1 else None
     here = ui.shell_project.environment(ui.environment_slug) if ui.shell_project is not None else None

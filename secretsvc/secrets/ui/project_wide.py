@@ -9,9 +9,9 @@ from secretsvc.projects.resources import Project
 from secretsvc.secrets.domain import project_wide as domain
 from secretsvc.secrets.schemas import secrets as schemas
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import Drawn, see_other
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form
 from secretsvc.web.pages.html_helpers import joined
-from secretsvc.web.pages.layout import Shell
+from secretsvc.web.pages.layout import PageLayout
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.schema import validate
@@ -30,12 +30,12 @@ def everywhere_page(context: Project, request: ServiceRequest) -> object:
     """
     form, asked = request.form, parse_query(request.environ).get("key", "")
     if not asked and form.error is None:
-        return see_other(context.path(PAGES))
+        return redirect_after_form(context.path(PAGES))
     key = validate(schemas.KeyQuery(), {"key": form["key"] or asked})["key"]
     form.label("to", "New key")
     if isinstance(form.error, PreconditionFailed) and _is_done(context, request, key):
-        return see_other(context.path(PAGES), "unchanged")
-    found = domain.holdings(request.call, context.address, key)
+        return redirect_after_form(context.path(PAGES), "unchanged")
+    found = domain.environments_with_key(request.call, context.address, key)
     return {
         "key": key,
         "renames": request.view_name == RENAME,
@@ -54,7 +54,7 @@ def rename_everywhere(context: Project, request: ServiceRequest) -> object:
     done = domain.rename_everywhere(
         call, context.address, _revs(request), source=source, target=target, reason=reason
     )
-    return see_other(context.path(PAGES), "renamed", done)
+    return redirect_after_form(context.path(PAGES), "renamed", done)
 
 
 def delete_everywhere(context: Project, request: ServiceRequest) -> object:
@@ -62,7 +62,7 @@ def delete_everywhere(context: Project, request: ServiceRequest) -> object:
     body = request.form.read(schemas.EverywhereForm(), "key", "reason")
     call, key, reason = request.call, body["key"], body.get("reason")
     done = domain.delete_everywhere(call, context.address, key, _revs(request), reason)
-    return see_other(context.path(PAGES), "deleted-key", done)
+    return redirect_after_form(context.path(PAGES), "deleted-key", done)
 
 
 def _is_done(context: Project, request: ServiceRequest, key: str) -> bool:
@@ -77,7 +77,9 @@ def _is_done(context: Project, request: ServiceRequest, key: str) -> bool:
 def _holders(context: Project, request: ServiceRequest, key: str) -> set[str]:
     """The slugs of the environments in sight that have a key."""
     try:
-        return {one.environment.slug for one in domain.holdings(request.call, context.address, key)}
+        return {
+            one.environment.slug for one in domain.environments_with_key(request.call, context.address, key)
+        }
     except NotFound:
         return set()
 
@@ -89,25 +91,25 @@ def _revs(request: ServiceRequest) -> dict[str, int]:
     }
 
 
-def renamed(ui: Shell, details: Sequence[str]) -> str | None:
+def renamed(ui: PageLayout, details: Sequence[str]) -> str | None:
     """What the matrix says afterwards; the only detail is the number of environments."""
     return _told("Renamed the key in", ui, details)
 
 
-def deleted(ui: Shell, details: Sequence[str]) -> str | None:
+def deleted(ui: PageLayout, details: Sequence[str]) -> str | None:
     """As `renamed`."""
     told = _told("Deleted the key from", ui, details)
     return f"{told} The history of each can undo it." if told else None
 
 
-def _told(did: str, ui: Shell, details: Sequence[str]) -> str | None:
+def _told(did: str, ui: PageLayout, details: Sequence[str]) -> str | None:
     if len(details) != 1 or not (details[0].isascii() and details[0].isdigit() and len(details[0]) <= 4):
         return None
     return f"{did} {ui.count(int(details[0]), 'environment')}."
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    page: Drawn[Project] = {"context": Project, "template": "secretsvc.secrets:templates/everywhere.pt"}
+    page: PageOptions[Project] = {"context": Project, "template": "secretsvc.secrets:templates/everywhere.pt"}
     for name, act in ((RENAME, rename_everywhere), (DELETE, delete_everywhere)):
         config.add_page(everywhere_page, name=name, role=VISIBLE, **page)
         config.add_form(act, name=name, role=VISIBLE, redraw=everywhere_page, **page)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from secretsvc.kernel.text_areas import CR_KEPT, CR_LF_KEPT, LINE_FEEDS, NUL_LOST
 from secretsvc.secrets.domain.editor import Authored
-from secretsvc.secrets.domain.related import Lacking
+from secretsvc.secrets.domain.related import MissingIn
 from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED
 from secretsvc.secrets.ui.changes import DESCRIBED, SAME, ChangeRow, Side, change_rows, in_order
 from secretsvc.secrets.ui.value_warnings import doubts
-from secretsvc.secrets.write.write import Written
+from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.pages.html_helpers import joined
 
 #: Of the environments without a new key so many are named: 500 keys may be missing in 50.
@@ -48,10 +48,10 @@ class Conflict:
 
 
 def review_rows(
-    planned: Written,
+    planned: WriteOutcome,
     values: Mapping[str, str],
     described: Mapping[str, str | None],
-    missing: Mapping[str, Sequence[Lacking]],
+    missing: Mapping[str, Sequence[MissingIn]],
     *,
     tells_unchanged: bool,
 ) -> list[ChangeRow]:
@@ -110,7 +110,7 @@ def _sides(row: ChangeRow, old: str | None, new: str | None) -> tuple[Side, Side
         return _whole(before, old), replace(after, absent="Deleted.")
     if not old or not new:
         return _whole(before, old), _whole(after, new)
-    return set_apart((before, after), (old, new))
+    return highlight_differences((before, after), (old, new))
 
 
 def _whole(side: Side, value: str | None) -> Side:
@@ -119,7 +119,7 @@ def _whole(side: Side, value: str | None) -> Side:
     return replace(side, before=value)
 
 
-def set_apart(sides: tuple[Side, Side], values: tuple[str, str]) -> tuple[Side, Side]:
+def highlight_differences(sides: tuple[Side, Side], values: tuple[str, str]) -> tuple[Side, Side]:
     """Two sides with their values, in which what differs stands by itself."""
     start, end = _common(*values)
     first, second = (_apart(side, value, start, end) for side, value in zip(sides, values, strict=True))
@@ -142,7 +142,7 @@ def _common(one: str, other: str) -> tuple[int, int]:
     return start, end
 
 
-def conflicts(planned: Written, concurrent: Sequence[Authored]) -> list[Conflict]:
+def conflicts(planned: WriteOutcome, concurrent: Sequence[Authored]) -> list[Conflict]:
     """What either side did to each key: what both changed first, then yours, then theirs."""
     yours = {row.key: YOURS[row.kind] for row in change_rows(planned)}
     yours |= dict.fromkeys(planned.unchanged, YOURS[SAME])

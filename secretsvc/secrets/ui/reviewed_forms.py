@@ -15,7 +15,7 @@ from secretsvc.secrets.formats.imports import read_env, read_json
 from secretsvc.secrets.queries.plan import ADDED, REMOVED
 from secretsvc.secrets.resources import Secret
 from secretsvc.secrets.schemas import secrets as schemas
-from secretsvc.secrets.ui.add_elsewhere import chosen, fits, lead_on, offers
+from secretsvc.secrets.ui.add_elsewhere import chosen, fits, offers, redirect_to_next_review
 from secretsvc.secrets.ui.changes import tally
 from secretsvc.secrets.ui.drafts import (
     EDIT,
@@ -38,9 +38,9 @@ from secretsvc.secrets.ui.editor_fields import (
 from secretsvc.secrets.ui.line_ends import text_of
 from secretsvc.secrets.ui.notices import saved, written_alone
 from secretsvc.secrets.ui.review import conflicts, review_rows, with_values
-from secretsvc.secrets.write.write import Written
+from secretsvc.secrets.write.write import WriteOutcome
 from secretsvc.web.config import ServiceConfigurator
-from secretsvc.web.pages.directives import REFUSALS, Drawn, see_other
+from secretsvc.web.pages.directives import REFUSALS, PageOptions, redirect_after_form
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.tree import PAGES, Node
 
@@ -59,7 +59,7 @@ def edit(context: Node, request: ServiceRequest) -> object:
     request.call.only_reads = asks and not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     if form["copy-to"]:
         picked = ",".join(key for key, mark in form.under("pick.") if mark)
-        return see_other(f"{copy_path(context)}&{urlencode({'keys': picked})}")
+        return redirect_after_form(f"{copy_path(context)}&{urlencode({'keys': picked})}")
     if form["generate"]:
         form.values[f"new.{form['generate']}.value"] = token_urlsafe(RANDOM_BYTES)
     elif form["stage"]:
@@ -96,7 +96,7 @@ def review(draft: Draft, context: Node, request: ServiceRequest) -> object:
     planned = draft.write(request, context.address, form, dry_run=True, expected_rev=rev)
     check_new_keys(form, planned)
     if not (planned.changes or planned.described):
-        return see_other(context.path(PAGES), "unchanged")
+        return redirect_after_form(context.path(PAGES), "unchanged")
     return _reviewed(draft, request, planned) | _rows(draft, context, request, planned, asked, old)
 
 
@@ -115,7 +115,7 @@ def _rows(
     draft: Draft,
     context: Node,
     request: ServiceRequest,
-    planned: Written,
+    planned: WriteOutcome,
     asked: str,
     old: dict[str, str],
 ) -> dict[str, object]:
@@ -147,18 +147,20 @@ def apply(draft: Draft, context: Node, request: ServiceRequest) -> object:
     read = form.read(schemas.ApplyForm(), "rev", "reason")
     expected, reason = read["rev"], read.get("reason")
     written = draft.write(request, context.address, form, expected_rev=expected, reason=reason)
-    return (lead_on(context, form) if written.changes else None) or _after(context, written)
+    return (redirect_to_next_review(context, form) if written.changes else None) or _after(context, written)
 
 
-def _after(context: Node, written: Written) -> object:
+def _after(context: Node, written: WriteOutcome) -> object:
     changes = len(written.changes) + len(written.described)
     path = context.path(PAGES)
     if not changes:
-        return see_other(path, "unchanged")
+        return redirect_after_form(path, "unchanged")
     if not isinstance(context, Environment):
-        return see_other(path, "written", written.rev)
+        return redirect_after_form(path, "written", written.rev)
     gone = [change.key for change in written.changes if change.kind == REMOVED]
-    return see_other(saved(path, written.rev, changes, deleted=gone[0] if gone and changes == 1 else ""))
+    return redirect_after_form(
+        saved(path, written.rev, changes, deleted=gone[0] if gone and changes == 1 else "")
+    )
 
 
 def undo(context: Environment, request: ServiceRequest) -> object:
@@ -173,8 +175,8 @@ def undo(context: Environment, request: ServiceRequest) -> object:
     )
     path = context.path(PAGES)
     if not written.changes:
-        return see_other(path, "unchanged")
-    return see_other(saved(path, written.rev, len(written.changes), undone=rev))
+        return redirect_after_form(path, "unchanged")
+    return redirect_after_form(saved(path, written.rev, len(written.changes), undone=rev))
 
 
 def not_undone(context: Environment, request: ServiceRequest) -> object:
@@ -183,7 +185,7 @@ def not_undone(context: Environment, request: ServiceRequest) -> object:
     if isinstance(form.error, PreconditionFailed):
         to_rev = max((revision_of(form) or 0) - 1, 0)
         if not copies.restore_secrets(request.call, context.address, to_rev, dry_run=True).changes:
-            return see_other(context.path(PAGES), "unchanged")
+            return redirect_after_form(context.path(PAGES), "unchanged")
     form.values.clear()
     return editor(context, request)
 
@@ -213,7 +215,7 @@ def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
         return back_to_edit(draft, context, request)
     if not (planned.changes or planned.described):
         # All of it is there: it was sent twice, or somebody else wrote the same.
-        return lead_on(context, form) or see_other(context.path(PAGES), "unchanged")
+        return redirect_to_next_review(context, form) or redirect_after_form(context.path(PAGES), "unchanged")
     request.override_renderer = f"{TEMPLATES}/conflict.pt"
     told = {"since": since, "rev": rev, "concurrent": concurrent, "rows": conflicts(planned, concurrent)}
     return _reviewed(draft, request, planned) | told
@@ -228,7 +230,7 @@ def back_to_edit(draft: Draft, context: Node, request: ServiceRequest) -> object
     return draft.page(context, request)
 
 
-def _reviewed(draft: Draft, request: ServiceRequest, planned: Written) -> dict[str, object]:
+def _reviewed(draft: Draft, request: ServiceRequest, planned: WriteOutcome) -> dict[str, object]:
     changes = len(planned.changes) + len(planned.described)
     carried = draft.carried_fields(request.form)
     return {
@@ -252,7 +254,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(
         import_page, context=Environment, name="import", template=f"{TEMPLATES}/import.pt", role=role
     )
-    text: Drawn[Environment] = {"context": Environment, "template": f"{TEMPLATES}/text.pt"}
+    text: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/text.pt"}
     config.add_page(text_page, name="text", role=role, **text)
     config.add_form(load_text, name="text", role=role, **text)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)

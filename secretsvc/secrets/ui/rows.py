@@ -11,7 +11,7 @@ from secretsvc.secrets.ui.editor_fields import new_keys
 from secretsvc.secrets.ui.value_warnings import turns
 from secretsvc.web.forms import Form
 from secretsvc.web.pages.html_helpers import initials
-from secretsvc.web.pages.time_format import DAY, Moment
+from secretsvc.web.pages.time_format import DAY, RelativeTime
 
 #: Up to so many rows each has its menu in the page; beyond, a button that draws it.
 WITH_MENUS = 100
@@ -45,7 +45,7 @@ class Row:
     kid: str | None
     error: str | None
     version: int
-    when: Moment
+    when: RelativeTime
     author: str
     initials: str
     typed: str = field(repr=False)
@@ -81,7 +81,7 @@ def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[R
             kid=item.kid,
             error=item.error,
             version=item.version,
-            when=Moment(item.updated_at, now),
+            when=RelativeTime(item.updated_at, now),
             author=written_by,
             initials=letters[written_by],
             typed=typed,

@@ -21,10 +21,10 @@ from secretsvc.secrets.ui import history_text
 from secretsvc.secrets.ui.changes import ChangeRow, Side
 from secretsvc.secrets.ui.editor import environment_of, revision_of
 from secretsvc.secrets.ui.notices import saved
-from secretsvc.secrets.ui.review import set_apart
+from secretsvc.secrets.ui.review import highlight_differences
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.forms import Form, unix_lines
-from secretsvc.web.pages.directives import Drawn, see_other
+from secretsvc.web.pages.directives import PageOptions, redirect_after_form
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.responses import RelativeResponse
@@ -52,8 +52,8 @@ def secret(context: Secret, request: ServiceRequest) -> object:
     # What was typed still belongs to the revision that it was typed at, unless this page says what is new.
     told = isinstance(form.error, PreconditionFailed)
     if told and (done := so_already(context, request, history)):
-        return see_other(done, "unchanged")
-    others = related.elsewhere(call, at, history)
+        return redirect_after_form(done, "unchanged")
+    others = related.same_key_elsewhere(call, at, history)
     within = history.project_id, history.environment_id
     administers = decide(call.snapshot, at) is Role.ADMIN
     name_fields(form)
@@ -64,7 +64,7 @@ def secret(context: Secret, request: ServiceRequest) -> object:
         "sources": {one.id: one.name for one in others},
         "readers": readers(call, at, within) if administers else None,
         "most_readers": READERS,
-        "reads": related.lately_read(call, at, history) if administers else None,
+        "reads": related.recent_readers(call, at, history) if administers else None,
         "rev": history.rev if told else form.values.get("rev", history.rev),
         "open_panel": next((one for one in PANELS if one == refused or one in query), None),
         "to_version": form["to_version"] or rolled_back,
@@ -136,7 +136,7 @@ def reveal(context: Secret, request: ServiceRequest) -> object:
         two = read["left"], read["right"]
         first, second = (reveal_version(call, at, key, one, reason=read["reason"]).value for one in two)
         labels = Side(f"Version {two[0]}"), Side(f"Version {two[1]}")
-        shown["row"] = ChangeRow(key, CHANGED, values=set_apart(labels, (first, second)))
+        shown["row"] = ChangeRow(key, CHANGED, values=highlight_differences(labels, (first, second)))
     elif read.get("version"):
         shown["version"] = read["version"]
         shown["value"] = reveal_version(call, at, key, read["version"], reason=read["reason"]).value
@@ -155,7 +155,7 @@ def describe(context: Secret, request: ServiceRequest) -> object:
     editor.edit_secrets(
         request.call, context.address, edits, expected_rev=revision_of(form), reason=body.get("reason")
     )
-    return see_other(context.path(PAGES))
+    return redirect_after_form(context.path(PAGES))
 
 
 def rename(context: Secret, request: ServiceRequest) -> object:
@@ -184,7 +184,7 @@ def rollback(context: Secret, request: ServiceRequest) -> object:
     form, call, key = request.form, request.call, context.__name__
     body = form.read(schemas.RollbackForm(), "to_version", "reason", key=key)
     if done := so_already(context, request, key_history.key_history(call, context.address, key)):
-        return see_other(done, "unchanged")
+        return redirect_after_form(done, "unchanged")
     written = writes.rollback_secret(call, context.address, **body, expected_rev=revision_of(form))
     (change,) = written.changes
     return _to(context.path(PAGES), rolled_back=change.version, to=body["to_version"])
@@ -197,16 +197,16 @@ def delete(context: Secret, request: ServiceRequest) -> object:
     written = writes.batch_secrets(
         request.call, context.address, mode="merge", delete=[key], expected_rev=rev, reason=reason
     )
-    return see_other(saved(environment_of(context).path(PAGES), written.rev, 1, deleted=key))
+    return redirect_after_form(saved(environment_of(context).path(PAGES), written.rev, 1, deleted=key))
 
 
 def _to(path: str, **told: int) -> RelativeResponse:
     """On to a page that says what was done, as long as what it shows bears it out."""
-    return see_other(f"{path}?{urlencode(told)}")
+    return redirect_after_form(f"{path}?{urlencode(told)}")
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    page: Drawn[Secret] = {"context": Secret, "template": f"{TEMPLATES}/secret.pt"}
+    page: PageOptions[Secret] = {"context": Secret, "template": f"{TEMPLATES}/secret.pt"}
     config.add_page(secret, role=Role.READER, **page)
     revealed = f"{TEMPLATES}/revealed.pt"
     config.add_form(reveal, name="reveal", role=Role.READER, context=Secret, template=revealed)

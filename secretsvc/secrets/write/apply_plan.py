@@ -9,13 +9,13 @@ from sqlalchemy.exc import DBAPIError
 
 from secretsvc.db.constraint_errors import is_race
 from secretsvc.db.fast.prepared import Prepared
-from secretsvc.db.statement_batch import Step, rows_together, run_together
+from secretsvc.db.statement_batch import BoundStatement, execute_batch, execute_batch_returning
 from secretsvc.db.statements import change_of, insert_many, insertion_of, update_many
 from secretsvc.kernel.crypto import Envelope
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.queries.key_rows import UNDELETED_COUNT, Known, secret_ids
+from secretsvc.secrets.queries.key_rows import UNDELETED_COUNT, KeyRow, secret_ids
 from secretsvc.secrets.queries.plan import (
     ADDED,
     NO_ORIGIN,
@@ -26,7 +26,7 @@ from secretsvc.secrets.queries.plan import (
     growth_of,
 )
 from secretsvc.secrets.write.limits import check_capacity
-from secretsvc.secrets.write.sealing import MAY_SEAL, Plain, doubt, seal
+from secretsvc.secrets.write.sealing import MAY_SEAL, Plain, invalidate_key_status, seal
 from secretsvc.tables.projects import environment
 
 Row = Mapping[str, object]
@@ -45,8 +45,8 @@ def apply(
     plan: Plan,
     changes: list[Change],
     described: Collection[str],
-    known: Mapping[str, Known],
-    tell: Callable[[], Sequence[Step]],
+    known: Mapping[str, KeyRow],
+    tell: Callable[[], Sequence[BoundStatement]],
 ) -> None:
     """Takes the next revision and writes what the plan holds, in a fixed number of statements.
 
@@ -69,7 +69,7 @@ def apply(
         if is_one:
             _advance(call, environment, growth_of(changes), steps, seals=bool(envelopes))
         else:
-            run_together(call.connection, steps)
+            execute_batch(call.connection, steps)
     except DBAPIError as error:
         if not is_race(error):
             raise
@@ -83,7 +83,7 @@ def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Chan
     return {one.key: envelope for one, envelope in zip(kept, seal(call, plain), strict=True)}
 
 
-def _steps(call: Call, versions: Sequence[Row], updates: Sequence[Row]) -> Iterator[Step]:
+def _steps(call: Call, versions: Sequence[Row], updates: Sequence[Row]) -> Iterator[BoundStatement]:
     """Writes rows, but where there is one, which is left to be written with what else there is to do."""
     if len(versions) > 1:
         insert_many(call.connection, secret_version, versions)
@@ -96,7 +96,7 @@ def _steps(call: Call, versions: Sequence[Row], updates: Sequence[Row]) -> Itera
 
 
 def _advance(
-    call: Call, environment: Environment, growth: int, steps: Sequence[Step], *, seals: bool
+    call: Call, environment: Environment, growth: int, steps: Sequence[BoundStatement], *, seals: bool
 ) -> None:
     """Takes the next revision, and the steps, unless it is lost: then nothing of them may be kept.
 
@@ -105,11 +105,11 @@ def _advance(
     parameters = {"environment_id": environment.id, "present": environment.rev, "now": call.now}
     if seals:
         parameters["active_kid"] = call.ring.active_kid
-    moved = rows_together(call.connection, [(_ADVANCE[seals, growth > 0], parameters), *steps])
+    moved = execute_batch_returning(call.connection, [(_ADVANCE[seals, growth > 0], parameters), *steps])
     if not moved:
         if seals:
             # Another revision, or a key that was retired meanwhile: the next attempt asks for both.
-            doubt(call)
+            invalidate_key_status(call)
         raise LostRace
     if growth > 0:
         check_capacity(call, moved[0].undeleted + growth)
@@ -158,7 +158,7 @@ def _version_row(
     return row
 
 
-def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Known]) -> dict[str, object]:
+def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, KeyRow]) -> dict[str, object]:
     before = known[change.key]
     return {
         "id": before.id,
@@ -170,7 +170,7 @@ def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, Know
     }
 
 
-def _described_row(plan: Plan, before: Known) -> dict[str, object]:
+def _described_row(plan: Plan, before: KeyRow) -> dict[str, object]:
     """All as it was but for the description: the time of the last change is that of the version."""
     return {
         "id": before.id,

@@ -10,17 +10,17 @@ from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.queries.contents import Contents
 from secretsvc.secrets.queries.decryption import open_differing
-from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import Plan
 from secretsvc.secrets.write.limits import check_capacity, check_values
 
 OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
 
 
-def bring(
+def plan_copy(
     call: Call,
     environment: Environment,
-    known: Mapping[str, Known],
+    known: Mapping[str, KeyRow],
     taken: Contents,
     *,
     existing: str = OVERWRITE,
@@ -42,19 +42,19 @@ def bring(
     return Plan(values, descriptions=descriptions_of(environment, known, taken, values), origins=origins)
 
 
-def replacing(call: Call, plan: Plan, known: Mapping[str, Known], taken: Contents) -> Plan:
+def replacing(call: Call, plan: Plan, known: Mapping[str, KeyRow], taken: Contents) -> Plan:
     """The plan, which also removes whatever `taken` lacks. Raises `PayloadTooLarge`."""
     if plan.values:
         check_capacity(call, len(taken.entries))
     return replace(plan, removals=known.keys() - taken.entries.keys())
 
 
-def undeleted_of(known: Mapping[str, Known], taken: Contents) -> dict[str, Known]:
+def undeleted_of(known: Mapping[str, KeyRow], taken: Contents) -> dict[str, KeyRow]:
     """Those of the keys that the environment has, too."""
     return {key: known[key] for key in taken.entries if key in known and not known[key].deleted}
 
 
-def same_versions(environment: Environment, present: Mapping[str, Known], taken: Contents) -> set[str]:
+def same_versions(environment: Environment, present: Mapping[str, KeyRow], taken: Contents) -> set[str]:
     """The keys that are there at the very version: equal, whether or not it can be opened."""
     if taken.id != environment.id:
         return set()
@@ -62,7 +62,7 @@ def same_versions(environment: Environment, present: Mapping[str, Known], taken:
 
 
 def descriptions_of(
-    environment: Environment, known: Mapping[str, Known], taken: Contents, written: Collection[str]
+    environment: Environment, known: Mapping[str, KeyRow], taken: Contents, written: Collection[str]
 ) -> dict[str, str | None]:
     """The descriptions that go along with what is written.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from secretsvc.kernel.use_case import Call
-from secretsvc.secrets.queries.key_rows import Known
+from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import REMOVED, Change, Plan, description_after
 from secretsvc.secrets.write.sealing import DIGESTS
 
@@ -28,11 +28,11 @@ def digest_of(key: bytes, environment_id: UUID, name: str, description: str | No
     return hmac.digest(key, text, "sha256")[:DIGEST_BYTES].hex()
 
 
-def told(
+def description_changes(
     call: Call,
     environment_id: UUID,
     plan: Plan,
-    known: Mapping[str, Known],
+    known: Mapping[str, KeyRow],
     changes: Iterable[Change],
     described: Iterable[str],
 ) -> dict[str, object]:

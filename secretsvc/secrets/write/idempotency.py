@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, tuple_
 
 from secretsvc.kernel.errors import Conflict, UnknownKid
-from secretsvc.kernel.use_case import Call, Once
+from secretsvc.kernel.use_case import Call, IdempotencyKey
 from secretsvc.secrets.models import idempotent_write as kept
 from secretsvc.secrets.queries.plan import Change
 from secretsvc.secrets.queries.revision_changes import changes_of_revisions
@@ -68,7 +68,7 @@ def keep_success(call: Call, environment_id: UUID, action: str, rev: int, *, mad
     connection.execute(insert(kept).values(row))
 
 
-def _is_it(call: Call, environment_id: UUID, action: str, once: Once) -> ColumnElement[bool]:
+def _is_it(call: Call, environment_id: UUID, action: str, once: IdempotencyKey) -> ColumnElement[bool]:
     return and_(
         kept.c.environment_id == environment_id,
         kept.c.identity_id == call.actor.identity_id,
@@ -98,7 +98,7 @@ def sweep(connection: Connection, now: int, most: int) -> int:
     return len(found)
 
 
-def _digest(call: Call, once: Once, kid: str) -> bytes:
+def _digest(call: Call, once: IdempotencyKey, kid: str) -> bytes:
     try:
         key = call.ring.subkey(b"idempotency", kid=kid)
     except UnknownKid:

@@ -15,10 +15,10 @@ from uuid import UUID
 from sqlalchemy import Connection, bindparam, exists, insert, or_, select
 
 from secretsvc.audit.rules.records import write as write_record
-from secretsvc.db.statements import insert_or_ignore, is_among
+from secretsvc.db.statements import in_parameter, insert_or_ignore
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.actors import SYSTEM
-from secretsvc.kernel.crypto import Envelope, KeyRing, Standing, Verdict
+from secretsvc.kernel.crypto import Envelope, KeyAdoption, KeyRing, KeyStatus
 from secretsvc.kernel.errors import DecryptFailed, ServerMisconfigured, UnknownKid
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import digest_key, master_key, secret_version
@@ -52,7 +52,7 @@ def seal(call: Call, values: Sequence[Plain]) -> list[Envelope]:
     """
     ring = call.ring
     if values:
-        admit(call)
+        ensure_key_may_seal(call)
     sealed: list[Envelope] = []
     for environment_id, some in groupby(values, attrgetter("environment_id")):
         inside = [*some]
@@ -74,7 +74,7 @@ def open_own(ring: KeyRing, purpose: str, envelope: bytes, kid: str) -> bytes:
     return ring.within(UUID(int=0), purpose).open(envelope, kid, "", 0)
 
 
-def doubt(call: Call) -> None:
+def invalidate_key_status(call: Call) -> None:
     """Has the next who seals ask the database again whether the active key may."""
     call.ring.keep(None)
 
@@ -93,7 +93,7 @@ def may_seal(connection: Connection, ring: KeyRing) -> bool:
     return _way_in(connection, ring, known) is not None
 
 
-def enter(call: Call, kid: str, number: int, way: str) -> bool:
+def adopt_key(call: Call, kid: str, number: int, way: str) -> bool:
     """Adopts a key that was not known; False where another was quicker.
 
     The record is by the system, whoever's request it was (contract 3.11).
@@ -122,7 +122,7 @@ def digest_key_of(connection: Connection, ring: KeyRing, kid: str) -> bytes:
     """
     if kid in ring.kids:
         return ring.subkey(DIGESTS, kid=kid)
-    held_by = is_among(digest_key.c.held_by, "kids", connection.dialect.name)
+    held_by = in_parameter(digest_key.c.held_by, "kids", connection.dialect.name)
     found = select(digest_key).where(digest_key.c.kid == kid, held_by).limit(1)
     row = connection.execute(found, {"kids": [*ring.kids]}).first()
     if row is None:
@@ -145,7 +145,7 @@ def _keep_digest_keys(connection: Connection, ring: KeyRing) -> None:
         connection.execute(insert(digest_key), row)
 
 
-def admit(call: Call) -> None:
+def ensure_key_may_seal(call: Call) -> None:
     """Adopts the active key where it may be, and refuses one that may not seal: `ServerMisconfigured`.
 
     A bad verdict is asked for each time, so that it can be mended.
@@ -167,20 +167,20 @@ def admit(call: Call) -> None:
     raise ServerMisconfigured()
 
 
-def _judge(call: Call, ring: KeyRing) -> Verdict | None:
+def _judge(call: Call, ring: KeyRing) -> KeyAdoption | None:
     """The database's verdict; None for a key that is adopted here, which may yet be undone."""
     while True:
         known = known_keys(call.connection)
         newest = next(reversed(known), None)
         own = known.get(ring.active_kid)
         if own is not None:
-            standing = Standing.ADOPTED if own.retired_at is None else Standing.RETIRED
-            return Verdict(standing, newest)
+            standing = KeyStatus.ADOPTED if own.retired_at is None else KeyStatus.RETIRED
+            return KeyAdoption(standing, newest)
         way = _way_in(call.connection, ring, known)
         if way is None:
-            return Verdict(Standing.UNKNOWN, newest)
+            return KeyAdoption(KeyStatus.UNKNOWN, newest)
         number = known[newest].place + 1 if newest is not None else 1
-        if enter(call, ring.active_kid, number, way):
+        if adopt_key(call, ring.active_kid, number, way):
             return None
         # Another transaction took the number, and has ended: what it adopted decides.
 

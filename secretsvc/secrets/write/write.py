@@ -11,14 +11,14 @@ from typing import TypedDict
 from uuid import UUID
 
 from secretsvc.audit.rules.records import record, record_keys
-from secretsvc.db.statement_batch import Step, collected
-from secretsvc.kernel.authorization import Address
+from secretsvc.db.statement_batch import BoundStatement, collect_statements
+from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.schema_annotations import Count
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import Environment, find_environment, lock_environment
-from secretsvc.secrets.queries.key_rows import Known, known_secrets
+from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
 from secretsvc.secrets.queries.origins import recorded_origins
 from secretsvc.secrets.queries.plan import (
     Change,
@@ -28,13 +28,13 @@ from secretsvc.secrets.queries.plan import (
 )
 from secretsvc.secrets.queries.revisions import record_revision, require_reason
 from secretsvc.secrets.write.apply_plan import LostRace, apply
-from secretsvc.secrets.write.description_digests import told
+from secretsvc.secrets.write.description_digests import description_changes
 from secretsvc.secrets.write.idempotency import first_success, keep_success
 from secretsvc.secrets.write.limits import check_growth, check_volume
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteOutcome:
     """The outcome of a write; `rev` is the environment's own where nothing changed."""
 
     rev: Count
@@ -57,7 +57,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenByHand(Written):
+class EditOutcome(WriteOutcome):
     """The outcome of a write that changed descriptions alone, too, or was given values that were there."""
 
     described_keys: Sequence[str]
@@ -66,23 +66,23 @@ class WrittenByHand(Written):
 
     @property
     def described(self) -> Sequence[str]:
-        """See `Written`."""
+        """See `ExportFormat`."""
         return self.described_keys
 
     @property
     def unchanged(self) -> Collection[str]:
-        """See `Written`."""
+        """See `ExportFormat`."""
         return self.unchanged_keys
 
     @property
     def line_ends(self) -> Mapping[str, str]:
-        """See `Written`."""
+        """See `ExportFormat`."""
         return self.line_ends_of_keys
 
 
-Planner = Callable[[Environment, Mapping[str, Known]], Plan]
+Planner = Callable[[Environment, Mapping[str, KeyRow]], Plan]
 #: Finds the keys that a planner is shown.
-Look = Callable[[Environment], Mapping[str, Known]]
+Look = Callable[[Environment], Mapping[str, KeyRow]]
 
 
 class WriteOptions(TypedDict, total=False):
@@ -95,7 +95,7 @@ class WriteOptions(TypedDict, total=False):
 
 def write(
     call: Call,
-    at: Address,
+    at: ScopePath,
     planner: Planner,
     *,
     action: str,
@@ -104,7 +104,7 @@ def write(
     expected_rev: int | None = None,
     reason: str | None = None,
     dry_run: bool = False,
-) -> Written:
+) -> WriteOutcome:
     """Applies a plan to the environment.
 
     The planner is shown `keys`, deleted ones too, and with `whole` also every other key that is not deleted,
@@ -115,16 +115,13 @@ def write(
     """
     call.only_reads = call.only_reads or dry_run
 
-    def attempt() -> Written:
+    def attempt() -> WriteOutcome:
         environment = find_environment(call, at) if dry_run else lock_environment(call, at)
         before = first_success(call, environment.id, action)
         if before is not None:
-            return Written(*before)
+            return WriteOutcome(*before)
         _judge(environment, expected_rev, reason, dry_run=dry_run)
-        if callable(keys):
-            known = keys(environment)
-        else:
-            known = known_secrets(call, environment.id, keys, whole=whole)
+        known = keys(environment) if callable(keys) else load_keys(call, environment.id, keys, whole=whole)
         plan = planner(environment, known)
         written = _carry_out(call, environment, plan, known, action, reason, dry_run=dry_run)
         keep_success(call, environment.id, action, written.rev, made=written.rev > environment.rev)
@@ -137,12 +134,12 @@ def _carry_out(
     call: Call,
     environment: Environment,
     plan: Plan,
-    known: Mapping[str, Known],
+    known: Mapping[str, KeyRow],
     action: str,
     reason: str | None,
     *,
     dry_run: bool,
-) -> Written:
+) -> WriteOutcome:
     changes = changes_of(plan, known)
     described = described_alone(plan, known, changes)
     check_volume(call, environment.id, plan.values, dry_run=dry_run)
@@ -151,14 +148,14 @@ def _carry_out(
         return _written(environment.rev, changes, described, plan)
     written = _written(environment.rev + 1, changes, described, plan)
 
-    def tell() -> Sequence[Step]:
+    def tell() -> Sequence[BoundStatement]:
         record_id = new_id()
         also = {
             **plan.detail,
-            **told(call, environment.id, plan, known, changes, described),
+            **description_changes(call, environment.id, plan, known, changes, described),
             **recorded_origins(plan.origins),
         }
-        with collected(call.connection) as steps:
+        with collect_statements(call.connection) as steps:
             record_revision(
                 call, environment, action, reason, record_id=record_id, copied_from=plan.copied_from
             )
@@ -176,7 +173,7 @@ def _judge(environment: Environment, expected_rev: int | None, reason: str | Non
         raise PreconditionFailed()
 
 
-def _with_second_try(call: Call, attempt: Callable[[], Written]) -> Written:
+def _with_second_try(call: Call, attempt: Callable[[], WriteOutcome]) -> WriteOutcome:
     try:
         return attempt()
     except LostRace:
@@ -194,7 +191,7 @@ def _record(
     environment: Environment,
     action: str,
     reason: str | None,
-    written: Written,
+    written: WriteOutcome,
     also: Mapping[str, object],
     record_id: UUID,
 ) -> None:
@@ -214,7 +211,7 @@ def _record(
     )
 
 
-def _written(rev: int, changes: list[Change], described: Sequence[str], plan: Plan) -> Written:
+def _written(rev: int, changes: list[Change], described: Sequence[str], plan: Plan) -> WriteOutcome:
     if described or plan.unchanged or plan.line_ends:
-        return WrittenByHand(rev, changes, described, plan.unchanged, plan.line_ends)
-    return Written(rev, changes)
+        return EditOutcome(rev, changes, described, plan.unchanged, plan.line_ends)
+    return WriteOutcome(rev, changes)

@@ -11,7 +11,7 @@ from secretsvc.web.error_codes import ErrorCode
 from secretsvc.web.headers import REQUEST_ID_HEADER
 from secretsvc.web.schema import example_of
 from secretsvc.web.tree import Node
-from secretsvc.web.types import JsonSchema, Named, described
+from secretsvc.web.types import JsonSchema, NamedSchema, described
 
 MEANINGS = {
     400: "Malformed, or a precondition that this API cannot express",
@@ -86,7 +86,7 @@ def _error(status: int, known: Mapping[str, ErrorCode]) -> JsonSchema:
     }
 
 
-def error_schema(known: Mapping[str, ErrorCode]) -> Named:
+def error_schema(known: Mapping[str, ErrorCode]) -> NamedSchema:
     """The envelope of every error (specification, "Errors")."""
     found = {
         "type": "object",
@@ -99,10 +99,10 @@ def error_schema(known: Mapping[str, ErrorCode]) -> Named:
         },
         "required": ["code", "message", "request_id"],
     }
-    return Named("Error", found)
+    return NamedSchema("Error", found)
 
 
-ISSUE = Named(
+ISSUE = NamedSchema(
     "Issue",
     {
         "type": "object",

@@ -21,10 +21,10 @@ from secretsvc.web.openapi.components import (
     path_parameter,
     security_schemes,
 )
-from secretsvc.web.openapi.references import Glossary, hoisted, promised, told
+from secretsvc.web.openapi.references import Glossary, extract_references, with_description, without_bounds
 from secretsvc.web.request import ServiceRegistry
 from secretsvc.web.response_schemas import answer_schema
-from secretsvc.web.schema import Body, example_of, field_schema, said_of
+from secretsvc.web.schema import Body, description_of, example_of, field_schema
 from secretsvc.web.tree import API, MOUNTS, Node, Root, Tree
 from secretsvc.web.types import JsonSchema, described
 from secretsvc.web.views import ADMIN_SOMEWHERE, PUBLIC, VISIBLE, Operation
@@ -108,7 +108,9 @@ def document(registry: ServiceRegistry, version: str, glossary: Glossary) -> Jso
     codes = registry.error_codes
     answered = {status for one in operations for status in one["responses"]}
     responses = {status: one for status, one in error_responses(codes).items() if status in answered}
-    whole = hoisted({"paths": paths, "parameters": parameters, "responses": responses}, schemas, glossary)
+    whole = extract_references(
+        {"paths": paths, "parameters": parameters, "responses": responses}, schemas, glossary
+    )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -166,7 +168,7 @@ def check_described(registry: ServiceRegistry) -> None:
                 f"operation {operation.operation_id} has a query of fields that are not known: derive it from"
                 " secretsvc.web.schema.Body"
             )
-        hoisted(_operation(endpoint, {}), schemas, {})
+        extract_references(_operation(endpoint, {}), schemas, {})
 
 
 def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
@@ -181,7 +183,9 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
     parameters = [path_parameter(node) for node in endpoint.parameters]
     parameters += [_query_parameter(node) for node in operation.query.children]
     asked = type(operation.query).__name__
-    parameters = [told(one, glossary, f"{asked}.{one['name']}", one["name"]) for one in parameters]
+    parameters = [
+        with_description(one, glossary, f"{asked}.{one['name']}", one["name"]) for one in parameters
+    ]
     if operation.expects_revision:
         parameters.append(IF_MATCH)
     if operation.tagged:
@@ -208,7 +212,7 @@ def _requirement(endpoint: Endpoint) -> str:
 
 
 def _query_parameter(node: SchemaNode) -> JsonSchema:
-    found = {"name": node.name, "in": "query", "schema": field_schema(node)} | said_of(node)
+    found = {"name": node.name, "in": "query", "schema": field_schema(node)} | description_of(node)
     return found | {"required": True} if node.required else found
 
 
@@ -239,7 +243,7 @@ def _success(operation: Operation) -> JsonSchema:
     if operation.response is not None:
         # Generators that take but one type take the first.
         media = sorted(operation.media, key=lambda one: one != JSON)
-        answer = promised(answer_schema(operation.response))
+        answer = without_bounds(answer_schema(operation.response))
         found["content"] = {one: {"schema": answer if one == JSON else {"type": "string"}} for one in media}
     if operation.links:
         found["links"] = {

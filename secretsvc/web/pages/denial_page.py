@@ -8,8 +8,8 @@ from functools import partial
 
 from pyramid.config import Configurator
 
-from secretsvc.kernel.authorization import Address, Role
-from secretsvc.kernel.denial_details import Refused
+from secretsvc.kernel.authorization import Role, ScopePath
+from secretsvc.kernel.denial_details import DenialDetails
 from secretsvc.kernel.errors import Forbidden, SecretsvcError
 from secretsvc.web.error_logging import cause_of
 from secretsvc.web.registration import check_function, declare
@@ -19,7 +19,7 @@ from secretsvc.web.tree import Node
 log = logging.getLogger(__name__)
 
 #: Explains a refusal at an address, where a role was needed; None where there is nothing to tell.
-Explainer = Callable[[ServiceRequest, Address, Role], Refused | None]
+Explainer = Callable[[ServiceRequest, ScopePath, Role], DenialDetails | None]
 
 
 def set_refusals(config: Configurator, explain: Explainer) -> None:
@@ -28,7 +28,7 @@ def set_refusals(config: Configurator, explain: Explainer) -> None:
     declare(config, "refusals", "page", partial(setattr, config.registry, "explain_refusal", explain))
 
 
-def refused(error: SecretsvcError, request: ServiceRequest) -> Refused | None:
+def refused(error: SecretsvcError, request: ServiceRequest) -> DenialDetails | None:
     """What there is to tell of an error, if it is a refusal by role.
 
     To be called when the request's transaction is closed. It never fails: the page then says what it can.
@@ -40,7 +40,7 @@ def refused(error: SecretsvcError, request: ServiceRequest) -> Refused | None:
     if not isinstance(error, Forbidden) or call_of(request) is None or explain is None:
         return None
     try:
-        found: Refused | None = explain(request, node.address, Role(operation.role))
+        found: DenialDetails | None = explain(request, node.address, Role(operation.role))
     except Exception as problem:  # a page about an error must not become another
         log.warning("the refusal of request %s was not explained: %s", request.request_id, cause_of(problem))
         return None

@@ -33,12 +33,12 @@ from secretsvc.kernel.errors import (
     VersionConflict,
     refuse,
 )
-from secretsvc.kernel.rejections import Reason
+from secretsvc.kernel.rejections import RejectionReason
 from secretsvc.web.error_codes import status_of
 from secretsvc.web.error_logging import expected
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
-from secretsvc.web.pages.layout import Shell, macros
+from secretsvc.web.pages.layout import PageLayout, macros
 from secretsvc.web.pages.sidebar_project import shell_project_view
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, View
@@ -76,7 +76,7 @@ class Page:
         return self.method not in SAFE_METHODS
 
 
-class Drawn(TypedDict, Generic[N]):
+class PageOptions(TypedDict, Generic[N]):
     """Of which nodes a page is and what draws it, for it and its forms: `config.add_form(view, **page)`."""
 
     context: type[N]
@@ -108,7 +108,7 @@ def add_form(
 ) -> None:
     """Directive: what a form sent by POST does.
 
-    The view returns a response, `see_other` as a rule, or what the template draws. `redraw` is the view of
+    The view returns a response, usually `redirect_after_form`, or the template's names. `redraw` is the view of
     the form's page: after a refusal it is called in its place, in a transaction of its own, and finds in
     `request.form` what was typed and why it was refused.
     """
@@ -136,7 +136,7 @@ def _add(
     )
 
 
-def see_other(path: str, done: str | None = None, *details: object) -> RelativeResponse:
+def redirect_after_form(path: str, done: str | None = None, *details: object) -> RelativeResponse:
     """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`.
 
     The details, numbers and slugs, are for the function that makes a text of them.
@@ -152,8 +152,8 @@ def see_removed(path: str, done: str, remove: Callable[[], object], *details: ob
     try:
         remove()
     except NotFound:
-        return see_other(path, "nothing-to-remove")
-    return see_other(path, done, *details)
+        return redirect_after_form(path, "nothing-to-remove")
+    return redirect_after_form(path, done, *details)
 
 
 def cursor_of(request: ServiceRequest) -> UUID | None:
@@ -210,7 +210,7 @@ def _check_own(request: ServiceRequest) -> None:
     try:
         check_token(call.ring, call.actor, call.now, offered)
     except Forbidden:
-        reason = Reason.FORM_TOKEN if offered else Reason.NO_FORM_TOKEN
+        reason = RejectionReason.FORM_TOKEN if offered else RejectionReason.NO_FORM_TOKEN
         request.registry.refusals.note(reason, request.request_id)
         raise
 
@@ -238,7 +238,9 @@ def add_shell(event: BeforeRender) -> None:
     for name in ("shell", "forms", "parts"):
         event[name] = macros(name)
     # An error may come of the very address: its page says nothing of the node.
-    event["ui"] = Shell(event["request"], None if "error" in event.rendering_val else event.get("context"))
+    event["ui"] = PageLayout(
+        event["request"], None if "error" in event.rendering_val else event.get("context")
+    )
 
 
 def includeme(config: Configurator) -> None:

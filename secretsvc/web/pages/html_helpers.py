@@ -25,7 +25,7 @@ class Icon:
 
 
 @dataclass(frozen=True, slots=True)
-class Breaking:
+class BreakableText:
     """A text that, where it has no room in one line, breaks before its "@" rather than within a word."""
 
     text: str

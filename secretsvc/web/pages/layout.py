@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from pyramid.config import Configurator
 from pyramid.renderers import get_renderer
 
-from secretsvc.kernel.authorization import GLOBAL, Address, ScopeType
+from secretsvc.kernel.authorization import GLOBAL, ScopePath, ScopeType
 from secretsvc.kernel.identifiers import is_slug
 from secretsvc.kernel.sidebar_project import ShellProject
 from secretsvc.web.forms import CSRF_FIELD, Form, form_token
@@ -52,10 +52,10 @@ def macros(name: str) -> object:
 
 
 #: What is told of a form that was carried out, or what makes it of the shell and of details in the URL.
-Told: TypeAlias = "str | Callable[[Shell, Sequence[str]], str | None]"
+Told: TypeAlias = "str | Callable[[PageLayout, Sequence[str]], str | None]"
 
 
-class Shell:
+class PageLayout:
     """What a template may ask, as `ui`."""
 
     token_field = CSRF_FIELD
@@ -63,7 +63,7 @@ class Shell:
     time = staticmethod(time_format.exact)
     iso = staticmethod(time_format.iso)
     initials = staticmethod(html_helpers.initials)
-    breaking = staticmethod(html_helpers.Breaking)
+    breaking = staticmethod(html_helpers.BreakableText)
     count = staticmethod(html_helpers.count)
 
     def __init__(self, request: ServiceRequest, context: object) -> None:
@@ -221,16 +221,16 @@ class Shell:
     def _sprite(self) -> str:
         return self.asset("secretsvc.web:static/icons.svg")
 
-    def when(self, at: int) -> time_format.Moment:
+    def when(self, at: int) -> time_format.RelativeTime:
         """A time relative to now, with the exact one beside; epoch milliseconds."""
-        return time_format.Moment(at, self.call.now)
+        return time_format.RelativeTime(at, self.call.now)
 
     @staticmethod
     def typed(text: str) -> str:
         """Text as the content of a text area, whose first line break a browser would swallow."""
         return f"\n{text}"
 
-    def _holds(self, role: str, at: Address) -> bool:
+    def _holds(self, role: str, at: ScopePath) -> bool:
         return role == ANY_IDENTITY or permits(self.call.snapshot, role, at)
 
     def _crumb(self, node: Node) -> Crumb | None:

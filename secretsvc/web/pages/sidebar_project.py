@@ -8,7 +8,7 @@ from functools import partial
 from pyramid.config import Configurator
 from pyramid.interfaces import IViewDeriverInfo
 
-from secretsvc.kernel.authorization import Address, sees
+from secretsvc.kernel.authorization import ScopePath, can_see
 from secretsvc.kernel.sidebar_project import ShellProject
 from secretsvc.kernel.use_case import Call
 from secretsvc.web.registration import check_function, declare
@@ -17,7 +17,7 @@ from secretsvc.web.tree import Node
 from secretsvc.web.view_options import reads_option
 
 #: Finds the project of a scope, None where it is gone.
-Finder = Callable[[Call, Address], ShellProject | None]
+Finder = Callable[[Call, ScopePath], ShellProject | None]
 
 
 def set_shell_project(config: Configurator, find: Finder) -> None:
@@ -36,7 +36,12 @@ def shell_project_view(view: View, info: IViewDeriverInfo) -> View:
         result = view(context, request)
         at = context.address
         find: Finder | None = request.registry.find_shell_project
-        if isinstance(result, dict) and find is not None and at.project and sees(request.call.snapshot, at):
+        if (
+            isinstance(result, dict)
+            and find is not None
+            and at.project
+            and can_see(request.call.snapshot, at)
+        ):
             request.shell_project = find(request.call, at)
         return result
 

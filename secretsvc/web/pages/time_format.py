@@ -15,7 +15,7 @@ UNITS = ((730 * DAY, 365 * DAY, "year"), (60 * DAY, 30 * DAY, "month"), (14 * DA
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RelativeTime:
     """A time element whose text is relative to `now`; both in epoch milliseconds."""
 
     at: int

@@ -7,7 +7,7 @@ from acme_notes import domain
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.schema_annotations import Items, Time
 from secretsvc.projects.resources import Environment
-from secretsvc.web.pages.directives import see_other
+from secretsvc.web.pages.directives import redirect_after_form
 from secretsvc.web.schema import Body, Text, required
 from secretsvc.web.tree import PAGES, Node
 
@@ -45,7 +45,7 @@ def notes_page(context, request):
 def add_by_form(context, request):
     body = request.form.read(NoteBody(), "text")
     domain.add_note(request.call, request.dbsession, context.address, body["text"])
-    return see_other(context.path(PAGES), "noted")
+    return redirect_after_form(context.path(PAGES), "noted")
 
 
 def includeme(config):
