@@ -108,7 +108,7 @@ def add_form(
 ) -> None:
     """Directive: what a form sent by POST does.
 
-    The view returns a response, usually `redirect_after_form`, or the template's names. `redraw` is the view of
+    The view returns a response, `redirect_after_form` as a rule, or names for the template. `redraw` is the view of
     the form's page: after a refusal it is called in its place, in a transaction of its own, and finds in
     `request.form` what was typed and why it was refused.
     """
