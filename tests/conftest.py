@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
     when = turns(items)
     items.sort(key=lambda item: when[item.path])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Freeze the objects of the start, as the server does: every full collection would examine them."""
+    gc.freeze()
 
 
 def _fast_alone(items: list[pytest.Item]) -> Iterator[pytest.Item]:

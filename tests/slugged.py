@@ -123,7 +123,7 @@ _OF_BOTH = {
     unknown_identities.turned_away_from: (),
     overview.access_to: (),
     readers.readers: (),
-    sidebar_project.find_shell_project: (),
+    sidebar_project.find_sidebar_project: (),
 }
 _OF_THE_LOG = (
     auditlog.read_audit,

@@ -27,4 +27,4 @@ def explained(request: ServiceRequest, at: ScopePath, needed: Role) -> DenialDet
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    config.set_refusals(explained)
+    config.set_denial_explainer(explained)

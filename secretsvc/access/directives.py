@@ -15,12 +15,12 @@ from secretsvc.web.request import ServiceRequest
 Finder = Callable[[ServiceRequest, Identity], Sequence[object]]
 
 
-def set_activity(config: Configurator, find: Finder) -> None:
+def set_recent_activity(config: Configurator, find: Finder) -> None:
     """Directive: how the page of an identity finds what that did lately."""
-    check_function("find of set_activity", find)
+    check_function("find of set_recent_activity", find)
     declare(config, "activity", "identity", partial(setattr, config.registry, "find_activity", find))
 
 
 def includeme(config: Configurator) -> None:
     config.registry.find_activity = None
-    config.add_directive("set_activity", set_activity)
+    config.add_directive("set_recent_activity", set_recent_activity)

@@ -73,9 +73,9 @@ def _count(
 
 
 def _mode(request: ServiceRequest) -> Mode:
-    if request.call.reads_once:
+    if request.call.single_read:
         return Mode.AUTOCOMMIT
-    if request.call.only_reads:
+    if request.call.read_only:
         return Mode.SNAPSHOT
     if request.method not in SAFE_METHODS:
         return Mode.WRITE

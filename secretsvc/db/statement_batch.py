@@ -19,7 +19,7 @@ BoundStatement = tuple[Prepared, Mapping[str, object]]
 
 @contextmanager
 def collect_statements(connection: Connection) -> Iterator[list[BoundStatement]]:
-    """What `Prepared.run_with_commit` is given meanwhile in a transaction: it is left to whoever collects."""
+    """Collect the statements of `Prepared.execute_deferred` in a transaction; the caller executes them."""
     steps: list[BoundStatement] = []
     connection.info[BATCH_STATEMENTS] = steps
     try:

@@ -125,15 +125,15 @@ def _leaving(request: ServiceRequest) -> str | None:
 def includeme(config: ServiceConfigurator) -> None:
     groups: PageOptions[Groups] = {"context": Groups, "template": "secretsvc.groups:templates/groups.pt"}
     config.add_page(groups_page, role=ADMIN_SOMEWHERE, **groups)
-    config.add_form(create_group, role=Role.ADMIN, redraw=groups_page, **groups)
+    config.add_form(create_group, role=Role.ADMIN, rerender=groups_page, **groups)
     page: PageOptions[Group] = {"context": Group, "template": "secretsvc.groups:templates/group.pt"}
     config.add_page(group_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(update_group, role=Role.ADMIN, redraw=group_page, **page)
-    config.add_form(delete_group, name="delete", role=Role.ADMIN, redraw=group_page, **page)
-    config.add_form(add_member, name="add-member", role=Role.ADMIN, redraw=group_page, **page)
-    config.add_form(remove_member, name="remove-member", role=Role.ADMIN, redraw=group_page, **page)
-    config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, redraw=group_page, **page)
+    config.add_form(update_group, role=Role.ADMIN, rerender=group_page, **page)
+    config.add_form(delete_group, name="delete", role=Role.ADMIN, rerender=group_page, **page)
+    config.add_form(add_member, name="add-member", role=Role.ADMIN, rerender=group_page, **page)
+    config.add_form(remove_member, name="remove-member", role=Role.ADMIN, rerender=group_page, **page)
+    config.add_form(give_role, name="give", role=ADMIN_SOMEWHERE, rerender=group_page, **page)
     add_grant_forms(config, page, group_page, ADMIN_SOMEWHERE)
-    config.add_done("member-added", "The member was added.")
-    config.add_done("member-removed", "The member was removed.")
+    config.add_flash_message("member-added", "The member was added.")
+    config.add_flash_message("member-removed", "The member was removed.")
     config.add_navigation("Groups", "/groups", role=ADMIN_SOMEWHERE, order=40, icon="layers")

@@ -60,6 +60,8 @@ def includeme(config: ServiceConfigurator) -> None:
         "template": "secretsvc.identity:templates/identities.pt",
     }
     config.add_page(identities_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(add_identity, role=ADMIN_SOMEWHERE, redraw=identities_page, **page)
-    config.add_done("identity-added", "Added to people and tokens. Give a role next: being there gives none.")
+    config.add_form(add_identity, role=ADMIN_SOMEWHERE, rerender=identities_page, **page)
+    config.add_flash_message(
+        "identity-added", "Added to people and tokens. Give a role next: being there gives none."
+    )
     config.add_navigation("People and tokens", "/identities", role=ADMIN_SOMEWHERE, order=30, icon="users")

@@ -25,7 +25,7 @@ class ShellEnvironment:
 
 
 @dataclass(frozen=True, slots=True)
-class ShellProject:
+class SidebarProject:
     """A project with the environments that the caller sees, oldest first, and some of the other projects.
 
     `keys` counts each key once, in however many environments it is; `holders` who holds a role there, None

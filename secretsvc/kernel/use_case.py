@@ -62,9 +62,9 @@ class Call:
     denials: list[Denial] = field(default_factory=list)
     #: Whether the rest only reads, whatever the request was for. Set before the first use of the
     #: connection, or before `restart`.
-    only_reads: bool = False
+    read_only: bool = False
     #: Whether what is yet to come is one statement that reads, which needs no transaction. Set as that is.
-    reads_once: bool = False
+    single_read: bool = False
     #: What it holds of the bound on plaintext. Without one it is not bounded, as commands are not.
     admission: PlaintextReservation | None = None
     once: IdempotencyKey | None = None

@@ -76,7 +76,7 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_assets("secretsvc.keyring")
     page: PageOptions[Admin] = {"context": Admin, "template": "secretsvc.keyring:templates/operations.pt"}
     config.add_page(operations, name="keyring", role=Role.ADMIN, **page)
-    config.add_form(rekey, name="rekey", role=Role.ADMIN, redraw=operations, **page)
-    config.add_done("rekeyed", "Moved envelopes to the active key.")
-    config.add_done("nothing-to-move", "Every envelope that can be opened is under the active key.")
+    config.add_form(rekey, name="rekey", role=Role.ADMIN, rerender=operations, **page)
+    config.add_flash_message("rekeyed", "Moved envelopes to the active key.")
+    config.add_flash_message("nothing-to-move", "Every envelope that can be opened is under the active key.")
     config.add_navigation("Operations", "/admin/keyring", role=Role.ADMIN, order=70, icon="activity")

@@ -181,11 +181,11 @@ def _declare_projects(config: ServiceConfigurator) -> None:
     templates = "secretsvc.projects:templates"
     page: PageOptions[Projects] = {"context": Projects, "template": f"{templates}/projects.pt"}
     config.add_page(projects_page, role=ANY_IDENTITY, **page)
-    config.add_form(create_project, role=Role.WRITER, redraw=projects_page, **page)
+    config.add_form(create_project, role=Role.WRITER, rerender=projects_page, **page)
     settings: PageOptions[Project] = {"context": Project, "template": f"{templates}/settings.pt"}
     config.add_page(project_settings, name="settings", role=VISIBLE, **settings)
-    config.add_form(update_project, name="settings", role=Role.WRITER, redraw=project_settings, **settings)
-    config.add_form(delete_project, name="delete", role=Role.ADMIN, redraw=project_settings, **settings)
+    config.add_form(update_project, name="settings", role=Role.WRITER, rerender=project_settings, **settings)
+    config.add_form(delete_project, name="delete", role=Role.ADMIN, rerender=project_settings, **settings)
     config.add_navigation("Projects", "/projects", order=20, icon="box", section=MAIN)
     config.add_tab("Settings", context=Project, name="settings", role=VISIBLE, order=50, icon="settings")
 
@@ -194,9 +194,11 @@ def _declare_environments(config: ServiceConfigurator) -> None:
     templates = "secretsvc.projects:templates"
     several: PageOptions[Environments] = {"context": Environments, "template": f"{templates}/environments.pt"}
     config.add_page(environments_page, role=VISIBLE, **several)
-    config.add_form(create_environment, role=Role.WRITER, redraw=environments_page, **several)
+    config.add_form(create_environment, role=Role.WRITER, rerender=environments_page, **several)
     page: PageOptions[Environment] = {"context": Environment, "template": f"{templates}/settings.pt"}
     config.add_page(environment_settings, name="settings", role=Role.READER, **page)
-    config.add_form(update_environment, name="settings", role=Role.ADMIN, redraw=environment_settings, **page)
-    config.add_form(delete_environment, name="delete", role=Role.ADMIN, redraw=environment_settings, **page)
+    config.add_form(
+        update_environment, name="settings", role=Role.ADMIN, rerender=environment_settings, **page
+    )
+    config.add_form(delete_environment, name="delete", role=Role.ADMIN, rerender=environment_settings, **page)
     config.add_tab("Settings", context=Environment, name="settings", role=Role.READER, order=50)

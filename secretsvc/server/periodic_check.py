@@ -62,7 +62,7 @@ class PeriodicCheck(Generic[T]):
         """What was seen last. Never waits."""
         return self._failed if self._hangs else self._seen
 
-    def look_now(self) -> T:
+    def check_now(self) -> T:
         """What a look sees that begins after the question; waits for it for `limit` seconds.
 
         Where the look takes longer, but a step of it that began after the question has ended, the answer is

@@ -101,8 +101,8 @@ class Readiness:
         return self._state_with(self._database.seen)
 
     def state_now(self) -> State:
-        """With a look at the database that begins now (`PeriodicCheck.look_now`)."""
-        return self._state_with(self._database.look_now())
+        """With a look at the database that begins now (`PeriodicCheck.check_now`)."""
+        return self._state_with(self._database.check_now())
 
     @property
     def seconds_without_database(self) -> float:

@@ -23,7 +23,7 @@ from secretsvc.web.views import api_view
     reveals=True,
     body=schemas.CreateTokenBody(),
     status=201,
-    located=False,
+    location_header=False,
 )
 def create_token(context: Tokens, request: ServiceRequest) -> domain.CreatedToken:
     """`POST /identities/{id}/tokens`."""

@@ -94,12 +94,12 @@ def _end(form: Form, now: int) -> int:
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the page and its forms, unless service tokens are switched off."""
-    config.add_done("token-removed", "The service token was removed.")
+    config.add_flash_message("token-removed", "The service token was removed.")
     config.add_assets("secretsvc.tokens")
     with suppress(ServerMisconfigured):
         if not config.registry.service_settings.service_tokens:
             return
     page: PageOptions[Tokens] = {"context": Tokens, "template": "secretsvc.tokens:templates/tokens.pt"}
     config.add_page(tokens_page, role=Role.ADMIN, **page)
-    config.add_form(create_token, role=Role.ADMIN, redraw=tokens_page, **page)
+    config.add_form(create_token, role=Role.ADMIN, rerender=tokens_page, **page)
     config.add_form(remove_token, context=Token, name="remove", role=Role.ADMIN)

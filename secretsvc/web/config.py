@@ -17,7 +17,7 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_api_view = views.add_api_view
         add_api_views = views.add_api_views
         add_assets = assets.add_assets
-        add_done = layout.add_done
+        add_flash_message = layout.add_flash_message
         add_error = error_codes.add_error
         add_error_link = navigation.add_error_link
         add_form = directives.add_form
@@ -26,5 +26,5 @@ class ServiceConfigurator(Configurator):  # type: ignore[misc]  # it has no type
         add_request_observer = access_log.add_request_observer
         add_tab = navigation.add_tab
         add_tree_child = tree.add_tree_child
-        set_shell_project = sidebar_project.set_shell_project
-        set_refusals = denial_page.set_refusals
+        set_sidebar_project = sidebar_project.set_sidebar_project
+        set_denial_explainer = denial_page.set_denial_explainer

@@ -15,7 +15,7 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import SecretsvcError
 from secretsvc.kernel.rejections import Refusals
 from secretsvc.kernel.settings import Settings
-from secretsvc.kernel.sidebar_project import ShellProject
+from secretsvc.kernel.sidebar_project import SidebarProject
 from secretsvc.kernel.use_case import Call
 from secretsvc.web.error_logging import Failure
 from secretsvc.web.forms import Form
@@ -86,7 +86,7 @@ class ServiceRequest(Request):  # type: ignore[misc]  # it has no types of its o
     #: What a page's form holds.
     form: Form = cast(Form, None)
     #: The project that a page lies in.
-    shell_project: ShellProject | None = None
+    sidebar_project: SidebarProject | None = None
 
 
 def call_of(request: ServiceRequest) -> Call | None:

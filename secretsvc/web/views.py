@@ -90,16 +90,16 @@ class Operation:
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     media: Collection[str] = ("application/json",)
     #: Whether the answer to a creation says where it is.
-    located: bool = True
+    location_header: bool = True
     #: Whether answers carry an `ETag`.
-    tagged: bool = False
+    etag: bool = False
     #: Whether `If-Match` is evaluated.
-    expects_revision: bool = False
+    if_match: bool = False
     #: Whether `Idempotency-Key` is heeded (contract 8.2).
     idempotent: bool = False
     #: What else is wrong with a body that is refused, by rules that its schema does not know: of the node,
     #: the request and the JSON.
-    also_judged: Callable[..., tuple[Issue, ...]] | None = None
+    extra_validation: Callable[..., tuple[Issue, ...]] | None = None
 
     @property
     def writes(self) -> bool:
@@ -123,11 +123,11 @@ class Declaration(TypedDict, total=False):
     errors: tuple[int, ...]
     links: Mapping[str, Mapping[str, str]]
     media: Collection[str]
-    located: bool
-    tagged: bool
-    expects_revision: bool
+    location_header: bool
+    etag: bool
+    if_match: bool
     idempotent: bool
-    also_judged: Callable[..., tuple[Issue, ...]]
+    extra_validation: Callable[..., tuple[Issue, ...]]
 
 
 def add_api_view(
@@ -243,7 +243,9 @@ def input_view(view: View, info: IViewDeriverInfo) -> View:
             request.body_values = validate(operation.body, document)
             return view(context, request)
         except (ValidationFailed, PayloadTooLarge) as error:
-            more = operation.also_judged(context, request, document) if operation.also_judged else ()
+            more = (
+                operation.extra_validation(context, request, document) if operation.extra_validation else ()
+            )
             raise _refused_for(error, more) from None
 
     return wrapper

@@ -106,7 +106,7 @@ def written_last(engine: Engine, mode: Mode, rows: list[dict[str, Any]], *, comm
         connection = Session(engine, manager).connection(mode)
         assert FIND.rows(connection, {"slug": "shop"}) == []
         for row in rows:
-            INSERT.run_with_commit(connection, row)
+            INSERT.execute_deferred(connection, row)
         found = FIND.rows(connection, {"slug": rows[0]["slug"]})
         assert len(found) == (0 if mode is Mode.AUTOCOMMIT else 1)
         if committed:

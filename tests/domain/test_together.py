@@ -106,11 +106,11 @@ def test_what_is_collected_is_left_to_whoever_collects_and_the_rest_is_run(
     with engine.connect() as connection, recorded(engine) as statements:
         writer = set_mode(connection, mode)
         with collect_statements(writer) as steps:
-            INSERT.run_with_commit(writer, a_project("shop"))
-            INSERT.run_with_commit(writer, a_project("depot"))
+            INSERT.execute_deferred(writer, a_project("shop"))
+            INSERT.execute_deferred(writer, a_project("depot"))
         assert (len(steps), statements) == (2, [])
         execute_batch(writer, steps)
-        INSERT.run_with_commit(writer, a_project("yard"))
+        INSERT.execute_deferred(writer, a_project("yard"))
         writer.commit()
     assert len(statements) == {"sqlite": 3, "postgresql": 2}[engine.name]
     assert [slug for slug, _ in stored(engine)] == ["depot", "shop", "yard"]

@@ -185,9 +185,9 @@ def test_a_refused_edit_comes_back_as_it_was_typed(browser, vault, fields, statu
         assert alert.a["href"] == f"#{field}"
         assert alert.a.has_attr("autofocus")
         assert page.html.find(id=field) is not None or field == "rev"
-    redrawn = page.forms["edits"]
+    rerendered = page.forms["edits"]
     for name, value in fields.items():
-        assert redrawn[name].checked if value is True else redrawn[name].value == value
+        assert rerendered[name].checked if value is True else rerendered[name].value == value
     assert vault.rev == 1
 
 

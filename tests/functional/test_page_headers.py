@@ -78,7 +78,7 @@ def test_what_carries_a_value_forbids_every_cache_to_keep_it(vault, service):
     text = submit(browser.open(f"{environment}/text"), "/text", 200)
     exported = browser.open(environment).forms["export"].submit("format", value="env")
     typed = {"value.API_KEY": "typed-value", "empty.API_KEY": True}
-    redrawn = submit(browser.open(f"{environment}/secrets/API_KEY"), "/write-review", 422, **typed)
+    rerendered = submit(browser.open(f"{environment}/secrets/API_KEY"), "/write-review", 422, **typed)
     reviewed = submit(text, "/text-review", 200, content="API_KEY=typed-value")
     vault.set(API_KEY="another")
     conflict = submit(reviewed, "/text-apply", 412)
@@ -87,7 +87,7 @@ def test_what_carries_a_value_forbids_every_cache_to_keep_it(vault, service):
         (revealed, "stored-value"),
         (text, "stored-value"),
         (exported, "stored-value"),
-        (redrawn, "typed-value"),
+        (rerendered, "typed-value"),
         (reviewed, "typed-value"),
         (conflict, "typed-value"),
         (refused, "typed-value"),

@@ -155,12 +155,12 @@ WRONG = {
         "key provider odd needs a function, not 5",
     ),
     "a done message that is none": (
-        "config.add_done('odd', None)",
+        "config.add_flash_message('odd', None)",
         "done odd needs a function, not None",
     ),
     "a finder of activity that cannot be called": (
-        "config.set_activity(None)",
-        "find of set_activity needs a function, not None",
+        "config.set_recent_activity(None)",
+        "find of set_recent_activity needs a function, not None",
     ),
     "a page of what is no address": (
         "config.add_page(view, context=dict, role='reader')",
@@ -199,7 +199,7 @@ TWICE = {
     "tree child odd of Project": "config.add_tree_child(Project, 'odd', Lost)",
     "navigation /odd": "config.add_navigation('Odd', '/odd')",
     "tab Odd of Project": "config.add_tab('Odd', context=Project, name='odd', role='reader')",
-    "done odd": "config.add_done('odd', 'Odd.')",
+    "done odd": "config.add_flash_message('odd', 'Odd.')",
     "operation odd": OPERATION.format("{}"),
     "view Environment of odd": "config.add_page(view, context=Environment, name='odd', role='reader')",
 }

@@ -171,7 +171,7 @@ def includeme(config):
     ("declaration", "told"),
     [
         ("add_navigation({!r}, '/same')", "navigation /same"),
-        ("add_done('same', {!r})", "done same"),
+        ("add_flash_message('same', {!r})", "done same"),
         ("add_error_link('Same', {!r}.format, role='admin')", "error link Same"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_section_that_the_navigation_does_not_have_is_refused(make_service, tm
 
 def test_a_word_of_another_package_cannot_be_taken(make_service, tmp_path, monkeypatch):
     (tmp_path / "rival_word.py").write_text(
-        "def includeme(config):\n    config.add_done('granted', 'Mine.')\n"
+        "def includeme(config):\n    config.add_flash_message('granted', 'Mine.')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigurationError, match="there are two of done granted: take one out"):
@@ -217,7 +217,7 @@ def trace(request, request_id):
     return f"/traces/{request_id}"
 
 def includeme(config):
-    config.add_done("noted", "Noted & kept.")
+    config.add_flash_message("noted", "Noted & kept.")
     config.add_error_link("Find its trace", trace, role="admin")
 """
     )

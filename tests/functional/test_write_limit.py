@@ -238,10 +238,10 @@ def test_a_form_over_the_limit_loses_nothing_that_was_typed(filled, limit, statu
         assert int(page.headers["Retry-After"]) > 0
     alert = page.html.find(role="alert").text
     assert "WRITE_LIMIT" in alert
-    redrawn = page.forms["edits"]
-    assert redrawn["new.1.key"].value == "NEW"
-    assert redrawn["new.1.value"].value == EIGHT
-    assert redrawn["new.1.description"].value == "what for"
+    rerendered = page.forms["edits"]
+    assert rerendered["new.1.key"].value == "NEW"
+    assert rerendered["new.1.value"].value == EIGHT
+    assert rerendered["new.1.description"].value == "what for"
 
 
 def test_a_key_that_is_renamed_in_all_environments_counts_in_each_or_in_none(filled):

@@ -26,7 +26,7 @@ FILLED = {
     "error_links": "web/pages/navigation.py",
     "explain_refusal": "web/pages/denial_page.py",
     "find_activity": "access/directives.py",
-    "find_shell_project": "web/pages/sidebar_project.py",
+    "find_sidebar_project": "web/pages/sidebar_project.py",
     "formats": "secrets/directives.py",
     "key_providers": "registry.py",
     "models": "directives.py",

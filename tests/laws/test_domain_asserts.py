@@ -24,7 +24,7 @@ EXCEPTIONS = {
     ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",
     (
         "secrets/domain/sidebar_project",
-        "find_shell_project",
+        "find_sidebar_project",
     ): "open to any identity; its visibility is scoped in the query",
     (
         "access/domain/role_map",

@@ -36,7 +36,7 @@ SWAPPED = (
 #: Two keywords that no directive has, a view of other nodes, and an attribute that is set.
 WRONG = (
     ("keyring/api.py", "summary=", "sumary="),
-    ("keyring/ui.py", "redraw=", "redrawn="),
+    ("keyring/ui.py", "rerender=", "rerendered="),
     ("secrets/api/secrets.py", "context=Secrets", "context=Secret"),
     ("projects/domain.py", "if not changes:", "found.name = ''\n    if not changes:"),
 )

@@ -48,7 +48,7 @@ class Slow:
     def ask(self) -> Future[str]:
         """A question that has been put and may not be answered yet."""
         self.clock.advance(0.01)
-        answer = self.pool.submit(self.look.look_now)
+        answer = self.pool.submit(self.look.check_now)
         assert eventually(lambda: self.look._asked == self.clock.now)
         return answer
 

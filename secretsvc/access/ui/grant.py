@@ -79,5 +79,5 @@ def _twin(request: ServiceRequest, named: NamedGrant) -> NamedGrant | None:
 def includeme(config: ServiceConfigurator) -> None:
     page: PageOptions[Grant] = {"context": Grant, "template": "secretsvc.access:templates/grant.pt"}
     config.add_page(grant_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(change_grant, role=ADMIN_SOMEWHERE, redraw=grant_page, **page)
-    config.add_form(remove_grant, name="remove", role=ADMIN_SOMEWHERE, redraw=grant_page, **page)
+    config.add_form(change_grant, role=ADMIN_SOMEWHERE, rerender=grant_page, **page)
+    config.add_form(remove_grant, name="remove", role=ADMIN_SOMEWHERE, rerender=grant_page, **page)

@@ -29,7 +29,7 @@ def chosen(form: Form) -> UUID:
 def add_grant_forms(
     config: ServiceConfigurator,
     page: PageOptions[N],
-    redraw: Callable[[N, ServiceRequest], object],
+    rerender: Callable[[N, ServiceRequest], object],
     role: Role | str,
     back: Callable[[N], str] = lambda node: node.path(PAGES),
 ) -> None:
@@ -46,8 +46,8 @@ def add_grant_forms(
         extended = domain.extend_grant(request.call, found["chosen"], found["drawn"], length=WEEK)
         return redirect_after_form(back(context), "extended" if extended else "unchanged")
 
-    config.add_form(remove_grant, name="remove-grant", role=role, redraw=redraw, **page)
-    config.add_form(extend_grant, name="extend-grant", role=role, redraw=redraw, **page)
+    config.add_form(remove_grant, name="remove-grant", role=role, rerender=rerender, **page)
+    config.add_form(extend_grant, name="extend-grant", role=role, rerender=rerender, **page)
 
 
 def holders_page(granted: Grant) -> str:

@@ -18,7 +18,7 @@ from secretsvc.access.rules.holders import NOT_YET, FoundHolder
 from secretsvc.access.ui.expiry_field import SPANS, read_end, shown_end
 from secretsvc.kernel.authorization import Role, ScopePath, decide
 from secretsvc.kernel.errors import Conflict, Issue, ValidationFailed
-from secretsvc.kernel.sidebar_project import ShellProject
+from secretsvc.kernel.sidebar_project import SidebarProject
 from secretsvc.kernel.use_case import Call
 from secretsvc.web.forms import Form
 from secretsvc.web.pages.directives import redirect_after_form
@@ -91,7 +91,7 @@ class Giving(Naming):
         """Whether the caller can grant there."""
         return decide(self.call.snapshot, ScopePath(project, environment)) is Role.ADMIN
 
-    def sentence(self, within: ShellProject | None) -> Sentence | None:
+    def sentence(self, within: SidebarProject | None) -> Sentence | None:
         """What the form as it is would give, None where it says too little."""
         who = self.holder.label if self.holder else self.value("holder").strip()
         end = shown_end(Form(DEFAULTS | self.form.values), self.call.now)
@@ -205,7 +205,7 @@ def _twin(request: ServiceRequest, holder: FoundHolder | None) -> NamedGrant | N
     return None
 
 
-def _where(scope: str, within: ShellProject | None) -> tuple[str, str]:
+def _where(scope: str, within: SidebarProject | None) -> tuple[str, str]:
     """Where a scope is, and how many values it has, in words."""
     if scope == EVERYWHERE:
         return "in every project", "every value"

@@ -86,7 +86,7 @@ def includeme(config: ServiceConfigurator) -> None:
     template = "secretsvc.access:templates/grants.pt"
     page: PageOptions[Grants] = {"context": Grants, "template": template}
     config.add_page(grants_page, role=ADMIN_SOMEWHERE, **page)
-    config.add_form(create_grant, role=ADMIN_SOMEWHERE, redraw=grants_page, **page)
+    config.add_form(create_grant, role=ADMIN_SOMEWHERE, rerender=grants_page, **page)
     # Below the list itself a name would be a grant's id.
     below: PageOptions[Access] = {"context": Access, "template": template}
     add_grant_forms(config, below, grants_page, ADMIN_SOMEWHERE, lambda _: PATH)
@@ -97,7 +97,7 @@ def includeme(config: ServiceConfigurator) -> None:
         template="secretsvc.access:templates/unknown.pt",
         role=ADMIN_SOMEWHERE,
     )
-    config.add_done("granted", "Access was given.")
-    config.add_done("extended", "The grant ends later now.")
-    config.add_done("grant-removed", "The grant was removed.")
+    config.add_flash_message("granted", "Access was given.")
+    config.add_flash_message("extended", "The grant ends later now.")
+    config.add_flash_message("grant-removed", "The grant was removed.")
     config.add_navigation("Grants", PATH, role=ADMIN_SOMEWHERE, order=50, icon="shield-check")

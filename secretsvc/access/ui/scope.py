@@ -54,6 +54,6 @@ def includeme(config: ServiceConfigurator) -> None:
     for context in (Project, Environment):
         page: PageOptions[Node] = {"context": context, "template": "secretsvc.access:templates/scope.pt"}
         config.add_page(access_page, name=NAME, role=Role.ADMIN, **page)
-        config.add_form(give_access, name=NAME, role=Role.ADMIN, redraw=access_page, **page)
+        config.add_form(give_access, name=NAME, role=Role.ADMIN, rerender=access_page, **page)
         add_grant_forms(config, page, access_page, Role.ADMIN, _path)
         config.add_tab("Access", context=context, name=NAME, role=Role.ADMIN, order=40, icon="shield")

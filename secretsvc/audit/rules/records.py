@@ -62,7 +62,7 @@ def record_each(
     """As `record` for each value, with its key and its version for detail: one statement for all of them."""
     rows = [(new_id(), _detail(one._asdict()), *one) for one in given]
     dialect_name = call.connection.dialect.name
-    _INSERT_EACH[dialect_name].run_with_commit(
+    _INSERT_EACH[dialect_name].execute_deferred(
         call.connection,
         {
             "created_at": call.now,
@@ -86,7 +86,7 @@ def record_keys(call: Call, environment_id: UUID, record_id: UUID, given: Mappin
     if not given:
         return
     dialect_name = call.connection.dialect.name
-    _INSERT_KEYS[dialect_name].run_with_commit(
+    _INSERT_KEYS[dialect_name].execute_deferred(
         call.connection,
         {
             "environment_id": environment_id,
@@ -110,7 +110,7 @@ def write(
     **said: Unpack[RecordFields],
 ) -> None:
     """Inserts one record, as the last of its transaction; `now` is in epoch milliseconds."""
-    _INSERT.run_with_commit(
+    _INSERT.execute_deferred(
         connection,
         {
             "id": said.get("record_id") or new_id(),

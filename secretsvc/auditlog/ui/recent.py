@@ -31,4 +31,4 @@ def activity_of(request: ServiceRequest, who: Identity) -> list[RecordSentence]:
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    config.set_activity(activity_of)
+    config.set_recent_activity(activity_of)

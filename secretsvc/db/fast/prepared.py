@@ -86,7 +86,7 @@ class Prepared:
         with database_time(), driver_cursor(connection, form.text, values, many=True) as cursor:
             cursor.executemany(form.text, values)
 
-    def run_with_commit(self, connection: Connection, parameters: Mapping[str, object]) -> None:
+    def execute_deferred(self, connection: Connection, parameters: Mapping[str, object]) -> None:
         """As `run`, where nothing that follows reads it: a request without a transaction commits it alone.
 
         Where steps are collected (`db/statement_batch.py`) it is one of them.

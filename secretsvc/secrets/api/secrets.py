@@ -56,7 +56,7 @@ Write = tuple[str, str, View, str, Body]
 
 @api_view(
     operation_id="listSecrets",
-    tagged=True,
+    etag=True,
     summary="List secrets without their values",
     role=Role.READER,
     query=schemas.StateQuery(),
@@ -195,7 +195,7 @@ def _declare_reads(config: ServiceConfigurator) -> None:
         context=Secrets,
         name=":export",
         operation_id="exportSecrets",
-        tagged=True,
+        etag=True,
         media=formats.media,
         summary="Read every value",
         role=Role.READER,
@@ -228,14 +228,14 @@ def _declare_writes(config: ServiceConfigurator) -> None:
         config,
         ("batchSecrets", ":batch", batch_secrets, "Set and remove secrets at once", schemas.BatchBody()),
         errors=(409, 412),
-        expects_revision=True,
+        if_match=True,
     )
     declare_writes(
         config,
         ("importSecrets", ":import", import_secrets, "Write what a file holds", imported),
         response=ImportResult,
         errors=(409, 412),
-        expects_revision=True,
+        if_match=True,
     )
     declare_writes(
         config,
@@ -250,7 +250,7 @@ def declare_writes(
     *writes: Write,
     errors: tuple[int, ...],
     response: object = WriteResult,
-    expects_revision: bool = False,
+    if_match: bool = False,
 ) -> None:
     """Declares writes of secrets, with what they have in common."""
     for operation_id, name, view, summary, body in writes:
@@ -263,10 +263,10 @@ def declare_writes(
             summary=summary,
             role=Role.WRITER,
             body=body,
-            also_judged=judged_reason,
+            extra_validation=judged_reason,
             response=response,
             errors=errors,
-            expects_revision=expects_revision,
+            if_match=if_match,
             idempotent=True,
         )
 

@@ -65,7 +65,7 @@ def _given(
 ) -> tuple[int, T]:
     """The revision and what is made of its values, recorded."""
     # One statement reads all that there is, and another records it (decision 0022).
-    call.reads_once = rev is None
+    call.single_read = rev is None
     environment, values = decrypt_current(call, at) if rev is None else decrypt_at_revision(call, at, rev)
     made = make(values)
     given = environment.rev if rev is None else rev

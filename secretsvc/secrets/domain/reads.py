@@ -82,14 +82,14 @@ def revision_if_known(
     also for a later revision.
     """
     assert_can(call, Role.READER, at)
-    call.reads_once = True
+    call.single_read = True
     environment = find_environment(call, at)
     if rev is not None:
         require_revision(environment, rev)
     shown = environment.rev if rev is None else rev
     if is_known(shown):
         return shown
-    call.reads_once = False
+    call.single_read = False
     call.restart()
     return None
 
@@ -97,7 +97,7 @@ def revision_if_known(
 def list_secrets(call: Call, at: ScopePath) -> Listing:
     """The secrets without their values; each row is opened to know that it could be (specification, 1)."""
     assert_can(call, Role.READER, at)
-    call.reads_once = True
+    call.single_read = True
     with current_secrets(call, at) as (environment, rows):
         open_one = call.ring.within(environment.id).opener()
         items = [list_item(open_one, row) for row in rows]

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from secretsvc.access.rules.role_counts import number_of_holders
 from secretsvc.db.types import Expression, Query
 from secretsvc.kernel.authorization import Role, ScopePath, decide, decide_row
-from secretsvc.kernel.sidebar_project import NamedScope, ShellEnvironment, ShellProject
+from secretsvc.kernel.sidebar_project import NamedScope, ShellEnvironment, SidebarProject
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import environment_in_sight, project_in_sight
 from secretsvc.secrets.models import secret
@@ -32,7 +32,7 @@ PROJECT, ENVIRONMENT, OTHER = range(3)
 _NONE: ColumnElement[int | None] = cast(null(), Integer)
 
 
-def find_shell_project(call: Call, at: ScopePath) -> ShellProject | None:
+def find_sidebar_project(call: Call, at: ScopePath) -> SidebarProject | None:
     """The project of a scope, None where it is gone; one statement.
 
     Open to any identity, narrowed in the query.
@@ -47,7 +47,7 @@ def find_shell_project(call: Call, at: ScopePath) -> ShellProject | None:
     own = next((row for row in rows if row.kind == PROJECT), None)
     if own is None:
         return None
-    return ShellProject(
+    return SidebarProject(
         own.slug,
         own.name,
         own.keys,

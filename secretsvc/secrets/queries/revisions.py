@@ -31,7 +31,7 @@ def record_revision(
     `action` and `record_id` are those of the audit record. Whoever took the revision is the only one to have
     it, and nothing reads it here.
     """
-    _INSERT.run_with_commit(
+    _INSERT.execute_deferred(
         call.connection,
         {
             "environment_id": environment.id,

@@ -88,7 +88,7 @@ def apply(context: Environment, request: ServiceRequest) -> object:
     return redirect_after_form(context.path(PAGES), "copied", count, source, written.rev)
 
 
-def redrawn(context: Environment, request: ServiceRequest) -> object:
+def rerendered(context: Environment, request: ServiceRequest) -> object:
     """After a refusal: the review again, of the present state, with the selection and the reason.
 
     Where all of it is there, because it was sent twice or somebody else wrote the same, it leads on.
@@ -107,7 +107,7 @@ def redrawn(context: Environment, request: ServiceRequest) -> object:
 
 def copied(ui: PageLayout, details: Sequence[str]) -> str | None:
     """What the destination's page says afterwards; the details are those that `apply` leads on with."""
-    within, numbers = ui.shell_project, details[::2]
+    within, numbers = ui.sidebar_project, details[::2]
     if within is None or len(details) != DETAILS or not all(map(_NUMBER.fullmatch, numbers)):
         return None
     there, here = within.environment(details[1]), within.environment(ui.environment_slug)
@@ -190,12 +190,12 @@ def _planned(context: Environment, request: ServiceRequest, asked: Asked) -> tup
 
 
 def includeme(config: ServiceConfigurator) -> None:
-    config.add_done("copied", copied)
+    config.add_flash_message("copied", copied)
     page: PageOptions[Project] = {"context": Project, "template": "secretsvc.secrets:templates/matrix.pt"}
-    config.add_form(choose, name="copy", role=VISIBLE, redraw=matrix, **page)
+    config.add_form(choose, name="copy", role=VISIBLE, rerender=matrix, **page)
     reviewed: PageOptions[Environment] = {
         "context": Environment,
         "template": "secretsvc.secrets:templates/copy.pt",
     }
     config.add_form(review, name="copy-review", role=Role.WRITER, **reviewed)
-    config.add_form(apply, name="copy-apply", role=Role.WRITER, redraw=redrawn, **reviewed)
+    config.add_form(apply, name="copy-apply", role=Role.WRITER, rerender=rerendered, **reviewed)

@@ -32,7 +32,7 @@ def delete_keys(context: Project, request: ServiceRequest) -> object:
     return {"keys": [row.key for row in chosen], "environments": [one for one in holding if one[1]]}
 
 
-def redrawn(context: Project, request: ServiceRequest) -> object:
+def rerendered(context: Project, request: ServiceRequest) -> object:
     """The matrix, which says what was wrong."""
     request.override_renderer = f"{TEMPLATES}/matrix.pt"
     return matrix(context, request)
@@ -44,6 +44,6 @@ def includeme(config: ServiceConfigurator) -> None:
         context=Project,
         name="delete-keys",
         role=VISIBLE,
-        redraw=redrawn,
+        rerender=rerendered,
         template=f"{TEMPLATES}/delete.pt",
     )

@@ -178,7 +178,7 @@ def read(context: Environment, request: ServiceRequest) -> object:
     request.view_name = ""
     form = request.form
     # What reveals no value only reads.
-    request.call.only_reads = not any(form[name] for name in ("reveal", "copy", "reveal-all"))
+    request.call.read_only = not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     return show(context, request) or redirect_after_form(context.path(PAGES))
 
 

@@ -213,4 +213,4 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_page(deleted, name="deleted", role=Role.READER, **gone)
     review: PageOptions[Environment] = {"context": Environment, "template": f"{TEMPLATES}/restore.pt"}
     config.add_page(restore_review, name="restore", role=Role.WRITER, **review)
-    config.add_form(restore, name="restore", role=Role.WRITER, redraw=restore_review, **review)
+    config.add_form(restore, name="restore", role=Role.WRITER, rerender=restore_review, **review)

@@ -13,7 +13,7 @@ from secretsvc.projects.resources import Project
 from secretsvc.projects.rules import Environment
 from secretsvc.secrets.domain import matrix as matrix_domain
 from secretsvc.secrets.domain.matrix import MISSING, SET, Cell, KeyMatrix, MatrixRow
-from secretsvc.secrets.domain.sidebar_project import find_shell_project
+from secretsvc.secrets.domain.sidebar_project import find_sidebar_project
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.default_environments import REHEARSAL, default_environment
 from secretsvc.secrets.ui.selection import ticked
@@ -228,6 +228,6 @@ def _row(row: MatrixRow, prefix: str, columns: Sequence[Column], has_menu: bool)
 
 def includeme(config: ServiceConfigurator) -> None:
     """Declares the page, and how the shell finds the project of each page."""
-    config.set_shell_project(find_shell_project)
+    config.set_sidebar_project(find_sidebar_project)
     config.add_page(matrix, context=Project, role=VISIBLE, template="secretsvc.secrets:templates/matrix.pt")
     config.add_tab("All keys", context=Project, role=VISIBLE, order=10, icon="grid-3x3")

@@ -56,7 +56,7 @@ def notice_of(query: Mapping[str, str], environment: Environment) -> Notice | No
 def written_alone(ui: PageLayout, details: Sequence[str]) -> str | None:
     """What the page of a secret says after a write of it; the only detail is the revision."""
     rev = _number(details[0]) if len(details) == 1 else None
-    here = ui.shell_project.environment(ui.environment_slug) if ui.shell_project is not None else None
+    here = ui.sidebar_project.environment(ui.environment_slug) if ui.sidebar_project is not None else None
     if rev is None or here is None or ui.context is None:
         return None
     return f"Saved {ui.context.__name__} in {here.name} (revision {rev:,})."

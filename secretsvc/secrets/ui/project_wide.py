@@ -112,6 +112,6 @@ def includeme(config: ServiceConfigurator) -> None:
     page: PageOptions[Project] = {"context": Project, "template": "secretsvc.secrets:templates/everywhere.pt"}
     for name, act in ((RENAME, rename_everywhere), (DELETE, delete_everywhere)):
         config.add_page(everywhere_page, name=name, role=VISIBLE, **page)
-        config.add_form(act, name=name, role=VISIBLE, redraw=everywhere_page, **page)
-    config.add_done("renamed", renamed)
-    config.add_done("deleted-key", deleted)
+        config.add_form(act, name=name, role=VISIBLE, rerender=everywhere_page, **page)
+    config.add_flash_message("renamed", renamed)
+    config.add_flash_message("deleted-key", deleted)

@@ -56,7 +56,7 @@ def edit(context: Node, request: ServiceRequest) -> object:
     form = request.form
     # What reveals no value only reads.
     asks = any(form[name] for name in ("copy-to", "generate", "stage", "menu", "mask"))
-    request.call.only_reads = asks and not any(form[name] for name in ("reveal", "copy", "reveal-all"))
+    request.call.read_only = asks and not any(form[name] for name in ("reveal", "copy", "reveal-all"))
     if form["copy-to"]:
         picked = ",".join(key for key, mark in form.under("pick.") if mark)
         return redirect_after_form(f"{copy_path(context)}&{urlencode({'keys': picked})}")
@@ -107,7 +107,7 @@ def _old_values(draft: Draft, context: Node, request: ServiceRequest, asked: str
         keys = [change.key for change in planned.changes if change.kind != ADDED]
         # It was for reading alone.
         request.call.restart()
-        request.call.only_reads = False
+        request.call.read_only = False
     return reads.reveal_secrets(request.call, context.address, "reveal", keys)
 
 
@@ -190,7 +190,7 @@ def not_undone(context: Environment, request: ServiceRequest) -> object:
     return editor(context, request)
 
 
-def redrawn(draft: Draft, context: Node, request: ServiceRequest) -> object:
+def rerendered(draft: Draft, context: Node, request: ServiceRequest) -> object:
     """After a refusal: own and concurrent changes if the revision is stale, else the draft's page.
 
     Where only the reason is missing, it is the review, which asks for it.
@@ -259,13 +259,13 @@ def includeme(config: ServiceConfigurator) -> None:
     config.add_form(load_text, name="text", role=role, **text)
     config.add_tab("Import", context=Environment, name="import", role=Role.WRITER, order=20)
     config.add_tab("Edit as text", context=Environment, name="text", role=Role.WRITER, order=30)
-    config.add_done("written", written_alone)
+    config.add_flash_message("written", written_alone)
     acts = {"review": review, "reveal": review, "apply": apply, "back": back_to_edit}
     for draft in (EDIT, IMPORT, TEXT, WRITE):
         node: type[Node] = Secret if draft is WRITE else Environment
         for name, act in acts.items():
             view: View = edit if draft is EDIT and name == "review" else _bound(act, draft)
-            redraw, name = _bound(redrawn, draft), f"{draft.name}-{name}"
+            rerender, name = _bound(rerendered, draft), f"{draft.name}-{name}"
             template = f"{TEMPLATES}/review.pt"
-            config.add_form(view, context=node, name=name, role=role, redraw=redraw, template=template)
-    config.add_form(undo, context=Environment, name="undo", role=role, redraw=not_undone, template=TEMPLATE)
+            config.add_form(view, context=node, name=name, role=role, rerender=rerender, template=template)
+    config.add_form(undo, context=Environment, name="undo", role=role, rerender=not_undone, template=TEMPLATE)

@@ -216,4 +216,4 @@ def includeme(config: ServiceConfigurator) -> None:
         ("rollback", rollback),
         ("delete", delete),
     ):
-        config.add_form(form, name=name, role=Role.WRITER, redraw=secret, **page)
+        config.add_form(form, name=name, role=Role.WRITER, rerender=secret, **page)

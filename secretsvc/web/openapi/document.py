@@ -186,9 +186,9 @@ def _operation(endpoint: Endpoint, glossary: Glossary) -> JsonSchema:
     parameters = [
         with_description(one, glossary, f"{asked}.{one['name']}", one["name"]) for one in parameters
     ]
-    if operation.expects_revision:
+    if operation.if_match:
         parameters.append(IF_MATCH)
-    if operation.tagged:
+    if operation.etag:
         parameters.append(IF_NONE_MATCH)
     if operation.idempotent:
         parameters.append(idempotency.DESCRIBED)
@@ -221,7 +221,7 @@ def _responses(operation: Operation) -> JsonSchema:
     if operation.role is not PUBLIC:
         statuses |= {*AUTHENTICATED}
     found = {str(operation.status): _success(operation)}
-    if operation.tagged:
+    if operation.etag:
         found["304"] = _headed({"description": "The client knows the revision"}, operation)
     for status in sorted(statuses):
         found[str(status)] = {"$ref": f"#/components/responses/{status}"}
@@ -231,9 +231,9 @@ def _responses(operation: Operation) -> JsonSchema:
 def _headed(response: JsonSchema, operation: Operation) -> JsonSchema:
     """A response with the headers that a client has a use for when nothing went wrong."""
     headers: JsonSchema = {}
-    if operation.status == 201 and operation.located:
+    if operation.status == 201 and operation.location_header:
         headers["Location"] = {"$ref": "#/components/headers/Location"}
-    if operation.tagged:
+    if operation.etag:
         headers["ETag"] = {"$ref": "#/components/headers/ETag"}
     return response | {"headers": headers} if headers else response
 

@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 Explainer = Callable[[ServiceRequest, ScopePath, Role], DenialDetails | None]
 
 
-def set_refusals(config: Configurator, explain: Explainer) -> None:
+def set_denial_explainer(config: Configurator, explain: Explainer) -> None:
     """Directive: how the page of a refusal finds what it tells, in one statement of its own."""
-    check_function("explain of set_refusals", explain)
+    check_function("explain of set_denial_explainer", explain)
     declare(config, "refusals", "page", partial(setattr, config.registry, "explain_refusal", explain))
 
 
@@ -49,4 +49,4 @@ def refused(error: SecretsvcError, request: ServiceRequest) -> DenialDetails | N
 
 def includeme(config: Configurator) -> None:
     config.registry.explain_refusal = None
-    config.add_directive("set_refusals", set_refusals)
+    config.add_directive("set_denial_explainer", set_denial_explainer)

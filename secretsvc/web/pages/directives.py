@@ -39,7 +39,7 @@ from secretsvc.web.error_logging import expected
 from secretsvc.web.forms import CSRF_FIELD, Form, check_token, parse_form
 from secretsvc.web.headers import PAGE_CONTENT_SECURITY_POLICY
 from secretsvc.web.pages.layout import PageLayout, macros
-from secretsvc.web.pages.sidebar_project import shell_project_view
+from secretsvc.web.pages.sidebar_project import sidebar_project_view
 from secretsvc.web.query import parse_query
 from secretsvc.web.request import ServiceRequest, View
 from secretsvc.web.responses import RelativeResponse, drawing_view
@@ -67,7 +67,7 @@ class Page:
 
     role: Role | str
     method: str
-    redraw: Callable[..., object] | None
+    rerender: Callable[..., object] | None
     single_statement: ClassVar[bool] = False
 
     @property
@@ -104,15 +104,15 @@ def add_form(
     template: str | None = None,
     role: Role | str,
     name: str = "",
-    redraw: Callable[[N, ServiceRequest], object] | None = None,
+    rerender: Callable[[N, ServiceRequest], object] | None = None,
 ) -> None:
     """Directive: what a form sent by POST does.
 
-    The view returns a response, `redirect_after_form` as a rule, or names for the template. `redraw` is the view of
+    The view returns a response, `redirect_after_form` as a rule, or names for the template. `rerender` is the view of
     the form's page: after a refusal it is called in its place, in a transaction of its own, and finds in
     `request.form` what was typed and why it was refused.
     """
-    _add(config, view, context, template, name, Page(role, "POST", redraw))
+    _add(config, view, context, template, name, Page(role, "POST", rerender))
 
 
 def _add(
@@ -137,7 +137,7 @@ def _add(
 
 
 def redirect_after_form(path: str, done: str | None = None, *details: object) -> RelativeResponse:
-    """Leads on to a page after a form was carried out; `done` is a word of `config.add_done`.
+    """Leads on to a page after a form was carried out; `done` is a word of `config.add_flash_message`.
 
     The details, numbers and slugs, are for the function that makes a text of them.
     """
@@ -197,9 +197,9 @@ def form_view(view: View, info: IViewDeriverInfo) -> View:
             _check_own(request)
             return view(context, request)
         except REFUSALS as error:
-            if page.redraw is None:
+            if page.rerender is None:
                 raise
-            return _redrawn(page.redraw, context, request, error)
+            return _redrawn(page.rerender, context, request, error)
 
     return wrapper
 
@@ -215,15 +215,15 @@ def _check_own(request: ServiceRequest) -> None:
         raise
 
 
-def _redrawn(redraw: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
+def _redrawn(rerender: View, context: Node, request: ServiceRequest, error: SecretsvcError) -> object:
     request.failure = expected(error)
-    request.call.only_reads, request.call.reads_once = True, False
+    request.call.read_only, request.call.single_read = True, False
     request.call.restart()
     request.form.refuse(error)
     request.response.status_int = status_of(request, error)
     if isinstance(error, RateLimited):
         request.response.headers["Retry-After"] = str(error.retry_after)
-    return redraw(context, request)
+    return rerender(context, request)
 
 
 def is_template(event: BeforeRender) -> bool:
@@ -252,8 +252,8 @@ def includeme(config: Configurator) -> None:
     config.add_directive("add_page", add_page)
     config.add_directive("add_form", add_form)
     config.add_view_deriver(page_view, under="INGRESS", over="secured_view")
-    # Inside the renderer, to which it leaves nothing; what a redrawn page returns is drawn too.
+    # Inside the renderer, to which it leaves nothing; what a rerendered page returns is drawn too.
     config.add_view_deriver(drawing_view, under="rendered_view", over=VIEW)
-    config.add_view_deriver(shell_project_view, under="drawing_view", over=VIEW)
-    config.add_view_deriver(form_view, under="shell_project_view", over=VIEW)
+    config.add_view_deriver(sidebar_project_view, under="drawing_view", over=VIEW)
+    config.add_view_deriver(form_view, under="sidebar_project_view", over=VIEW)
     config.add_subscriber(add_shell, BeforeRender)

@@ -12,7 +12,7 @@ from pyramid.renderers import get_renderer
 
 from secretsvc.kernel.authorization import GLOBAL, ScopePath, ScopeType
 from secretsvc.kernel.identifiers import is_slug
-from secretsvc.kernel.sidebar_project import ShellProject
+from secretsvc.kernel.sidebar_project import SidebarProject
 from secretsvc.web.forms import CSRF_FIELD, Form, form_token
 from secretsvc.web.pages import html_helpers, time_format
 from secretsvc.web.pages.navigation import Crumb, ErrorLink, Link, Tab
@@ -90,9 +90,9 @@ class PageLayout:
         return form_token(self.call.ring, self.call.actor, self.call.now)
 
     @property
-    def shell_project(self) -> ShellProject | None:
+    def sidebar_project(self) -> SidebarProject | None:
         """The project that the page lies in; the page of an error tells of none."""
-        return self.request.shell_project if self.context is not None else None
+        return self.request.sidebar_project if self.context is not None else None
 
     @property
     def environment_slug(self) -> str | None:
@@ -109,7 +109,7 @@ class PageLayout:
 
     def is_current(self, link: Link) -> bool:
         """Whether the page shown lies under an entry; what lies in a project is marked there."""
-        if self.context is None or self.shell_project is not None:
+        if self.context is None or self.sidebar_project is not None:
             return False
         here = self.path(*filter(None, [self.view_name]))
         return here == link.path or (link.path != "/" and here.startswith(f"{link.path}/"))
@@ -237,16 +237,16 @@ class PageLayout:
         """None for what has no page, or only leads into a project."""
         if node.__parent__ is None or type(node) not in self.request.registry.pages:
             return None
-        if node.scope is not None and self.shell_project is not None:
-            environment = self.shell_project.environment(node.address.environment)
-            return Crumb(environment.name if environment else self.shell_project.name, node.path(PAGES))
+        if node.scope is not None and self.sidebar_project is not None:
+            environment = self.sidebar_project.environment(node.address.environment)
+            return Crumb(environment.name if environment else self.sidebar_project.name, node.path(PAGES))
         label = next(
             (link.label for link in self.request.registry.navigation if link.path == node.path(PAGES)), None
         )
-        return Crumb(label, node.path(PAGES)) if label and self.shell_project is None else None
+        return Crumb(label, node.path(PAGES)) if label and self.sidebar_project is None else None
 
 
-def add_done(config: Configurator, word: str, text: Told) -> None:
+def add_flash_message(config: Configurator, word: str, text: Told) -> None:
     """Directive: what a page says where a form led on to it with `?done=word`. Two of one word conflict.
 
     A function is given the shell and what follows the word, `?done=word.one.two`, and makes the text of it;
@@ -260,6 +260,6 @@ def add_done(config: Configurator, word: str, text: Told) -> None:
 def includeme(config: Configurator) -> None:
     """Registers the directives, and the words of every package."""
     config.registry.done = {}
-    config.add_directive("add_done", add_done)
+    config.add_directive("add_flash_message", add_flash_message)
     for word, text in DONE.items():
-        config.add_done(word, text)
+        config.add_flash_message(word, text)

@@ -9,7 +9,7 @@ from pyramid.config import Configurator
 from pyramid.interfaces import IViewDeriverInfo
 
 from secretsvc.kernel.authorization import ScopePath, can_see
-from secretsvc.kernel.sidebar_project import ShellProject
+from secretsvc.kernel.sidebar_project import SidebarProject
 from secretsvc.kernel.use_case import Call
 from secretsvc.web.registration import check_function, declare
 from secretsvc.web.request import ServiceRequest, View
@@ -17,17 +17,17 @@ from secretsvc.web.tree import Node
 from secretsvc.web.view_options import reads_option
 
 #: Finds the project of a scope, None where it is gone.
-Finder = Callable[[Call, ScopePath], ShellProject | None]
+Finder = Callable[[Call, ScopePath], SidebarProject | None]
 
 
-def set_shell_project(config: Configurator, find: Finder) -> None:
+def set_sidebar_project(config: Configurator, find: Finder) -> None:
     """Directive: how the shell finds the project that a page lies in, in one statement."""
-    check_function("find of set_shell_project", find)
-    declare(config, "shell", "project", partial(setattr, config.registry, "find_shell_project", find))
+    check_function("find of set_sidebar_project", find)
+    declare(config, "shell", "project", partial(setattr, config.registry, "find_sidebar_project", find))
 
 
 @reads_option("page")
-def shell_project_view(view: View, info: IViewDeriverInfo) -> View:
+def sidebar_project_view(view: View, info: IViewDeriverInfo) -> View:
     """View deriver: beside what a page shows it reads the page's project, in the same transaction."""
     if info.options.get("page") is None or info.options["renderer"] is None:
         return view
@@ -35,19 +35,19 @@ def shell_project_view(view: View, info: IViewDeriverInfo) -> View:
     def wrapper(context: Node, request: ServiceRequest) -> object:
         result = view(context, request)
         at = context.address
-        find: Finder | None = request.registry.find_shell_project
+        find: Finder | None = request.registry.find_sidebar_project
         if (
             isinstance(result, dict)
             and find is not None
             and at.project
             and can_see(request.call.snapshot, at)
         ):
-            request.shell_project = find(request.call, at)
+            request.sidebar_project = find(request.call, at)
         return result
 
     return wrapper
 
 
 def includeme(config: Configurator) -> None:
-    config.registry.find_shell_project = None
-    config.add_directive("set_shell_project", set_shell_project)
+    config.registry.find_sidebar_project = None
+    config.add_directive("set_sidebar_project", set_sidebar_project)

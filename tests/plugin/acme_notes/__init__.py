@@ -10,6 +10,6 @@ def includeme(config):
     config.add_setting("acme_notes_limit", integer(1, 1000), 100)
     config.add_error(NotesFull, 409, "Ask the operator to raise ACME_NOTES_LIMIT.")
     config.add_audit_action("acme_note.create")
-    config.add_done("noted", "Noted.")
+    config.add_flash_message("noted", "Noted.")
     config.add_format("tsv", read=read_tsv, write=write_tsv, media="text/tab-separated-values")
     config.include(".views")

@@ -57,5 +57,5 @@ def includeme(config):
     config.add_api_view(add_note, operation_id="addNote", summary="Add a note", **writes)
     page = {"context": Notes, "template": "acme_notes:templates/notes.pt"}
     config.add_page(notes_page, role=Role.READER, **page)
-    config.add_form(add_by_form, role=Role.WRITER, redraw=notes_page, **page)
+    config.add_form(add_by_form, role=Role.WRITER, rerender=notes_page, **page)
     config.add_tab("Notes", context=Environment, name="notes", role=Role.READER)
