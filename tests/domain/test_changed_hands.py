@@ -33,7 +33,7 @@ HEIR, WARD = "heir", "ward"
 #: Use cases whose answer names nothing of the environment, and one of a log of which nothing is sealed.
 NAMELESS = {"missing_reason", "revision_if_known", "secret_versions", "read_sealed"}
 #: Use cases that say nothing of the environment itself.
-AROUND = {"get_project", "missing_in", "elsewhere"}
+AROUND = {"get_project", "missing_in", "same_key_elsewhere"}
 
 
 def furnish(service: Service, project_slug: str, environment_slug: str, mark: str, ward: str) -> None:

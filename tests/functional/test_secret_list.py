@@ -151,7 +151,7 @@ def test_an_export_whose_long_values_go_with_their_environment_is_of_none(vault,
 @pytest.mark.postgresql("first")
 def test_on_sqlite_one_request_at_a_time_has_a_connection(vault, service, monkeypatch):
     vault.set(A="x")
-    monkeypatch.setattr(sqlite_queue, "LATE_SECONDS", PATIENCE)
+    monkeypatch.setattr(sqlite_queue, "MAX_WAIT_SECONDS", PATIENCE)
     end = service.app.registry.database._turn.take()
     with ThreadPoolExecutor(1) as pool:
         listing = pool.submit(vault.get, "secrets")

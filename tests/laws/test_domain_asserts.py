@@ -18,7 +18,7 @@ EXCEPTIONS = {
     ("home/domain/page_search", "find_scopes"): "open to any identity; its visibility is scoped in the query",
     (
         "home/domain/recent_usage",
-        "used_lately",
+        "recently_used",
     ): "open to any identity; narrowed in the query to what it sees",
     ("home/domain/overview", "overview"): "open to any identity; its visibility is scoped in the query",
     ("home/domain/search", "search"): "open to any identity; its visibility is scoped in the query",

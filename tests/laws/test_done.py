@@ -10,7 +10,7 @@ from laws.parsed import nodes_of
 
 import secretsvc
 
-LEADING = ("see_other", "see_removed")
+LEADING = ("redirect_after_form", "see_removed")
 PACKAGE = Path(__file__).parents[2] / "secretsvc"
 
 
@@ -39,11 +39,15 @@ def test_every_word_is_registered_and_every_registered_word_is_used():
 
 @pytest.mark.parametrize(
     "source",
-    ["see_other('/', 'a')", "see_other(back, 'a' if kind == 'x' else 'a')", "see_removed('/', 'a', act)"],
+    [
+        "redirect_after_form('/', 'a')",
+        "redirect_after_form(back, 'a' if kind == 'x' else 'a')",
+        "see_removed('/', 'a', act)",
+    ],
 )
 def test_the_law_of_words_bites(source):
     assert words(source) == {"a"}
 
 
 def test_the_law_of_words_lets_pass_what_says_nothing():
-    assert words("see_other('/')") == set()
+    assert words("redirect_after_form('/')") == set()

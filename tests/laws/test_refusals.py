@@ -29,7 +29,7 @@ def unmet(page: str, tests: dict[str, str]) -> list[str]:
     found = []
     for reason, test in reasons_of(page):
         said = said_by({"Test": test}, tests)
-        if not re.search(rf'\bReason\.{REASONS[reason]}\b|[": ]{re.escape(reason[1])}[";]', said):
+        if not re.search(rf'\bRejectionReason\.{REASONS[reason]}\b|[": ]{re.escape(reason[1])}[";]', said):
             found.append(reason[1])
     return found
 
@@ -46,6 +46,6 @@ def test_the_law_of_refusals_bites() -> None:
     rows = "| assertion | `absent`, `no kid` | x | `tests/a.py::test_a` |\n"
     rows += "| | `issuer` | x | `tests/a.py::test_b` |"
     page = f"| Refused | Reason | Most often | Test |\n| --- | --- | --- | --- |\n{rows}\n\nmore"
-    both = "def test_a():\n    Reason.ABSENT{}\n\ndef test_b():\n    {}\n"
-    assert unmet(page, {"tests/a.py": both.format("", "Reason.ISSUERS")}) == ["no kid", "issuer"]
+    both = "def test_a():\n    RejectionReason.ABSENT{}\n\ndef test_b():\n    {}\n"
+    assert unmet(page, {"tests/a.py": both.format("", "RejectionReason.ISSUERS")}) == ["no kid", "issuer"]
     assert unmet(page, {"tests/a.py": both.format(", 'refused: no kid;'", '"issuer"')}) == []

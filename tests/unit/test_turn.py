@@ -22,7 +22,7 @@ def pool():
 
 
 def test_the_next_one_waits_until_the_turn_is_given_back(pool, monkeypatch):
-    monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
+    monkeypatch.setattr(module, "MAX_WAIT_SECONDS", PATIENCE)
     turn = SqliteQueue()
     end = turn.take()
     following = pool.submit(turn.take)
@@ -33,11 +33,11 @@ def test_the_next_one_waits_until_the_turn_is_given_back(pool, monkeypatch):
 
 
 def test_who_has_it_for_long_is_passed_and_the_others_go_on_taking_turns(pool, monkeypatch):
-    monkeypatch.setattr(module, "LATE_SECONDS", 0.02)
+    monkeypatch.setattr(module, "MAX_WAIT_SECONDS", 0.02)
     turn = SqliteQueue()
     end_late = turn.take()
     end = pool.submit(turn.take).result(PATIENCE)
-    monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
+    monkeypatch.setattr(module, "MAX_WAIT_SECONDS", PATIENCE)
     third = pool.submit(turn.take)
     end_late()
     with pytest.raises(TimeoutError):
@@ -47,7 +47,7 @@ def test_who_has_it_for_long_is_passed_and_the_others_go_on_taking_turns(pool, m
 
 
 def test_a_session_that_no_transaction_ends_keeps_neither_a_connection_nor_its_turn(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LATE_SECONDS", PATIENCE)
+    monkeypatch.setattr(module, "MAX_WAIT_SECONDS", PATIENCE)
     engine, turn = make_engine(f"sqlite:///{tmp_path}/t.sqlite"), SqliteQueue()
     session = Session(engine, TransactionManager(explicit=True), turn)
     with pytest.raises(NoTransaction):

@@ -108,8 +108,8 @@ def add_form(
 ) -> None:
     """Directive: what a form sent by POST does.
 
-    The view returns a response, `redirect_after_form` as a rule, or names for the template. `rerender` is the view of
-    the form's page: after a refusal it is called in its place, in a transaction of its own, and finds in
+    The view returns a response, `redirect_after_form` as a rule, or names for the template. `rerender` is the
+    view of the form's page: after a refusal it is called in its place, in a transaction of its own, and finds in
     `request.form` what was typed and why it was refused.
     """
     _add(config, view, context, template, name, Page(role, "POST", rerender))
