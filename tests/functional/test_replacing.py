@@ -178,13 +178,13 @@ def test_no_step_signs_with_a_key_that_is_replaced_meanwhile(sealed, monkeypatch
 def test_a_rotation_that_has_read_the_old_key_does_not_put_it_over_the_new_one(sealed, monkeypatch):
     if sealed.engine.name == "sqlite":
         pytest.skip("one writer at a time")
-    now, admit = rotated(sealed), signing.admit
+    now, ensure_key_may_seal = rotated(sealed), signing.ensure_key_may_seal
 
     def late(call):
         replace(sealed)
-        admit(call)
+        ensure_key_may_seal(call)
 
-    monkeypatch.setattr(signing, "admit", late)
+    monkeypatch.setattr(signing, "ensure_key_may_seal", late)
     with system_call(now.app.registry, writes=True) as call:
         signing.move_signer(call)
     seal(sealed)

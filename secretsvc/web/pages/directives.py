@@ -108,9 +108,9 @@ def add_form(
 ) -> None:
     """Directive: what a form sent by POST does.
 
-    The view returns a response, `redirect_after_form` as a rule, or names for the template. `rerender` is the
-    view of the form's page: after a refusal it is called in its place, in a transaction of its own, and finds in
-    `request.form` what was typed and why it was refused.
+    The view returns a response, usually `redirect_after_form`, or names for the template. After a refusal
+    `rerender`, the view of the form's page, is called in its place, in a transaction of its own. It finds what
+    was typed, and why it was refused, in `request.form`.
     """
     _add(config, view, context, template, name, Page(role, "POST", rerender))
 
