@@ -12,7 +12,7 @@ from jwks_server import KeyServer
 from scene import ALGORITHMS, LEEWAY, NOW, Scene
 from tokens import TestIssuer, ec_key, rsa_key
 
-from secretsvc.authentication.assertions import Verifier
+from secretsvc.authentication.assertions import AssertionVerifier
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.workload_issuers import issuers
@@ -86,7 +86,7 @@ def street(directory: Path, alike: str) -> Iterator[Street]:
             environ |= made[name].workload_environment(name, JWKS_URL=servers[name].url, SUBJECT="{email}")
         settings, caches = Settings({}, environ), []
 
-        def judge(verifier: Verifier, keys: KeyCache) -> Verifier:
+        def judge(verifier: AssertionVerifier, keys: KeyCache) -> AssertionVerifier:
             caches.append(keys)
             return verifier
 

@@ -12,7 +12,7 @@ import pytest
 from jwks_server import KeyServer
 from tokens import TestIssuer
 
-from secretsvc.authentication.assertions import Verifier
+from secretsvc.authentication.assertions import AssertionVerifier
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.actors import Principal
@@ -30,7 +30,7 @@ class Scene:
     issuer: TestIssuer
     server: KeyServer
     keys: KeyCache
-    verifier: Verifier | Issuers
+    verifier: AssertionVerifier | Issuers
 
     def bearer(self, token: str, now: float = NOW) -> Principal:
         return self.verifier.verify(token, now).principal
@@ -55,6 +55,6 @@ def lone_scene(directory: Path) -> Iterator[Scene]:
     issuer.clock = lambda: NOW
     with KeyServer(issuer.jwks()) as server:
         keys = KeyCache(server.url, ALGORITHMS, cooldown=3600)
-        verifier = Verifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)
+        verifier = AssertionVerifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)
         verifier.verify(issuer.sign(), NOW)
         yield Scene(issuer, server, keys, verifier)

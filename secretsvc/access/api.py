@@ -24,7 +24,7 @@ from secretsvc.web.views import ADMIN_SOMEWHERE, ANY_IDENTITY, api_view, created
     role=ADMIN_SOMEWHERE,
     query=ListQuery(),
 )
-def list_grants(_context: Grants, request: ServiceRequest) -> Page[granting.Grant]:
+def list_grants(_context: Grants, request: ServiceRequest) -> Page[granting.GrantRow]:
     """`GET /grants`."""
     return domain.list_grants(request.call, Window(**request.query_values))
 
@@ -39,7 +39,7 @@ def list_grants(_context: Grants, request: ServiceRequest) -> Page[granting.Gran
     body=schemas.create_grant_body(),
     status=201,
 )
-def create_grant(context: Grants, request: ServiceRequest) -> granting.Grant:
+def create_grant(context: Grants, request: ServiceRequest) -> granting.GrantRow:
     """`POST /grants`."""
     body = request.body_values
     granted = domain.grant_to_identity(request.call, body["identity_id"], terms_of(body))
@@ -54,7 +54,7 @@ def create_grant(context: Grants, request: ServiceRequest) -> granting.Grant:
     role=ADMIN_SOMEWHERE,
     body=schemas.UpdateGrantBody(),
 )
-def update_grant(context: Grant, request: ServiceRequest) -> granting.Grant:
+def update_grant(context: Grant, request: ServiceRequest) -> granting.GrantRow:
     """`PATCH /grants/{id}`."""
     return domain.update_grant(request.call, context.id, request.body_values)
 

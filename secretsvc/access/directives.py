@@ -7,12 +7,12 @@ from functools import partial
 
 from pyramid.config import Configurator
 
-from secretsvc.identity.rules import Identity
+from secretsvc.identity.rules import IdentityRow
 from secretsvc.web.registration import check_function, declare
 from secretsvc.web.request import ServiceRequest
 
 #: What an identity did that the caller may audit, the newest first, as the macro `feed` draws it.
-Finder = Callable[[ServiceRequest, Identity], Sequence[object]]
+Finder = Callable[[ServiceRequest, IdentityRow], Sequence[object]]
 
 
 def set_recent_activity(config: Configurator, find: Finder) -> None:

@@ -17,27 +17,27 @@ from secretsvc.web.schema import (
 )
 
 
-class Terms(Body):
+class GrantTerms(Body):
     """What every grant says."""
 
     role = required(ROLE)
     expires_at = optional(Integer(nullable=True), missing=None)
 
 
-class GlobalTerms(Terms):
+class GlobalTerms(GrantTerms):
     """A grant at every scope."""
 
     scope_type = required(Choice("global"))
 
 
-class ProjectTerms(Terms):
+class ProjectTerms(GrantTerms):
     """A grant on a project."""
 
     scope_type = required(Choice("project"))
     project = required(Slug())
 
 
-class EnvironmentTerms(Terms):
+class EnvironmentTerms(GrantTerms):
     """A grant on an environment."""
 
     scope_type = required(Choice("environment"))

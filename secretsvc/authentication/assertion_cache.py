@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from typing import Protocol
 
-from secretsvc.authentication.assertions import Keys, Verified, Verifier
+from secretsvc.authentication.assertions import AssertionVerifier, Keys, Verified
 
 CAPACITY = 4096
 
@@ -28,7 +28,7 @@ class RememberingVerifier:
     """
 
     def __init__(
-        self, verifier: Verifier, keys: ChangingKeys, leeway: float, capacity: int = CAPACITY
+        self, verifier: AssertionVerifier, keys: ChangingKeys, leeway: float, capacity: int = CAPACITY
     ) -> None:
         self._verifier, self._keys, self._leeway, self._capacity = verifier, keys, leeway, capacity
         # Guards the two fields below; nothing is verified under it.

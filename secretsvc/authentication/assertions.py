@@ -119,7 +119,7 @@ def token_parts(token: str) -> tuple[str, str]:
     return header, payload
 
 
-class Verifier:
+class AssertionVerifier:
     """Verifies and classifies tokens of one issuer; `types` are the values of `typ` that it takes.
 
     Raises `ServerMisconfigured` for an issuer, audience or algorithm list with which a check would be

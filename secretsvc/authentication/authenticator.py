@@ -8,7 +8,7 @@ from functools import cached_property
 from limits.errors import ConfigurationError
 
 from secretsvc.authentication.assertion_cache import RememberingVerifier
-from secretsvc.authentication.assertions import TokenRejected, Verifier, read_assertion
+from secretsvc.authentication.assertions import AssertionVerifier, TokenRejected, read_assertion
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.rate_limit import MissingLibraryError, RateLimiter
@@ -120,7 +120,7 @@ class Authenticator:
         caches: list[KeyCache] = []
         leeway = self.settings.access_leeway
 
-        def remembering(verifier: Verifier, keys: KeyCache) -> RememberingVerifier:
+        def remembering(verifier: AssertionVerifier, keys: KeyCache) -> RememberingVerifier:
             caches.append(keys)
             return RememberingVerifier(verifier, keys, leeway)
 

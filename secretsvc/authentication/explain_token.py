@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from secretsvc.authentication.assertions import TokenRejected, Verified, Verifier, without_scheme
+from secretsvc.authentication.assertions import AssertionVerifier, TokenRejected, Verified, without_scheme
 from secretsvc.authentication.issuers import Issuers
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.authentication.service_tokens import digest_of, is_service_token, prefix_of
@@ -26,7 +26,7 @@ class Explanation:
 class _Offline:
     """A verifier that checks the signature only where the keys are in a file."""
 
-    def __init__(self, verifier: Verifier, keys: KeyCache) -> None:
+    def __init__(self, verifier: AssertionVerifier, keys: KeyCache) -> None:
         self._verifier, self.signature = verifier, keys.is_local
 
     def verify(self, token: str, now: float) -> Verified:

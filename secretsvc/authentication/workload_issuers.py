@@ -11,9 +11,9 @@ from secretsvc.authentication.assertions import (
     ACCESS_TOKEN,
     JWT,
     PROXY_GROUP,
+    AssertionVerifier,
     Keys,
     TokenRejected,
-    Verifier,
     check_email_verified,
     classify_assertion,
 )
@@ -29,7 +29,7 @@ from secretsvc.kernel.subjects import exact_subject
 from secretsvc.kernel.workloads import Workload, workloads
 
 T = TypeVar("T")
-Judge = Callable[[Verifier, KeyCache], Verifying]
+Judge = Callable[[AssertionVerifier, KeyCache], Verifying]
 
 
 def classify_workload(workload: Workload, claims: dict[str, object]) -> Principal:
@@ -46,10 +46,10 @@ def classify_workload(workload: Workload, claims: dict[str, object]) -> Principa
     return Principal(Kind.SERVICE, subject, workload.issuer)
 
 
-def proxy_verifier(settings: Settings, keys: Keys) -> Verifier:
+def proxy_verifier(settings: Settings, keys: Keys) -> AssertionVerifier:
     """The access proxy's. Raises `ServerMisconfigured`."""
     reserved = tuple(one.prefix for one in workloads(settings))
-    return Verifier(
+    return AssertionVerifier(
         keys,
         settings.access_issuer,
         settings.access_audience,
@@ -59,11 +59,11 @@ def proxy_verifier(settings: Settings, keys: Keys) -> Verifier:
     )
 
 
-def workload_verifier(settings: Settings, workload: Workload, keys: Keys) -> Verifier:
+def workload_verifier(settings: Settings, workload: Workload, keys: Keys) -> AssertionVerifier:
     """A workload issuer's. Raises `ServerMisconfigured`."""
     # What its tokens will need must be readable now.
     _ = workload.require, workload.subject
-    return Verifier(
+    return AssertionVerifier(
         keys,
         workload.issuer,
         workload.audience,

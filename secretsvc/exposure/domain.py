@@ -12,14 +12,14 @@ from sqlalchemy import bindparam, select
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.exposure.rules.exposed_environments import MetEnvironment, environments_met_in, keys_of
 from secretsvc.exposure.rules.exposed_versions import (
+    ExposedVersion,
     PastExports,
-    Version,
     VersionRange,
     candidates_in,
     latest,
     relatives_of,
 )
-from secretsvc.identity.rules import COLUMNS, IDENTITY_NOT_FOUND, Identity
+from secretsvc.identity.rules import COLUMNS, IDENTITY_NOT_FOUND, IdentityRow
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.identifiers import SECRET_KEY_LENGTH, SLUG_LENGTH
 from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, Slug, Time, text
@@ -55,7 +55,7 @@ class Exposed:
 class Exposure:
     """A page of values, and the cursor of the next one; what is before `complete_since` may be missing."""
 
-    identity: Identity
+    identity: IdentityRow
     complete_since: Time | None
     items: list[Exposed]
     next_cursor: Annotated[str, text(0, CURSOR_LENGTH)] | None
@@ -104,14 +104,14 @@ def exposure_of(
     return Exposure(whose, complete_since, items[:limit], "/".join(map(str, end)))
 
 
-def _found(call: Call, identity_id: UUID) -> tuple[Identity, int | None]:
+def _found(call: Call, identity_id: UUID) -> tuple[IdentityRow, int | None]:
     """The identity, and since when the log is whole; one statement."""
     row = call.connection.execute(_BY_ID, {"identity_id": identity_id}).mappings().first()
     if row is None:
         raise NotFound(IDENTITY_NOT_FOUND)
     fields = dict(row)
     complete_since = fields.pop("complete_since")
-    return Identity(**fields), complete_since
+    return IdentityRow(**fields), complete_since
 
 
 def _choose(call: Call, identity_id: UUID, start: Position) -> Chosen:
@@ -169,7 +169,7 @@ def _after(chosen: Chosen, secret_id: int, version: int) -> Position:
     return Position(*_slugs(within), key, version)
 
 
-def _seen_at(older: PastExports, versions: Collection[Version]) -> int | None:
+def _seen_at(older: PastExports, versions: Collection[ExposedVersion]) -> int | None:
     return latest(time for one in versions for time in (one.seen_at, older.gave_at(one)))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from secretsvc.access.api import terms_of
-from secretsvc.access.rules.grants import Grant
+from secretsvc.access.rules.grants import GrantRow
 from secretsvc.access.schemas import UpdateGrantBody, create_group_grant_body
 from secretsvc.db.paging import Page, Window
 from secretsvc.groups import domain, schemas
 from secretsvc.groups.resources import Group, GroupGrant, GroupGrants, Groups, Member, Members
-from secretsvc.identity.rules import Identity
+from secretsvc.identity.rules import IdentityRow
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.schema_annotations import Items
 from secretsvc.web.request import ServiceRequest
@@ -24,7 +24,7 @@ GROUP_LINKS = ("getGroup", "updateGroup", "addGroupMember", "createGroupGrant", 
     role=ADMIN_SOMEWHERE,
     query=ListQuery(),
 )
-def list_groups(_context: Groups, request: ServiceRequest) -> Page[domain.Group]:
+def list_groups(_context: Groups, request: ServiceRequest) -> Page[domain.GroupRow]:
     """`GET /groups`."""
     return domain.list_groups(request.call, Window(**request.query_values))
 
@@ -39,7 +39,7 @@ def list_groups(_context: Groups, request: ServiceRequest) -> Page[domain.Group]
     body=schemas.CreateGroupBody(),
     status=201,
 )
-def create_group(context: Groups, request: ServiceRequest) -> domain.Group:
+def create_group(context: Groups, request: ServiceRequest) -> domain.GroupRow:
     """`POST /groups`."""
     created = domain.create_group(request.call, **request.body_values)
     return created_at(request, context, created.id, created)
@@ -50,7 +50,7 @@ def create_group(context: Groups, request: ServiceRequest) -> domain.Group:
     summary="Get a group",
     role=ADMIN_SOMEWHERE,
 )
-def get_group(context: Group, request: ServiceRequest) -> domain.Group:
+def get_group(context: Group, request: ServiceRequest) -> domain.GroupRow:
     """`GET /groups/{id}`."""
     return domain.get_group(request.call, context.id)
 
@@ -62,7 +62,7 @@ def get_group(context: Group, request: ServiceRequest) -> domain.Group:
     role=Role.ADMIN,
     body=schemas.UpdateGroupBody(),
 )
-def update_group(context: Group, request: ServiceRequest) -> domain.Group:
+def update_group(context: Group, request: ServiceRequest) -> domain.GroupRow:
     """`PATCH /groups/{id}`."""
     return domain.update_group(request.call, context.id, request.body_values)
 
@@ -84,7 +84,7 @@ def delete_group(context: Group, request: ServiceRequest) -> None:
     summary="List the members of a group",
     role=ADMIN_SOMEWHERE,
 )
-def list_members(context: Members, request: ServiceRequest) -> Items[Identity]:
+def list_members(context: Members, request: ServiceRequest) -> Items[IdentityRow]:
     """`GET /groups/{id}/members`."""
     return Items(domain.list_members(request.call, context.group_id))
 
@@ -98,7 +98,7 @@ def list_members(context: Members, request: ServiceRequest) -> Items[Identity]:
     body=schemas.AddGroupMemberBody(),
     status=201,
 )
-def add_member(context: Members, request: ServiceRequest) -> Identity:
+def add_member(context: Members, request: ServiceRequest) -> IdentityRow:
     """`POST /groups/{id}/members`."""
     member = domain.add_member(request.call, context.group_id, **request.body_values)
     return created_at(request, context, member.id, member)
@@ -121,7 +121,7 @@ def remove_member(context: Member, request: ServiceRequest) -> None:
     summary="List a group's grants at scopes that the caller administers",
     role=ADMIN_SOMEWHERE,
 )
-def list_group_grants(context: GroupGrants, request: ServiceRequest) -> Items[Grant]:
+def list_group_grants(context: GroupGrants, request: ServiceRequest) -> Items[GrantRow]:
     """`GET /groups/{id}/grants`."""
     return Items(domain.list_group_grants(request.call, context.group_id))
 
@@ -135,7 +135,7 @@ def list_group_grants(context: GroupGrants, request: ServiceRequest) -> Items[Gr
     body=create_group_grant_body(),
     status=201,
 )
-def create_group_grant(context: GroupGrants, request: ServiceRequest) -> Grant:
+def create_group_grant(context: GroupGrants, request: ServiceRequest) -> GrantRow:
     """`POST /groups/{id}/grants`."""
     terms = terms_of(request.body_values)
     granted = domain.grant_to_group(request.call, context.group_id, terms)
@@ -150,7 +150,7 @@ def create_group_grant(context: GroupGrants, request: ServiceRequest) -> Grant:
     role=ADMIN_SOMEWHERE,
     body=UpdateGrantBody(),
 )
-def update_group_grant(context: GroupGrant, request: ServiceRequest) -> Grant:
+def update_group_grant(context: GroupGrant, request: ServiceRequest) -> GrantRow:
     """`PATCH /groups/{id}/grants/{grantId}`."""
     changes = request.body_values
     return domain.update_group_grant(request.call, context.group_id, grant_id=context.id, changes=changes)

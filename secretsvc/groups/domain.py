@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, update
 
 from secretsvc.access.rules.grants import (
-    Grant,
+    GrantRow,
     Terms,
     change_grant,
     create_grant,
@@ -31,12 +31,12 @@ from secretsvc.db.statements import (
     insert_or_ignore,
     update_one,
 )
-from secretsvc.identity.rules import COLUMNS, Identity, find_identity
+from secretsvc.identity.rules import COLUMNS, IdentityRow, find_identity
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import AddressTaken, Conflict, NotFound
 from secretsvc.kernel.fingerprints import ByDescription, changes_left, gone
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.schema_annotations import Description, Name, Slug, Time
+from secretsvc.kernel.schema_annotations import Description, Name, Slug, Time, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity
@@ -45,8 +45,9 @@ GROUP_NOT_FOUND = "Group not found."
 MEMBER_NOT_FOUND = "Member not found."
 
 
+@schema_name("Group")
 @dataclass(frozen=True, slots=True)
-class Group(ByDescription):
+class GroupRow(ByDescription):
     """A group as clients see it; times in epoch milliseconds."""
 
     id: UUID
@@ -57,14 +58,14 @@ class Group(ByDescription):
     updated_at: Time
 
 
-def list_groups(call: Call, window: Window) -> Page[Group]:
+def list_groups(call: Call, window: Window) -> Page[GroupRow]:
     """Every group, oldest first."""
     assert_admin_somewhere(call)
-    return page_of(call.connection, select(group), group.c.id, window, Group)
+    return page_of(call.connection, select(group), group.c.id, window, GroupRow)
 
 
 @dataclass(frozen=True, slots=True)
-class CountedGroup(Group):
+class CountedGroup(GroupRow):
     """A group with the numbers of its members, and of its grants at scopes that the caller administers.
 
     Those that have ended are included.
@@ -86,22 +87,24 @@ def count_groups(call: Call, window: Window, containing: str = "") -> Page[Count
     return page_of(call.connection, statement, group.c.id, window, CountedGroup)
 
 
-def create_group(call: Call, *, slug: str, name: str, description: str | None = None) -> Group:
+def create_group(call: Call, *, slug: str, name: str, description: str | None = None) -> GroupRow:
     """A new group without members. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.ADMIN, GLOBAL)
-    created = Group(new_id(), slug, name, description, call.now, call.now)
+    created = GroupRow(new_id(), slug, name, description, call.now, call.now)
     insert_one(call.connection, group, asdict(created), AddressTaken())
     record(call, "group.create", detail={"group_id": created.id, "slug": slug})
     return created
 
 
-def get_group(call: Call, group_id: UUID) -> Group:
+def get_group(call: Call, group_id: UUID) -> GroupRow:
     """One group."""
     assert_admin_somewhere(call)
     return _find_group(call, group_id)
 
 
-def update_group(call: Call, group_id: UUID, changes: Mapping[str, object], seen: str | None = None) -> Group:
+def update_group(
+    call: Call, group_id: UUID, changes: Mapping[str, object], seen: str | None = None
+) -> GroupRow:
     """Changes `name` and `description`; no changes are a no-op.
 
     A form gives the fingerprint that it has `seen`. Raises `PreconditionFailed` where that is another by now.
@@ -116,7 +119,7 @@ def update_group(call: Call, group_id: UUID, changes: Mapping[str, object], seen
         statement = statement.where(as_found(group, found, changes))
     row = update_one(call.connection, statement, group, gone(GROUP_NOT_FOUND, seen))
     record(call, "group.update", detail={"group_id": group_id, "fields": sorted(changes)})
-    return Group(**row)
+    return GroupRow(**row)
 
 
 def delete_group(call: Call, group_id: UUID) -> None:
@@ -128,7 +131,7 @@ def delete_group(call: Call, group_id: UUID) -> None:
     record(call, "group.delete", detail={"group_id": group_id, "slug": found.slug})
 
 
-def list_members(call: Call, group_id: UUID) -> list[Identity]:
+def list_members(call: Call, group_id: UUID) -> list[IdentityRow]:
     """The identities in a group, oldest first."""
     assert_admin_somewhere(call)
     _find_group(call, group_id)
@@ -138,10 +141,10 @@ def list_members(call: Call, group_id: UUID) -> list[Identity]:
         .where(group_member.c.group_id == group_id)
         .order_by(identity.c.id)
     )
-    return [Identity(**row) for row in rows.mappings()]
+    return [IdentityRow(**row) for row in rows.mappings()]
 
 
-def add_member(call: Call, group_id: UUID, *, identity_id: UUID) -> Identity:
+def add_member(call: Call, group_id: UUID, *, identity_id: UUID) -> IdentityRow:
     """Adds an identity to a group. Raises `NotFound` for either, `Conflict` for a member."""
     assert_can(call, Role.ADMIN, GLOBAL)
     _find_group(call, group_id)
@@ -168,7 +171,7 @@ def remove_member(call: Call, group_id: UUID, *, identity_id: UUID) -> None:
     record(call, "group.member.remove", detail={"group_id": group_id, "identity_id": identity_id})
 
 
-def list_group_grants(call: Call, group_id: UUID) -> list[Grant]:
+def list_group_grants(call: Call, group_id: UUID) -> list[GrantRow]:
     """A group's grants at scopes that the caller administers, oldest first (contract 3.7)."""
     assert_admin_somewhere(call)
     _find_group(call, group_id)
@@ -177,14 +180,16 @@ def list_group_grants(call: Call, group_id: UUID) -> list[Grant]:
     return [make_grant(**row) for row in rows]
 
 
-def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> Grant:
+def grant_to_group(call: Call, group_id: UUID, terms: Terms) -> GrantRow:
     """Grants a role to a group. Raises `NotFound` for a group that is not there, `Conflict`."""
     assert_can(call, Role.ADMIN, terms.scope)
     _find_group(call, group_id)
     return create_grant(call, terms, group_id=group_id)
 
 
-def update_group_grant(call: Call, group_id: UUID, *, grant_id: UUID, changes: Mapping[str, object]) -> Grant:
+def update_group_grant(
+    call: Call, group_id: UUID, *, grant_id: UUID, changes: Mapping[str, object]
+) -> GrantRow:
     """Changes a grant of this group (contract 5.10). Raises `NotFound` for a pair that does not match.
 
     Also `Forbidden`, `Conflict`, `LastAdmin`.
@@ -199,8 +204,8 @@ def delete_group_grant(call: Call, group_id: UUID, *, grant_id: UUID) -> None:
     remove_grant(call, find_grant(call, grant_id, group_id))
 
 
-def _find_group(call: Call, group_id: UUID) -> Group:
+def _find_group(call: Call, group_id: UUID) -> GroupRow:
     row = call.connection.execute(select(group).where(group.c.id == group_id)).mappings().first()
     if row is None:
         raise NotFound(GROUP_NOT_FOUND)
-    return Group(**row)
+    return GroupRow(**row)

@@ -31,7 +31,7 @@ def who_am_i(_context: Root, request: ServiceRequest) -> domain.WhoAmI:
     role=ADMIN_SOMEWHERE,
     query=ListQuery(),
 )
-def list_identities(_context: Identities, request: ServiceRequest) -> Page[rules.Identity]:
+def list_identities(_context: Identities, request: ServiceRequest) -> Page[rules.IdentityRow]:
     """`GET /identities`."""
     return domain.list_identities(request.call, Window(**request.query_values))
 
@@ -46,7 +46,7 @@ def list_identities(_context: Identities, request: ServiceRequest) -> Page[rules
     body=schemas.create_identity_body(),
     status=201,
 )
-def announce_identity(context: Identities, request: ServiceRequest) -> rules.Identity:
+def announce_identity(context: Identities, request: ServiceRequest) -> rules.IdentityRow:
     """`POST /identities`."""
     announced = domain.announce_identity(request.call, **request.body_values)
     return created_at(request, context, announced.id, announced)
@@ -60,7 +60,7 @@ def announce_identity(context: Identities, request: ServiceRequest) -> rules.Ide
     role=Role.ADMIN,
     body=schemas.UpdateIdentityBody(),
 )
-def update_identity(context: Identity, request: ServiceRequest) -> rules.Identity:
+def update_identity(context: Identity, request: ServiceRequest) -> rules.IdentityRow:
     """`PATCH /identities/{id}`."""
     return domain.update_identity(request.call, context.id, request.body_values)
 

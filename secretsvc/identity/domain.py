@@ -16,7 +16,7 @@ from secretsvc.db.statements import as_found, has_text, insert_or_ignore, update
 from secretsvc.identity.rules import (
     COLUMNS,
     IDENTITY_NOT_FOUND,
-    Identity,
+    IdentityRow,
     check_display_name,
     find_identity,
 )
@@ -47,7 +47,7 @@ SEGMENTS = {
 class WhoAmI:
     """The caller, and its role at every scope if it has one."""
 
-    identity: Identity
+    identity: IdentityRow
     global_role: Role | None
 
 
@@ -56,7 +56,7 @@ def who_am_i(call: Call) -> WhoAmI:
     return WhoAmI(find_identity(call, call.actor.identity_id), call.snapshot.global_role)
 
 
-def list_identities(call: Call, window: Window, *, containing: str = "", show: str = "") -> Page[Identity]:
+def list_identities(call: Call, window: Window, *, containing: str = "", show: str = "") -> Page[IdentityRow]:
     """Everyone who ever came with a valid assertion or was announced, the first first.
 
     With a text, those whose subject or display name contains it, in capitals or not; `show` is one of
@@ -68,7 +68,7 @@ def list_identities(call: Call, window: Window, *, containing: str = "", show: s
         statement = statement.where(has_text(containing, identity.c.subject, identity.c.display_name))
     if show:
         statement = statement.where(SEGMENTS[show])
-    return page_of(call.connection, statement, identity.c.id, window, Identity)
+    return page_of(call.connection, statement, identity.c.id, window, IdentityRow)
 
 
 def count_identities(call: Call) -> dict[str, int]:
@@ -79,7 +79,7 @@ def count_identities(call: Call) -> dict[str, int]:
     return dict(zip(["", *SEGMENTS], row, strict=True))
 
 
-def announce_identity(call: Call, *, kind: str, subject: str, display_name: str | None = None) -> Identity:
+def announce_identity(call: Call, *, kind: str, subject: str, display_name: str | None = None) -> IdentityRow:
     """An identity before its first visit, so that it can be granted something (contract 5.12).
 
     The subject is in the normal form of its kind, as in `kernel.subjects`. Raises `Conflict` for one that is
@@ -93,7 +93,7 @@ def announce_identity(call: Call, *, kind: str, subject: str, display_name: str 
         names = ("identity", str(call.actor.identity_id))
         call.count(limit, 1, names, setting="IDENTITY_LIMIT", message=TOO_MANY_ANNOUNCED)
     check_display_name(call, display_name, subject)
-    announced = Identity(new_id(), kind, subject, display_name, False, call.now, None)
+    announced = IdentityRow(new_id(), kind, subject, display_name, False, call.now, None)
     if not insert_or_ignore(call.connection, identity, asdict(announced)):
         raise Conflict("The identity is there already.", about="subject")
     detail = {"identity_id": announced.id, "kind": kind, "subject": subject}
@@ -103,7 +103,7 @@ def announce_identity(call: Call, *, kind: str, subject: str, display_name: str 
 
 def update_identity(
     call: Call, identity_id: UUID, changes: Mapping[str, object], seen: str | None = None
-) -> Identity:
+) -> IdentityRow:
     """Changes `display_name` and `disabled`; no changes are a no-op.
 
     A form gives the fingerprint that it has `seen`. Raises `PreconditionFailed` where that is another by now.
@@ -121,7 +121,7 @@ def update_identity(
         if seen is not None:
             statement = statement.where(as_found(identity, found, changes))
         missing = gone(IDENTITY_NOT_FOUND, seen)
-        updated = Identity(**update_one(call.connection, statement, COLUMNS, missing))
+        updated = IdentityRow(**update_one(call.connection, statement, COLUMNS, missing))
     detail = {"identity_id": identity_id, "fields": sorted(changes), "disabled": updated.disabled}
     record(call, "identity.update", detail=detail)
     return updated
@@ -138,7 +138,7 @@ def delete_identity(call: Call, identity_id: UUID) -> None:
         row = call.connection.execute(_LOCKED, {"identity_id": identity_id}).mappings().first()
         if row is None:
             raise NotFound(IDENTITY_NOT_FOUND)
-        found = Identity(**row)
+        found = IdentityRow(**row)
         if found.last_seen_at is not None:
             raise Conflict(SIGNED_IN, hint="Disable it instead.")
         for table in HELD:

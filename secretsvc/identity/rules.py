@@ -10,15 +10,16 @@ from sqlalchemy import bindparam, func, select
 from secretsvc.kernel.display_names import WithNames, folded
 from secretsvc.kernel.errors import NotFound, ValidationFailed
 from secretsvc.kernel.fingerprints import fingerprint
-from secretsvc.kernel.schema_annotations import KindText, Name, Subject, Time
+from secretsvc.kernel.schema_annotations import KindText, Name, Subject, Time, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.identities import identity
 
 IDENTITY_NOT_FOUND = "Identity not found."
 
 
+@schema_name("Identity")
 @dataclass(frozen=True, slots=True)
-class Identity(WithNames):
+class IdentityRow(WithNames):
     """An identity; times in epoch milliseconds, `last_seen_at` None until the first visit."""
 
     id: UUID
@@ -35,12 +36,12 @@ class Identity(WithNames):
         return fingerprint([self.display_name])
 
 
-def find_identity(call: Call, identity_id: UUID | None) -> Identity:
+def find_identity(call: Call, identity_id: UUID | None) -> IdentityRow:
     """One identity; None is nobody's. Raises `NotFound`; who may ask is the use case's affair."""
     row = call.connection.execute(_BY_ID, {"identity_id": identity_id}).mappings().first()
     if row is None:
         raise NotFound(IDENTITY_NOT_FOUND)
-    return Identity(**row)
+    return IdentityRow(**row)
 
 
 def check_display_name(call: Call, name: object, subject: str) -> None:
@@ -65,5 +66,5 @@ _SUBJECTS = select(identity.c.subject).where(
     identity.c.subject != bindparam("own"),
 )
 #: The columns of the table that clients see.
-COLUMNS = [identity.c[one.name] for one in fields(Identity)]
+COLUMNS = [identity.c[one.name] for one in fields(IdentityRow)]
 _BY_ID = select(*COLUMNS).where(identity.c.id == bindparam("identity_id"))

@@ -9,7 +9,7 @@ from secretsvc.kernel.authorization import Role, ScopeType
 
 
 @dataclass(frozen=True, slots=True)
-class Admin:
+class AdminContact:
     """Somebody who may grant what is missing, by name and subject, and the scope of that."""
 
     name: str
@@ -33,4 +33,4 @@ class DenialDetails:
     held: Role | None
     scope: ScopeType | None
     group: str | None
-    admins: Sequence[Admin]
+    admins: Sequence[AdminContact]

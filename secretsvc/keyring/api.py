@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from secretsvc.kernel.authorization import Role
-from secretsvc.kernel.schema_annotations import Kid
+from secretsvc.kernel.schema_annotations import Kid, schema_name
 from secretsvc.keyring import domain, schemas
 from secretsvc.keyring.resources import Admin
 from secretsvc.web.request import ServiceRequest
 from secretsvc.web.views import api_view
 
 
+@schema_name("KeyRing")
 @dataclass(frozen=True, slots=True)
-class KeyRing:
+class KeyRingState:
     """The ring and its rows, in the words of the contract."""
 
     active_kid: Kid
-    keys: list[domain.Key]
+    keys: list[domain.MasterKey]
     safeToRemoveOldKey: bool
 
 
@@ -27,10 +28,10 @@ class KeyRing:
     summary="Report the master keys and the rows that name them",
     role=Role.ADMIN,
 )
-def key_ring(_context: Admin, request: ServiceRequest) -> KeyRing:
+def key_ring(_context: Admin, request: ServiceRequest) -> KeyRingState:
     """`GET /admin/keyring`."""
     report = domain.key_ring(request.call)
-    return KeyRing(report.active_kid, report.keys, report.safe_to_remove_old_key)
+    return KeyRingState(report.active_kid, report.keys, report.safe_to_remove_old_key)
 
 
 @api_view(

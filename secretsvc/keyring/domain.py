@@ -15,7 +15,7 @@ from secretsvc.kernel.schema_annotations import Count, Kid, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.keyring.rules import (
     EnvelopeLocation,
-    Row,
+    RekeyRow,
     adopted_rows,
     count_by_kid,
     count_others,
@@ -37,7 +37,7 @@ VERIFY_PAGE = 500
 
 @schema_name("MasterKey")
 @dataclass(frozen=True, slots=True)
-class Key:
+class MasterKey:
     """A master key by its kid; one that is not `held` is named by rows but not on the ring."""
 
     kid: Kid
@@ -51,7 +51,7 @@ class KeyRingReport:
     """The ring and its rows, counted anew over current versions and history."""
 
     active_kid: Kid
-    keys: list[Key]
+    keys: list[MasterKey]
     #: The envelope of its signing key names a key, too, and is not counted (contract 7.2).
     log: LogState
 
@@ -147,7 +147,7 @@ def key_ring(call: Call) -> KeyRingReport:
     assert_can(call, Role.ADMIN, GLOBAL)
     ring, rows = call.ring, count_by_kid(call)
     kids = [*ring.kids, *sorted(rows.keys() - {*ring.kids})]
-    keys = [Key(kid, kid == ring.active_kid, kid in ring.kids, rows.get(kid, 0)) for kid in kids]
+    keys = [MasterKey(kid, kid == ring.active_kid, kid in ring.kids, rows.get(kid, 0)) for kid in kids]
     return KeyRingReport(ring.active_kid, keys, log_state(call.connection))
 
 
@@ -260,7 +260,7 @@ def adopt(call: Call) -> Adopted:
     return done
 
 
-def _resealed(call: Call, page: list[Row]) -> list[Mapping[str, object]]:
+def _resealed(call: Call, page: list[RekeyRow]) -> list[Mapping[str, object]]:
     opened = [
         Plain(one.environment_id, one.key, one.version, open_value(call, one))
         for one in (row.sealed for row in page)

@@ -25,7 +25,7 @@ from secretsvc.db.types import FoundRow, Query
 from secretsvc.kernel.use_case import Call
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.secrets.models import master_key, secret, secret_version
-from secretsvc.secrets.queries.rows import Sealed
+from secretsvc.secrets.queries.rows import SealedValue
 from secretsvc.secrets.write.sealing import MAY_SEAL
 from secretsvc.tables.projects import environment, project
 
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RekeyRow:
     """An envelope with its key in the table, and what its AAD names."""
 
     secret_id: int
-    sealed: Sealed
+    sealed: SealedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def retire_unused(call: Call, kid: str) -> None:
         log.info("master key %s has no envelope and is retired: it seals no more", other)
 
 
-def load_page(call: Call, kid: str, limit: int) -> list[Row]:
+def load_page(call: Call, kid: str, limit: int) -> list[RekeyRow]:
     """At most `limit` envelopes under other kids, which nobody else takes before the transaction ends.
 
     A range on either side of the kid is read off the index; "not equal" would read the whole table each time.
@@ -113,7 +113,7 @@ def save_page(call: Call, envelopes: list[Mapping[str, object]]) -> None:
     call.connection.execute(_PUT, envelopes)
 
 
-def every_row(call: Call, page: int) -> Iterator[tuple[Row, EnvelopeLocation]]:
+def every_row(call: Call, page: int) -> Iterator[tuple[RekeyRow, EnvelopeLocation]]:
     """Every envelope with its location, a page at a time, so that memory does not grow with their number."""
     after = (0, 0)
     while True:
@@ -126,9 +126,9 @@ def every_row(call: Call, page: int) -> Iterator[tuple[Row, EnvelopeLocation]]:
         after = (rows[-1].secret_id, rows[-1].version)
 
 
-def _row(row: FoundRow) -> Row:
+def _row(row: FoundRow) -> RekeyRow:
     environment_id: UUID = row.environment_id
-    return Row(row.secret_id, Sealed(environment_id, row.key, row.version, row.envelope, row.kid))
+    return RekeyRow(row.secret_id, SealedValue(environment_id, row.key, row.version, row.envelope, row.kid))
 
 
 _SEALED = (

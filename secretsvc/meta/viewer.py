@@ -47,7 +47,7 @@ TITLES = {
 }
 
 
-class Operation(NamedTuple):
+class ShownOperation(NamedTuple):
     """An operation as the list names it that stands where the script does not run."""
 
     method: str
@@ -56,10 +56,10 @@ class Operation(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def listed(description: bytes) -> dict[str, list[Operation]]:
+def listed(description: bytes) -> dict[str, list[ShownOperation]]:
     """The operations of an OpenAPI document by what their tags are called; a process has but one."""
-    found: dict[str, list[Operation]] = defaultdict(list)
+    found: dict[str, list[ShownOperation]] = defaultdict(list)
     for path, item in orjson.loads(description)["paths"].items():
         for method, operation in item.items():
-            found[operation["tags"][0]].append(Operation(method.upper(), path, operation["summary"]))
+            found[operation["tags"][0]].append(ShownOperation(method.upper(), path, operation["summary"]))
     return {TITLES.get(tag, tag.capitalize()): found[tag] for tag in sorted(found)}

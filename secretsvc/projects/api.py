@@ -20,7 +20,7 @@ PROJECT_LINKS = ("getProject", "updateProject", "createEnvironment", "listEnviro
     role=ANY_IDENTITY,
     query=ListQuery(),
 )
-def list_projects(_context: Projects, request: ServiceRequest) -> Page[rules.Project]:
+def list_projects(_context: Projects, request: ServiceRequest) -> Page[rules.ProjectRow]:
     """`GET /projects`."""
     return domain.list_projects(request.call, Window(**request.query_values))
 
@@ -35,7 +35,7 @@ def list_projects(_context: Projects, request: ServiceRequest) -> Page[rules.Pro
     body=schemas.CreateProjectBody(),
     status=201,
 )
-def create_project(context: Projects, request: ServiceRequest) -> rules.Project:
+def create_project(context: Projects, request: ServiceRequest) -> rules.ProjectRow:
     """`POST /projects`."""
     created = domain.create_project(request.call, **request.body_values)
     return created_at(request, context, created.slug, created)
@@ -46,7 +46,7 @@ def create_project(context: Projects, request: ServiceRequest) -> rules.Project:
     summary="Get a project",
     role=VISIBLE,
 )
-def get_project(context: Project, request: ServiceRequest) -> rules.Project:
+def get_project(context: Project, request: ServiceRequest) -> rules.ProjectRow:
     """`GET /projects/{project}`."""
     return domain.get_project(request.call, context.address)
 
@@ -58,7 +58,7 @@ def get_project(context: Project, request: ServiceRequest) -> rules.Project:
     role=Role.WRITER,
     body=schemas.UpdateProjectBody(),
 )
-def update_project(context: Project, request: ServiceRequest) -> rules.Project:
+def update_project(context: Project, request: ServiceRequest) -> rules.ProjectRow:
     """`PATCH /projects/{project}`."""
     return domain.update_project(request.call, context.address, request.body_values)
 
@@ -80,7 +80,7 @@ def delete_project(context: Project, request: ServiceRequest) -> None:
     summary="List the project's environments that are visible to the caller",
     role=VISIBLE,
 )
-def list_environments(context: Environments, request: ServiceRequest) -> Items[rules.Environment]:
+def list_environments(context: Environments, request: ServiceRequest) -> Items[rules.EnvironmentRow]:
     """`GET /projects/{project}/environments`."""
     return Items(domain.list_environments(request.call, context.address))
 
@@ -94,7 +94,7 @@ def list_environments(context: Environments, request: ServiceRequest) -> Items[r
     body=schemas.CreateEnvironmentBody(),
     status=201,
 )
-def create_environment(context: Environments, request: ServiceRequest) -> rules.Environment:
+def create_environment(context: Environments, request: ServiceRequest) -> rules.EnvironmentRow:
     """`POST /projects/{project}/environments`."""
     created = domain.create_environment(request.call, context.address, **request.body_values)
     return created_at(request, context, created.slug, created)
@@ -105,7 +105,7 @@ def create_environment(context: Environments, request: ServiceRequest) -> rules.
     summary="Get an environment",
     role=Role.READER,
 )
-def get_environment(context: Environment, request: ServiceRequest) -> rules.Environment:
+def get_environment(context: Environment, request: ServiceRequest) -> rules.EnvironmentRow:
     """`GET /projects/{project}/environments/{env}`."""
     return domain.get_environment(request.call, context.address)
 
@@ -117,7 +117,7 @@ def get_environment(context: Environment, request: ServiceRequest) -> rules.Envi
     role=Role.ADMIN,
     body=schemas.UpdateEnvironmentBody(),
 )
-def update_environment(context: Environment, request: ServiceRequest) -> rules.Environment:
+def update_environment(context: Environment, request: ServiceRequest) -> rules.EnvironmentRow:
     """`PATCH /projects/{project}/environments/{env}`."""
     return domain.update_environment(request.call, context.address, request.body_values)
 

@@ -24,8 +24,8 @@ from secretsvc.kernel.fingerprints import changes_left, gone
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.use_case import Call
 from secretsvc.projects.rules import (
-    Environment,
-    Project,
+    EnvironmentRow,
+    ProjectRow,
     environment_in_sight,
     find_environment,
     find_project,
@@ -38,7 +38,7 @@ PROTECTED = "The environment is protected."
 PROTECTED_INSIDE = "The project has a protected environment."
 
 
-def list_projects(call: Call, window: Window, containing: str = "") -> Page[Project]:
+def list_projects(call: Call, window: Window, containing: str = "") -> Page[ProjectRow]:
     """The projects that the caller sees, oldest first; with a text, those whose slug or name has it.
 
     Open to any identity, narrowed in the query.
@@ -46,19 +46,19 @@ def list_projects(call: Call, window: Window, containing: str = "") -> Page[Proj
     statement = select(project).where(project_in_sight(call))
     if containing:
         statement = statement.where(has_text(containing, project.c.slug, project.c.name))
-    return page_of(call.connection, statement, project.c.id, window, Project)
+    return page_of(call.connection, statement, project.c.id, window, ProjectRow)
 
 
-def create_project(call: Call, *, slug: str, name: str, description: str | None = None) -> Project:
+def create_project(call: Call, *, slug: str, name: str, description: str | None = None) -> ProjectRow:
     """A new project. Raises `Conflict` for a slug that is taken."""
     assert_can(call, Role.WRITER, GLOBAL)
-    created = Project(new_id(), slug, name, description, call.now, call.now)
+    created = ProjectRow(new_id(), slug, name, description, call.now, call.now)
     insert_one(call.connection, project, asdict(created), AddressTaken())
     record(call, "project.create", project_id=created.id, detail={"slug": slug})
     return created
 
 
-def get_project(call: Call, at: ScopePath) -> Project:
+def get_project(call: Call, at: ScopePath) -> ProjectRow:
     """One visible project."""
     assert_sees(call, at)
     found = find_project(call, at)
@@ -68,7 +68,7 @@ def get_project(call: Call, at: ScopePath) -> Project:
 
 def update_project(
     call: Call, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
-) -> Project:
+) -> ProjectRow:
     """Changes `name` and `description`; no changes are a no-op (contract 2).
 
     A form gives the fingerprint that it has `seen`. Raises `PreconditionFailed` where that is another by now.
@@ -84,7 +84,7 @@ def update_project(
         statement = statement.where(as_found(project, found, changes))
     row = update_one(call.connection, statement, project, gone(PROJECT_NOT_FOUND, seen))
     record(call, "project.update", project_id=found.id, detail={"fields": sorted(changes)})
-    return Project(**row)
+    return ProjectRow(**row)
 
 
 def delete_project(call: Call, at: ScopePath) -> None:
@@ -102,7 +102,7 @@ def delete_project(call: Call, at: ScopePath) -> None:
     record(call, "project.delete", project_id=found.id, detail={"slug": found.slug})
 
 
-def list_environments(call: Call, at: ScopePath) -> list[Environment]:
+def list_environments(call: Call, at: ScopePath) -> list[EnvironmentRow]:
     """The environments of a visible project that the caller sees, oldest first."""
     assert_sees(call, at)
     found = find_project(call, at)
@@ -110,13 +110,13 @@ def list_environments(call: Call, at: ScopePath) -> list[Environment]:
     return _environments(call, environment.c.project_id == found.id)
 
 
-def environments_of(call: Call, projects: Iterable[Project]) -> dict[UUID, list[Environment]]:
+def environments_of(call: Call, projects: Iterable[ProjectRow]) -> dict[UUID, list[EnvironmentRow]]:
     """The environments that the caller sees of some projects, oldest first, by the project's id.
 
     Open to any identity, narrowed in the query.
     """
     ids = [one.id for one in projects]
-    found: dict[UUID, list[Environment]] = {one: [] for one in ids}
+    found: dict[UUID, list[EnvironmentRow]] = {one: [] for one in ids}
     for one in _environments(call, environment.c.project_id.in_(ids)):
         found[one.project_id].append(one)
     return found
@@ -124,18 +124,18 @@ def environments_of(call: Call, projects: Iterable[Project]) -> dict[UUID, list[
 
 def create_environment(
     call: Call, at: ScopePath, *, slug: str, name: str, description: str | None = None
-) -> Environment:
+) -> EnvironmentRow:
     """A new environment at revision 0. Raises `Conflict` for a slug that the project has already."""
     assert_can(call, Role.WRITER, at)
     parent = find_project(call, at)
     assert_covers_ids(call, at, parent.id)
-    created = Environment(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
+    created = EnvironmentRow(new_id(), parent.id, slug, name, description, 0, call.now, call.now)
     insert_one(call.connection, environment, asdict(created), AddressTaken(), PROJECT_NOT_FOUND)
     _record(call, "environment.create", created, {"slug": slug})
     return created
 
 
-def get_environment(call: Call, at: ScopePath) -> Environment:
+def get_environment(call: Call, at: ScopePath) -> EnvironmentRow:
     """One environment."""
     assert_can(call, Role.READER, at)
     return find_environment(call, at)
@@ -143,7 +143,7 @@ def get_environment(call: Call, at: ScopePath) -> Environment:
 
 def update_environment(
     call: Call, at: ScopePath, changes: Mapping[str, object], seen: str | None = None
-) -> Environment:
+) -> EnvironmentRow:
     """Changes `name`, `description` and `protected` (contract 5.13); no changes are a no-op.
 
     `seen` is as in `update_project`.
@@ -161,7 +161,7 @@ def update_environment(
     if "protected" in changes:
         detail["protected"] = changes["protected"]
     _record(call, "environment.update", found, detail)
-    return Environment(**row)
+    return EnvironmentRow(**row)
 
 
 def delete_environment(call: Call, at: ScopePath) -> None:
@@ -179,16 +179,16 @@ def delete_environment(call: Call, at: ScopePath) -> None:
     _record(call, "environment.delete", found, {"slug": found.slug})
 
 
-def _record(call: Call, action: str, of: Environment, detail: Mapping[str, object]) -> None:
+def _record(call: Call, action: str, of: EnvironmentRow, detail: Mapping[str, object]) -> None:
     record(call, action, project_id=of.project_id, environment_id=of.id, detail=detail)
 
 
-def _environments(call: Call, condition: ColumnElement[bool]) -> list[Environment]:
+def _environments(call: Call, condition: ColumnElement[bool]) -> list[EnvironmentRow]:
     statement = select(environment).where(condition, environment_in_sight(call)).order_by(environment.c.id)
-    return [Environment(**row) for row in call.connection.execute(statement).mappings()]
+    return [EnvironmentRow(**row) for row in call.connection.execute(statement).mappings()]
 
 
-def _confirm_sight(call: Call, found: Project) -> None:
+def _confirm_sight(call: Call, found: ProjectRow) -> None:
     """As `assert_covers_ids`, for those who see a project by a grant on one of its environments."""
     if not sees_row(call.snapshot, found.id):
         raise NotFound(PROJECT_NOT_FOUND)

@@ -15,13 +15,14 @@ from secretsvc.db.engine import Mode, mode_of
 from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.fingerprints import ByDescription, fingerprint
-from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time
+from secretsvc.kernel.schema_annotations import Count, Description, Name, Slug, Time, schema_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.projects import environment, project
 
 
+@schema_name("Project")
 @dataclass(frozen=True, slots=True)
-class Project(ByDescription):
+class ProjectRow(ByDescription):
     """A project as clients see it; times in epoch milliseconds."""
 
     id: UUID
@@ -32,8 +33,9 @@ class Project(ByDescription):
     updated_at: Time
 
 
+@schema_name("Environment")
 @dataclass(frozen=True, slots=True)
-class Environment:
+class EnvironmentRow:
     """An environment as clients see it; `rev` rises by one with each write of secrets.
 
     Writes to a `protected` one need a reason, and it cannot be deleted (contract 5.13).
@@ -55,20 +57,20 @@ class Environment:
         return fingerprint([self.name, self.description, self.protected])
 
 
-def find_project(call: Call, at: ScopePath) -> Project:
+def find_project(call: Call, at: ScopePath) -> ProjectRow:
     """The project at an address that the caller may enter. Raises `NotFound`."""
     rows = _PROJECT.rows(call.connection, {"project_slug": at.project})
     if not rows:
         raise not_found(call, at)
-    return Project(*rows[0])
+    return ProjectRow(*rows[0])
 
 
-def find_environment(call: Call, at: ScopePath) -> Environment:
+def find_environment(call: Call, at: ScopePath) -> EnvironmentRow:
     """The environment at an address that the caller may enter. Raises `NotFound`."""
-    return Environment(*environment_row(call, at, _ENVIRONMENT))
+    return EnvironmentRow(*environment_row(call, at, _ENVIRONMENT))
 
 
-def lock_environment(call: Call, at: ScopePath) -> Environment:
+def lock_environment(call: Call, at: ScopePath) -> EnvironmentRow:
     """As `find_environment`; until the transaction ends, other writers of it wait.
 
     On SQLite the transaction holds the write lock already. On PostgreSQL they queue in order before they ask
@@ -79,7 +81,7 @@ def lock_environment(call: Call, at: ScopePath) -> Environment:
         raise RuntimeError("A call that reads without a transaction writes nothing afterwards.")
     if call.connection.dialect.name == "sqlite":
         return find_environment(call, at)
-    return Environment(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
+    return EnvironmentRow(*environment_row(call, at, _LOCKED, address=f"{at.project}/{at.environment}"))
 
 
 def environment_row(call: Call, at: ScopePath, statement: Prepared, **parameters: object) -> Any:
@@ -105,12 +107,12 @@ def environment_in_sight(call: Call) -> ColumnElement[bool]:
 
 
 _PROJECT = Prepared(
-    select(*(project.c[one.name] for one in fields(Project))).where(
+    select(*(project.c[one.name] for one in fields(ProjectRow))).where(
         project.c.slug == bindparam("project_slug")
     )
 )
 _INSIDE = (
-    select(*(environment.c[one.name] for one in fields(Environment)))
+    select(*(environment.c[one.name] for one in fields(EnvironmentRow)))
     .join_from(environment, project)
     .where(at_environment())
 )

@@ -50,7 +50,7 @@ ENVELOPES_PAUSE = 60.0
 WAITING_PAUSE = 10.0
 
 
-class State(NamedTuple):
+class ReadinessState(NamedTuple):
     """Why the process is not ready, and what else is amiss; both may be empty."""
 
     reasons: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Readiness:
         # Builds the authenticator's parts here, before several threads could each build them.
         settings_state(registry)
         self._database = PeriodicCheck(
-            "database", self._look_at_database, State((NO_DATABASE,)), limit=DATABASE_LIMIT
+            "database", self._look_at_database, ReadinessState((NO_DATABASE,)), limit=DATABASE_LIMIT
         )
         self._counting = PeriodicCheck("rate limit", registry.authenticator.is_counting, False)
         self._envelopes: PeriodicCheck[int | None] = PeriodicCheck(
@@ -96,11 +96,11 @@ class Readiness:
             self._engine.dispose()
 
     @property
-    def state(self) -> State:
+    def state(self) -> ReadinessState:
         """As of the last looks. Never waits."""
         return self._state_with(self._database.seen)
 
-    def state_now(self) -> State:
+    def state_now(self) -> ReadinessState:
         """With a look at the database that begins now (`PeriodicCheck.check_now`)."""
         return self._state_with(self._database.check_now())
 
@@ -115,7 +115,7 @@ class Readiness:
         _listen_for_answers(engine, self._database.heard)
         return engine
 
-    def _look_at_database(self) -> State:
+    def _look_at_database(self) -> ReadinessState:
         with read_once(self._engine) as connection:
             state = database_state(self._registry, connection)
             if READ_ONLY in state.degraded and connection.dialect.name == "postgresql":
@@ -123,14 +123,14 @@ class Readiness:
                 connection.invalidate()
             return state
 
-    def _state_with(self, database: State) -> State:
-        states = [State((DRAINING,))] if self._stopping() else []
+    def _state_with(self, database: ReadinessState) -> ReadinessState:
+        states = [ReadinessState((DRAINING,))] if self._stopping() else []
         settings = settings_state(self._registry)
         states += [settings, database, access_keys_state(access_keys_age(self._registry))]
         if not (self._counting.seen or settings.reasons):
-            states.append(State((), (NO_RATE_LIMIT,)))
+            states.append(ReadinessState((), (NO_RATE_LIMIT,)))
         states.append(sealing_state(self._registry))
-        return State(
+        return ReadinessState(
             tuple(reason for state in states for reason in state.reasons),
             tuple(reason for state in states for reason in state.degraded),
         )
@@ -173,7 +173,7 @@ def schema_revisions(connection: Connection) -> Sequence[str]:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
 
 
-def database_state(registry: ServiceRegistry, connection: Connection) -> State:
+def database_state(registry: ServiceRegistry, connection: Connection) -> ReadinessState:
     """Asks the database. Raises what the driver raises where there is none."""
     connection.execute(text("SELECT 1"))
     found_release = recorded(connection)
@@ -185,9 +185,9 @@ def database_state(registry: ServiceRegistry, connection: Connection) -> State:
             raise
         found = ()
     if not registry.models.is_served(found, found_release):
-        return State((SCHEMA,), degraded)
+        return ReadinessState((SCHEMA,), degraded)
     reasons = () if key_may_seal(registry, connection) else (KEY,)
-    return State((*reasons, *_admins_reasons(registry, connection)), degraded)
+    return ReadinessState((*reasons, *_admins_reasons(registry, connection)), degraded)
 
 
 def _admins_reasons(registry: ServiceRegistry, connection: Connection) -> tuple[str, ...]:
@@ -236,32 +236,32 @@ def access_keys_age(registry: ServiceRegistry) -> float | None:
     return age
 
 
-def access_keys_state(age: float | None) -> State:
+def access_keys_state(age: float | None) -> ReadinessState:
     """What an age, in seconds, makes of the process."""
     if age is None:
-        return State((NO_ACCESS_KEYS,))
-    return State((), (STALE_ACCESS_KEYS,) if age > STALE_SECONDS else ())
+        return ReadinessState((NO_ACCESS_KEYS,))
+    return ReadinessState((), (STALE_ACCESS_KEYS,) if age > STALE_SECONDS else ())
 
 
-def sealing_state(registry: ServiceRegistry) -> State:
+def sealing_state(registry: ServiceRegistry) -> ReadinessState:
     """Degraded while a malformed setting stops the sealing of the audit log (contract 17.7)."""
     try:
         registry.service_settings.require_sealing()
     except ServerMisconfigured:
-        return State((), (NO_SEALING,))
-    return State()
+        return ReadinessState((), (NO_SEALING,))
+    return ReadinessState()
 
 
-def settings_state(registry: ServiceRegistry) -> State:
+def settings_state(registry: ServiceRegistry) -> ReadinessState:
     """Not ready while malformed settings fail every request, degraded while some fail (contract 17.7)."""
     bad = registry.service_settings.report() - WITH_OWN_CAUSE
     try:
         registry.authenticator.require_settings()
         if bad & EVERY_REQUEST:
-            return State((SETTINGS,))
+            return ReadinessState((SETTINGS,))
         every = not bad and registry.authenticator.has_every_issuer
     except Exception as error:
         # A storage of rate limits may raise what its library likes; its text may hold a password.
         log.debug("settings: %s", type(error).__qualname__)
-        return State((SETTINGS,))
-    return State() if every else State((), (SOME_SETTINGS,))
+        return ReadinessState((SETTINGS,))
+    return ReadinessState() if every else ReadinessState((), (SOME_SETTINGS,))

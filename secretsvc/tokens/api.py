@@ -36,7 +36,7 @@ def create_token(context: Tokens, request: ServiceRequest) -> domain.CreatedToke
     summary="List the service tokens of an identity",
     role=Role.ADMIN,
 )
-def list_tokens(context: Tokens, request: ServiceRequest) -> Items[domain.Token]:
+def list_tokens(context: Tokens, request: ServiceRequest) -> Items[domain.TokenRow]:
     """`GET /identities/{id}/tokens`."""
     _ = request.call.settings.service_tokens
     return Items(domain.list_tokens(request.call, context.identity_id))

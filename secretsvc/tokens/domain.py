@@ -21,7 +21,7 @@ from secretsvc.authentication.service_tokens import (
 from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.db.types import FoundRow
-from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.identity.rules import IdentityRow, find_identity
 from secretsvc.kernel.actors import Kind, Maker, author
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed, VersionConflict
@@ -47,7 +47,7 @@ TOKEN_REMOVED = "The token that this form made was removed."  # noqa: S105 - a m
 
 @schema_name("ServiceToken")
 @dataclass(frozen=True, slots=True)
-class Token:
+class TokenRow:
     """A service token as clients see it; times in epoch milliseconds, `created_by` an id or "system"."""
 
     id: UUID
@@ -61,7 +61,7 @@ class Token:
 
 @schema_name("CreatedServiceToken")
 @dataclass(frozen=True, slots=True)
-class CreatedToken(Token):
+class CreatedToken(TokenRow):
     """One that was just made, with the token itself: it is not to be had again."""
 
     token: Annotated[str, text(53, 53)]
@@ -119,7 +119,7 @@ def create_token(
     return created
 
 
-def _attempted(call: Call, holder: Identity, attempt: bytes) -> tuple[str, str]:
+def _attempted(call: Call, holder: IdentityRow, attempt: bytes) -> tuple[str, str]:
     """The token of an attempt, and the one that it made if it came first in the minute before."""
     whose = f"{call.actor.kind}|{call.actor.subject}|{holder.id}|".encode() + attempt
     key, minute = call.ring.subkey(b"service-token"), call.now // AGAIN_MS
@@ -141,7 +141,7 @@ def _made_meanwhile(call: Call, token: str) -> CreatedToken:
     return made
 
 
-def _check_not_removed(call: Call, holder: Identity, prefixes: set[str]) -> None:
+def _check_not_removed(call: Call, holder: IdentityRow, prefixes: set[str]) -> None:
     """Raises `Conflict` where the token of an attempt was there, and is not any more; one statement.
 
     After the insertion, which waits for a removal that is under way.
@@ -154,7 +154,7 @@ def _check_not_removed(call: Call, holder: Identity, prefixes: set[str]) -> None
             raise Conflict(TOKEN_REMOVED, hint="Open the form anew to make another.")
 
 
-def list_tokens(call: Call, identity_id: UUID) -> list[Token]:
+def list_tokens(call: Call, identity_id: UUID) -> list[TokenRow]:
     """The tokens of an identity, the first first, expired ones too. Raises `NotFound`."""
     assert_can(call, Role.ADMIN, GLOBAL)
     holder = find_identity(call, identity_id)
@@ -188,21 +188,21 @@ def ending_tokens(call: Call, *, within: int, limit: int) -> list[EndingToken]:
     return [EndingToken(*found) for found in call.connection.execute(statement)]
 
 
-_COLUMNS = [service_token.c[one.name] for one in fields(Token)]
+_COLUMNS = [service_token.c[one.name] for one in fields(TokenRow)]
 
 
-def _service(call: Call, identity_id: UUID) -> Identity:
+def _service(call: Call, identity_id: UUID) -> IdentityRow:
     holder = find_identity(call, identity_id)
     if holder.kind != Kind.SERVICE:
         raise Conflict("A person has no service tokens.")
     return holder
 
 
-def _token(row: FoundRow) -> Token:
-    return Token(**{**row._mapping, "created_by": author(row.created_by)})
+def _token(row: FoundRow) -> TokenRow:
+    return TokenRow(**{**row._mapping, "created_by": author(row.created_by)})
 
 
-def _detail(identity_id: UUID, token: Token) -> dict[str, object]:
+def _detail(identity_id: UUID, token: TokenRow) -> dict[str, object]:
     return {
         "identity_id": identity_id,
         "token_id": token.id,

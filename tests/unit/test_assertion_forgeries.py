@@ -16,7 +16,7 @@ from neighbours import EQUAL_KEYS, EQUAL_KIDS, NAMES, OWN, street
 from scene import LEEWAY, NOW, Scene, lone_scene
 from tokens import ABSENT, base64url, ec_key, encode, jwk, rsa_key, signature
 
-from secretsvc.authentication.assertions import Verifier
+from secretsvc.authentication.assertions import AssertionVerifier
 from secretsvc.kernel.errors import Unauthenticated
 
 # Alone, and each of three beside the others.
@@ -77,7 +77,7 @@ def test_the_public_key_is_no_shared_secret(scene: Scene, form: str, alg: str) -
 )
 def test_a_key_verifies_its_own_algorithm_alone(scene: Scene, kid: str, claimed: str, used: str) -> None:
     wide = ("RS256", "ES256", "PS256", "RS512")
-    verifier = Verifier(scene.keys, scene.issuer.issuer, [scene.issuer.audience], wide, LEEWAY)
+    verifier = AssertionVerifier(scene.keys, scene.issuer.issuer, [scene.issuer.audience], wide, LEEWAY)
     token = scene.issuer.token(scene.issuer.header(kid, alg=claimed), scene.issuer.user(), kid, alg=used)
     assert scene.refuses(token)
     with pytest.raises(Unauthenticated):

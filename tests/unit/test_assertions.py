@@ -13,7 +13,7 @@ from jwks_server import KeyServer
 from scene import LEEWAY, NOW, Scene
 from tokens import ABSENT, TestIssuer
 
-from secretsvc.authentication.assertions import Verifier, read_assertion
+from secretsvc.authentication.assertions import AssertionVerifier, read_assertion
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.errors import ServerMisconfigured, Unauthenticated
@@ -86,7 +86,7 @@ def test_times_are_kept_for_a_later_judgement(scene: Scene) -> None:
 def test_a_verifier_whose_checks_would_be_void_is_refused(scene: Scene, settings: dict[str, Any]) -> None:
     good: dict[str, Any] = {"issuer": "i", "audiences": ["a"], "algorithms": ["RS256"], "leeway": 0}
     with pytest.raises(ServerMisconfigured):
-        Verifier(scene.keys, **{**good, **settings})
+        AssertionVerifier(scene.keys, **{**good, **settings})
 
 
 def environ(header: str | None = None, cookie: str | None = None) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def deployment(tmp_path: Path) -> Iterator[tuple[Scene, Settings]]:
         }
         settings = Settings({}, issuer.environment(**names))
         keys = KeyCache(settings.access_jwks_url, settings.access_algorithms, settings.access_jwks_cooldown)
-        verifier = Verifier(
+        verifier = AssertionVerifier(
             keys,
             settings.access_issuer,
             settings.access_audience,

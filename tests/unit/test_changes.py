@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from secretsvc.secrets.queries.plan import Change
+from secretsvc.secrets.queries.plan import PlannedChange
 from secretsvc.secrets.ui.changes import ChangeRow, Side, change_rows, tally
 from secretsvc.secrets.write.write import EditOutcome
 
 WRITTEN = EditOutcome(
-    7, [Change("A", "added", 1), Change("C", "changed", 3), Change("D", "removed", 2)], ["B"]
+    7,
+    [PlannedChange("A", "added", 1), PlannedChange("C", "changed", 3), PlannedChange("D", "removed", 2)],
+    ["B"],
 )
 
 

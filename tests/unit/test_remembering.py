@@ -11,14 +11,14 @@ from scene import ALGORITHMS, LEEWAY, NOW
 from tokens import TestIssuer
 
 from secretsvc.authentication.assertion_cache import RememberingVerifier
-from secretsvc.authentication.assertions import Verified, Verifier
+from secretsvc.authentication.assertions import AssertionVerifier, Verified
 from secretsvc.authentication.jwks import HARD_LIFE, KeyCache
 from secretsvc.kernel.errors import IdentityProviderUnavailable, Unauthenticated
 
 CAPACITY = 3
 
 
-class CountingVerifier(Verifier):
+class CountingVerifier(AssertionVerifier):
     """The real one; it counts, and lets something happen while it verifies."""
 
     def __init__(self, keys: KeyCache, issuer: TestIssuer) -> None:

@@ -11,7 +11,7 @@ from key_cache import ALGORITHMS, Clock, cache
 from scene import LEEWAY, NOW
 from tokens import TestIssuer, jwk, rsa_key
 
-from secretsvc.authentication.assertions import TokenRejected, Verifier
+from secretsvc.authentication.assertions import AssertionVerifier, TokenRejected
 from secretsvc.authentication.jwks import KeyCache
 from secretsvc.kernel.rejections import RejectionReason
 
@@ -36,15 +36,15 @@ def publish(issuer: TestIssuer, *entries: dict[str, Any]) -> None:
     issuer.write(json.dumps({"keys": entries}).encode())
 
 
-def verifier(issuer: TestIssuer, keys: KeyCache) -> Verifier:
-    return Verifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)
+def verifier(issuer: TestIssuer, keys: KeyCache) -> AssertionVerifier:
+    return AssertionVerifier(keys, issuer.issuer, [issuer.audience], ALGORITHMS, LEEWAY)
 
 
 def signed(issuer: TestIssuer, by: str, kid: str = "k", **claims: Any) -> str:
     return issuer.sign(kid=by, header={"kid": kid}, **claims)
 
 
-def refusal(judge: Verifier, token: str) -> RejectionReason:
+def refusal(judge: AssertionVerifier, token: str) -> RejectionReason:
     with pytest.raises(TokenRejected) as caught:
         judge.verify(token, NOW)
     return caught.value.reason

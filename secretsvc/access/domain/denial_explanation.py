@@ -10,7 +10,7 @@ from secretsvc.authorization.rules.checks import assert_sees
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Expression, FoundRow, Query
 from secretsvc.kernel.authorization import HeldGrant, Role, ScopePath, ScopeType, decide, sees_row
-from secretsvc.kernel.denial_details import Admin, DenialDetails
+from secretsvc.kernel.denial_details import AdminContact, DenialDetails
 from secretsvc.kernel.display_names import short_name
 from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant, group, group_member
@@ -44,7 +44,7 @@ def explain_refusal(call: Call, at: ScopePath, needed: Role) -> DenialDetails | 
     source = next((row.one for row in rows if row.kind == SOURCE), None)
     found = [row for row in rows if row.kind == HELPER]
     admins = dict.fromkeys(
-        Admin(short_name(row.two, row.one), row.one, row.three) for row in sorted(found, key=_nearest)
+        AdminContact(short_name(row.two, row.one), row.one, row.three) for row in sorted(found, key=_nearest)
     )
     return DenialDetails(
         " / ".join(filter(None, (scope.one, scope.two))),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from secretsvc.access.rules.grants import (
-    Grant,
+    GrantRow,
     Terms,
     change_grant,
     create_grant,
@@ -25,21 +25,21 @@ from secretsvc.kernel.use_case import Call
 from secretsvc.tables.grants import grant
 
 
-def list_grants(call: Call, window: Window) -> Page[Grant]:
+def list_grants(call: Call, window: Window) -> Page[GrantRow]:
     """The grants at scopes that the caller administers, oldest first."""
     assert_admin_somewhere(call)
     statement = select_grants().where(within_administered(call))
     return page_of(call.connection, statement, grant.c.id, window, make_grant)
 
 
-def grant_to_identity(call: Call, identity_id: UUID, terms: Terms) -> Grant:
+def grant_to_identity(call: Call, identity_id: UUID, terms: Terms) -> GrantRow:
     """Grants a role to an identity. Raises `NotFound` for an identity that is not there, `Conflict`."""
     assert_can(call, Role.ADMIN, terms.scope)
     find_identity(call, identity_id)
     return create_grant(call, terms, identity_id=identity_id)
 
 
-def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, object]) -> Grant:
+def update_grant(call: Call, grant_id: UUID, changes: Mapping[str, object]) -> GrantRow:
     """Changes a grant of an identity or of a group (contract 5.10).
 
     Raises `NotFound`, `Forbidden`, `Conflict`, `LastAdmin`.

@@ -10,7 +10,7 @@ from sqlalchemy import func, literal, select, union_all
 from secretsvc.access.rules.grant_names import NamedGrant, Reached, all_named, make_named, select_named
 from secretsvc.access.rules.grants import (
     GRANT_NOT_FOUND,
-    Grant,
+    GrantRow,
     Terms,
     create_grant,
     find_grant,
@@ -159,7 +159,7 @@ def whom(call: Call, text: str, *, announce: bool = False, groups: bool = True) 
     return FoundHolder(made.kind, made.subject, made.id, made.subject)
 
 
-def grant_to(call: Call, holder: FoundHolder, terms: Terms) -> Grant:
+def grant_to(call: Call, holder: FoundHolder, terms: Terms) -> GrantRow:
     """Grants a role to whoever was found. Raises `Conflict`."""
     assert_can(call, Role.ADMIN, terms.scope)
     return create_grant(call, terms, **{holder.column: holder.id})

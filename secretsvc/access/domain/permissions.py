@@ -11,7 +11,7 @@ from secretsvc.access.rules.explanation import Explained, GroupRef, Source, expl
 from secretsvc.authorization.rules.admission import is_bootstrap_admin, with_bootstrap_grant
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
 from secretsvc.authorization.rules.snapshot import load_standing
-from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.identity.rules import IdentityRow, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopeType, decide
 from secretsvc.kernel.schema_annotations import Slug, schema_name
@@ -21,7 +21,7 @@ from secretsvc.tables.grants import group
 
 @schema_name("EffectivePermission")
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PermissionEntry:
     """The effective role at one scope, None for a disabled identity."""
 
     scope_type: ScopeType
@@ -35,8 +35,8 @@ class Entry:
 class EffectivePermissions:
     """What an identity may do, at the scopes that the caller administers."""
 
-    identity: Identity
-    items: list[Entry]
+    identity: IdentityRow
+    items: list[PermissionEntry]
 
 
 def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions:
@@ -48,7 +48,7 @@ def effective_permissions(call: Call, identity_id: UUID) -> EffectivePermissions
     return EffectivePermissions(found, [_entry(one, groups) for one in visible])
 
 
-def _explanation(call: Call, found: Identity) -> tuple[list[Explained], dict[UUID, GroupRef]]:
+def _explanation(call: Call, found: IdentityRow) -> tuple[list[Explained], dict[UUID, GroupRef]]:
     principal = Principal(Kind(found.kind), found.subject)
     grants = load_standing(call.connection, principal, call.now).grants
     if is_bootstrap_admin(call.settings, principal):
@@ -64,7 +64,7 @@ def _groups(call: Call, grants: tuple[HeldGrant, ...]) -> dict[UUID, GroupRef]:
     return {row.id: GroupRef(row.id, row.slug) for row in rows}
 
 
-def _entry(explained: Explained, groups: dict[UUID, GroupRef]) -> Entry:
+def _entry(explained: Explained, groups: dict[UUID, GroupRef]) -> PermissionEntry:
     at = explained.at
     sources = [source_of(held, groups, decisive=held is explained.decisive) for held in explained.sources]
-    return Entry(at.scope_type, at.project, at.environment, explained.role, sources)
+    return PermissionEntry(at.scope_type, at.project, at.environment, explained.role, sources)

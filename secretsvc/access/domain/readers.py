@@ -23,7 +23,7 @@ from secretsvc.authorization.rules.admission import with_bootstrap_grant
 from secretsvc.authorization.rules.checks import assert_can, assert_covers_ids
 from secretsvc.authorization.rules.snapshot import not_expired
 from secretsvc.db.types import CompoundQuery, Query
-from secretsvc.identity.rules import COLUMNS, Identity
+from secretsvc.identity.rules import COLUMNS, IdentityRow
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopePath, ScopeType
 from secretsvc.kernel.use_case import Call
@@ -38,7 +38,7 @@ _TERMS = (grant.c.role, grant.c.scope_type, grant.c.expires_at)
 class Reader:
     """An identity that may read at a scope, by which grant, and the name of the group that holds it."""
 
-    identity: Identity
+    identity: IdentityRow
     role: Role
     source: Source
     group_name: str | None
@@ -54,7 +54,7 @@ def readers(call: Call, at: ScopePath, within: tuple[UUID, UUID] | None = None) 
     statement = _held_where(call, _covers(call, at, within))
     rows = call.connection.execute(statement, {"now": call.now}).mappings().all()
     columns = [column.name for column in COLUMNS]
-    people = {row["id"]: Identity(**{name: row[name] for name in columns}) for row in rows}
+    people = {row["id"]: IdentityRow(**{name: row[name] for name in columns}) for row in rows}
     groups = {row["group_id"]: GroupRef(row["group_id"], row["group"]) for row in rows if row["group_id"]}
     held: dict[UUID, tuple[HeldGrant, ...]] = {}
     for row in rows:
@@ -70,7 +70,7 @@ def readers(call: Call, at: ScopePath, within: tuple[UUID, UUID] | None = None) 
 
 
 def _readers(
-    people: Mapping[UUID, Identity],
+    people: Mapping[UUID, IdentityRow],
     explained: Mapping[UUID, Explained],
     groups: Mapping[UUID, GroupRef],
     names: Mapping[UUID | None, str | None],

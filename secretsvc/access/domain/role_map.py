@@ -12,7 +12,7 @@ from secretsvc.access.rules.grant_names import NamedGrant, Reached, all_named
 from secretsvc.access.rules.role_sources import SYSTEM, GroupName, HolderRoles, RoleSource
 from secretsvc.authorization.rules.admission import is_bootstrap_admin
 from secretsvc.authorization.rules.checks import assert_admin_somewhere
-from secretsvc.identity.rules import Identity, find_identity
+from secretsvc.identity.rules import IdentityRow, find_identity
 from secretsvc.kernel.actors import Kind, Principal
 from secretsvc.kernel.authorization import (
     ADMIN_EVERYWHERE,
@@ -46,7 +46,7 @@ class MemberOf:
 class RoleMap:
     """An identity, the grants that reach it, its own at the scopes shown, its groups, and the projects."""
 
-    identity: Identity
+    identity: IdentityRow
     holding: HolderRoles
     direct: list[NamedGrant]
     groups: list[MemberOf]
@@ -70,7 +70,7 @@ def own_roles(call: Call) -> RoleMap:
     return _map(call, find_identity(call, call.actor.identity_id), lambda *_: True)
 
 
-def _map(call: Call, found: Identity, shows: Callable[..., bool]) -> RoleMap:
+def _map(call: Call, found: IdentityRow, shows: Callable[..., bool]) -> RoleMap:
     grants = _grants(call, found.id)
     shown = [one for one in grants if shows(one.grant.project_id, one.grant.environment_id)]
     direct = [one for one in shown if one.grant.identity_id is not None]
@@ -84,7 +84,7 @@ def _grants(call: Call, identity_id: UUID) -> list[NamedGrant]:
     return all_named(call, or_(grant.c.identity_id == identity_id, grant.c.group_id.in_(memberships)))
 
 
-def _holding(call: Call, found: Identity, grants: Sequence[NamedGrant]) -> HolderRoles:
+def _holding(call: Call, found: IdentityRow, grants: Sequence[NamedGrant]) -> HolderRoles:
     is_new = found.last_seen_at is None
     holding = HolderRoles(found.kind, found.id, found.short_name, found.subject, found.disabled, is_new)
     for one in grants:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func
 
-from secretsvc.access.rules.grants import Grant, make_grant, select_grants
+from secretsvc.access.rules.grants import GrantRow, make_grant, select_grants
 from secretsvc.access.rules.holders import GROUP, Holder
 from secretsvc.access.rules.role_sources import SYSTEM
 from secretsvc.db.types import Query
@@ -26,7 +26,7 @@ class NamedGrant:
     `name` is for where the subject or slug stands next to it, `label` for sentences.
     """
 
-    grant: Grant
+    grant: GrantRow
     holder: Holder
     name: str
     label: str

@@ -21,7 +21,7 @@ from secretsvc.kernel.actors import Maker, author
 from secretsvc.kernel.authorization import GrantSnapshot, HeldGrant, Role, ScopePath, ScopeType, admin_grants
 from secretsvc.kernel.errors import Conflict, Forbidden, NotFound
 from secretsvc.kernel.ids import new_id
-from secretsvc.kernel.schema_annotations import RoleText, ScopeText, Slug, Time
+from secretsvc.kernel.schema_annotations import RoleText, ScopeText, Slug, Time, schema_name
 from secretsvc.kernel.use_case import Call, Denial
 from secretsvc.tables.grants import grant
 from secretsvc.tables.projects import environment, project
@@ -32,8 +32,9 @@ GRANT_NOT_FOUND = "Grant not found."
 SAME_GRANT = "The same grant exists already."
 
 
+@schema_name("Grant")
 @dataclass(frozen=True, slots=True)
-class Grant:
+class GrantRow:
     """A grant as clients see it; times in epoch milliseconds, `created_by` an identity id or "system"."""
 
     id: UUID
@@ -64,9 +65,9 @@ class Terms:
     expires_at: int | None = None
 
 
-def make_grant(**columns: Any) -> Grant:
+def make_grant(**columns: Any) -> GrantRow:
     """A grant from the columns of `select_grants`."""
-    return Grant(**{**columns, "created_by": author(columns["created_by"])})
+    return GrantRow(**{**columns, "created_by": author(columns["created_by"])})
 
 
 def select_grants() -> Query:
@@ -98,7 +99,7 @@ def within_administered(call: Call) -> ColumnElement[bool]:
     return covered_by(admin_grants(call.snapshot), grant.c.project_id, grant.c.environment_id)
 
 
-def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
+def create_grant(call: Call, terms: Terms, **holder: UUID) -> GrantRow:
     """A grant to the holder, `identity_id` or `group_id`, which the caller has made sure of.
 
     Raises `Conflict` for the same holder, scope and role, expired or not.
@@ -121,7 +122,7 @@ def create_grant(call: Call, terms: Terms, **holder: UUID) -> Grant:
     return created
 
 
-def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Grant:
+def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> GrantRow:
     """A grant that the caller may remove. Raises `NotFound`, or `Forbidden` where its scope is visible.
 
     With `group_id`, a grant of another holder is not found either.
@@ -143,7 +144,7 @@ def find_grant(call: Call, grant_id: UUID, group_id: UUID | None = None) -> Gran
     raise NotFound(GRANT_NOT_FOUND)
 
 
-def remove_grant(call: Call, found: Grant) -> None:
+def remove_grant(call: Call, found: GrantRow) -> None:
     """Removes a grant unless the last usable global admin goes with it. Raises `LastAdmin`."""
     with last_admin_guard(call):
         delete_one(call.connection, delete(grant).where(grant.c.id == found.id), GRANT_NOT_FOUND)
@@ -152,7 +153,7 @@ def remove_grant(call: Call, found: Grant) -> None:
 
 def change_grant(
     call: Call, changes: Mapping[str, Any], grant_id: UUID, group_id: UUID | None = None
-) -> Grant:
+) -> GrantRow:
     """Changes `role` and `expires_at`; what changes nothing is a no-op without a record (contract 5.10).
 
     Whoever raises the role or lengthens the time must be an admin at the scope by another grant. Raises as
@@ -172,7 +173,7 @@ def change_grant(
     return changed
 
 
-def is_admin_without(call: Call, found: Grant) -> bool:
+def is_admin_without(call: Call, found: GrantRow) -> bool:
     """Whether the caller would be an admin at a grant's scope without the grant."""
     return Role.ADMIN in _roles_at(call.snapshot.without(found.id), found)
 
@@ -195,22 +196,22 @@ def _scope_columns(call: Call, scope: ScopePath) -> dict[str, UUID | None]:
     return {"environment_id": None, **row}
 
 
-def _exceeds(changed: Grant, found: Grant) -> bool:
+def _exceeds(changed: GrantRow, found: GrantRow) -> bool:
     """Whether it confers more than before, or for longer."""
     return Role(changed.role).rank > Role(found.role).rank or _end(changed) > _end(found)
 
 
-def _end(granted: Grant) -> float:
+def _end(granted: GrantRow) -> float:
     return math.inf if granted.expires_at is None else granted.expires_at
 
 
-def _assert_admin_without(call: Call, found: Grant) -> None:
+def _assert_admin_without(call: Call, found: GrantRow) -> None:
     if not is_admin_without(call, found):
         call.denials.append(_denial(found))
         raise Forbidden(hint="You are an admin there by this very grant, which lets you lower or shorten it.")
 
 
-def _write(call: Call, changed: Grant) -> None:
+def _write(call: Call, changed: GrantRow) -> None:
     statement = update(grant).where(grant.c.id == changed.id).values(**_terms(changed))
     try:
         update_one(call.connection, statement, grant, NotFound(GRANT_NOT_FOUND))
@@ -218,18 +219,18 @@ def _write(call: Call, changed: Grant) -> None:
         raise Conflict(SAME_GRANT) from None
 
 
-def _roles_at(snapshot: GrantSnapshot, found: Grant) -> list[Role]:
+def _roles_at(snapshot: GrantSnapshot, found: GrantRow) -> list[Role]:
     """The roles that the caller holds at a grant's scope."""
     return [one.role for one in snapshot.effective_grants if _covers(one, found)]
 
 
-def _covers(held: HeldGrant, found: Grant) -> bool:
+def _covers(held: HeldGrant, found: GrantRow) -> bool:
     if found.project_id is None:
         return held.scope_type is ScopeType.GLOBAL
     return held.covers_row(found.project_id, found.environment_id)
 
 
-def _denial(found: Grant) -> Denial:
+def _denial(found: GrantRow) -> Denial:
     """At the grant's scope; an environment's denial carries no project (specification, "Audit row")."""
     action = f"authz.{found.scope_type}.admin"
     if found.environment_id is not None:
@@ -237,11 +238,11 @@ def _denial(found: Grant) -> Denial:
     return Denial(action, project_id=found.project_id)
 
 
-def _terms(granted: Grant) -> dict[str, object]:
+def _terms(granted: GrantRow) -> dict[str, object]:
     return {"role": granted.role, "expires_at": granted.expires_at}
 
 
-def _record(call: Call, action: str, granted: Grant, said: Mapping[str, object]) -> None:
+def _record(call: Call, action: str, granted: GrantRow, said: Mapping[str, object]) -> None:
     record(
         call,
         action,

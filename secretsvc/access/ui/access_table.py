@@ -45,7 +45,7 @@ class Own(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AccessRow:
     """Somebody with a role for each column; `ends` is when the first of the deciding grants does."""
 
     holding: HolderRoles
@@ -151,7 +151,7 @@ class AccessTable:
             for value, label in SEGMENTS
         ]
 
-    def rows(self, environments: Sequence[ShellEnvironment]) -> list[Row]:
+    def rows(self, environments: Sequence[ShellEnvironment]) -> list[AccessRow]:
         """What is shown, with a role for each of the environments."""
         names = {ScopePath(self.at.project, one.slug): one.name for one in environments}
         found = self._of(self.query.get("show", ""))
@@ -162,7 +162,7 @@ class AccessTable:
             found = [one for one in found if one.role_at(ScopePath(self.at.project, reach))]
         return [self._row(one, names) for one in found]
 
-    def _row(self, holding: HolderRoles, names: Mapping[ScopePath, str]) -> Row:
+    def _row(self, holding: HolderRoles, names: Mapping[ScopePath, str]) -> AccessRow:
         explained = Explaining(holding, names or {ScopePath(self.at.project): "the project"})
         is_asked = self.query.get("why") == str(holding.id)
         reasons = explained.reasons() if is_asked else []
@@ -172,8 +172,8 @@ class AccessTable:
         if self.shows_ended:
             roles = [holding.formerly(at) for at in names]
             ends = max((way.held.expires_at or 0 for way in holding.ended), default=None)
-            return Row(holding, roles, "directly", ends, own, reasons, [])
-        return Row(holding, explained.roles, explained.through, explained.ends, own, reasons, lacking)
+            return AccessRow(holding, roles, "directly", ends, own, reasons, [])
+        return AccessRow(holding, explained.roles, explained.through, explained.ends, own, reasons, lacking)
 
     def changeable(self, grant_id: str) -> tuple[HolderRoles, RoleSource] | None:
         """A grant that the caller may change from here, with its holder, by the text of its id."""

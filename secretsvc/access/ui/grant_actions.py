@@ -8,7 +8,7 @@ from uuid import UUID
 
 from secretsvc.access import schemas
 from secretsvc.access.domain import grants as domain
-from secretsvc.access.rules.grants import Grant
+from secretsvc.access.rules.grants import GrantRow
 from secretsvc.access.ui.expiry_field import WEEK
 from secretsvc.kernel.authorization import Role
 from secretsvc.web.config import ServiceConfigurator
@@ -50,7 +50,7 @@ def add_grant_forms(
     config.add_form(extend_grant, name="extend-grant", role=role, rerender=rerender, **page)
 
 
-def holders_page(granted: Grant) -> str:
+def holders_page(granted: GrantRow) -> str:
     """The path of the page of whoever holds a grant."""
     if granted.group_id is not None:
         return f"/groups/{granted.group_id}"

@@ -18,7 +18,7 @@ from secretsvc.identity.resources import Identity
 from secretsvc.kernel.actors import Kind
 from secretsvc.kernel.authorization import Role
 from secretsvc.kernel.errors import ServerMisconfigured, ValidationFailed
-from secretsvc.tokens.domain import Token, list_tokens
+from secretsvc.tokens.domain import TokenRow, list_tokens
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.directives import PageOptions, redirect_after_form, see_removed
 from secretsvc.web.query import parse_query
@@ -97,7 +97,7 @@ def _panel(request: ServiceRequest) -> str | None:
     return asked if request.call.snapshot.global_role is Role.ADMIN else None
 
 
-def _tokens(request: ServiceRequest, found: role_map.RoleMap) -> list[Token] | None:
+def _tokens(request: ServiceRequest, found: role_map.RoleMap) -> list[TokenRow] | None:
     """The service tokens of a machine, None where there are none to be shown."""
     call = request.call
     if found.identity.kind != Kind.SERVICE or call.snapshot.global_role is not Role.ADMIN:

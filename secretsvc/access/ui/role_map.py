@@ -18,7 +18,7 @@ from secretsvc.web.pages.time_format import relative
 COLUMNS = 5
 
 
-class Cell(NamedTuple):
+class RoleCell(NamedTuple):
     """A role and what it comes from; `exists` is whether the project has such an environment."""
 
     exists: bool
@@ -32,7 +32,7 @@ class MapRow:
 
     project: Reached
     about: str
-    cells: list[Cell]
+    cells: list[RoleCell]
     others: list[str]
 
 
@@ -52,7 +52,7 @@ class MapTable:
     columns: list[tuple[str, str]]
     rows: list[MapRow]
     others: int
-    everywhere: Cell
+    everywhere: RoleCell
     why: Why | None
 
     @property
@@ -94,7 +94,7 @@ def _row(found: RoleMap, project: Reached, columns: Sequence[str], now: int) -> 
         one.slug: _cell(found, found.holding.decisive(ScopePath(project.slug, one.slug)), now)
         for one in project.environments
     }
-    missing = Cell(False, None, "")
+    missing = RoleCell(False, None, "")
     return MapRow(
         project,
         _about([cell.role for cell in cells.values()]),
@@ -116,13 +116,13 @@ def _about(roles: Sequence[Role | None]) -> str:
     return f"{held} of {len(roles)} {'environment' if len(roles) == 1 else 'environments'}"
 
 
-def _cell(found: RoleMap, way: RoleSource | None, now: int) -> Cell:
+def _cell(found: RoleMap, way: RoleSource | None, now: int) -> RoleCell:
     if way is None:
-        return Cell(True, None, "")
+        return RoleCell(True, None, "")
     ends, source = way.held.expires_at, source_of(found.holding, way)
     if ends is not None and ends < now + SOON_MS:
         source += f", {relative(ends, now).removeprefix('in ')}"
-    return Cell(True, way.held.role, source)
+    return RoleCell(True, way.held.role, source)
 
 
 def _why(found: RoleMap, project: Reached) -> Why:

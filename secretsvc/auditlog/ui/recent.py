@@ -5,7 +5,7 @@ from __future__ import annotations
 from secretsvc.auditlog.domain import recent_audit
 from secretsvc.auditlog.rules.selection import AuditFilter
 from secretsvc.auditlog.ui.sentences import RecordSentence, SentenceRenderer
-from secretsvc.identity.rules import Identity
+from secretsvc.identity.rules import IdentityRow
 from secretsvc.web.config import ServiceConfigurator
 from secretsvc.web.pages.time_format import DAY
 from secretsvc.web.request import ServiceRequest
@@ -21,7 +21,7 @@ def recent(request: ServiceRequest, asked: AuditFilter) -> list[RecordSentence]:
     return [teller.tell(record) for record in found.items]
 
 
-def activity_of(request: ServiceRequest, who: Identity) -> list[RecordSentence]:
+def activity_of(request: ServiceRequest, who: IdentityRow) -> list[RecordSentence]:
     """What an identity did lately where the caller may audit it.
 
     For admins of single projects the log has no index by actor: without an end it might all be read.

@@ -36,7 +36,7 @@ class MetEnvironment(NamedTuple):
     whole: bool
 
 
-class Key(NamedTuple):
+class ExposedKey(NamedTuple):
     """A secret of the environment at index `at` of a list; `version` is its newest, a tombstone or not."""
 
     at: int
@@ -71,7 +71,7 @@ def environments_met_in(
 
 def keys_of(
     call: Call, identity_id: UUID, environments: Sequence[MetEnvironment], start: str, most: int
-) -> list[Key]:
+) -> list[ExposedKey]:
     """Keys of the environments, deleted ones too, at most so many of each; of the first from `start` on.
 
     One statement.
@@ -85,7 +85,7 @@ def keys_of(
         if not within.whole:
             part = part.where(or_(*_met(identity_id, within.id), *_related()))
         parts.append(select(part.order_by(secret.c.key).limit(most).subquery()))
-    found = [Key(*row) for row in call.connection.execute(union_all(*parts))]
+    found = [ExposedKey(*row) for row in call.connection.execute(union_all(*parts))]
     return sorted(found, key=lambda one: (one.at, one.key))
 
 

@@ -36,7 +36,7 @@ from secretsvc.exposure.rules.exposed_environments import there
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import departed_version, secret, secret_version
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
-from secretsvc.secrets.queries.plan import Origin
+from secretsvc.secrets.queries.plan import ValueOrigin
 from secretsvc.secrets.queries.rows import lateral_versions
 
 _ROOT = {"secret_id": BigInteger, "version": BigInteger}
@@ -51,7 +51,7 @@ class VersionRange(NamedTuple):
     after: int
 
 
-class Version(NamedTuple):
+class ExposedVersion(NamedTuple):
     """A version with a value; it was in force from the revision `rev` until before `next_rev`.
 
     `origin` is the same for all that are this value. `seen_at` does not know of exports of older states.
@@ -65,7 +65,7 @@ class Version(NamedTuple):
     rev: int
     next_rev: int
     is_current: bool
-    origin: Origin
+    origin: ValueOrigin
     seen_at: int | None
     repeated: bool = False
     related: bool = False
@@ -78,7 +78,7 @@ class Version(NamedTuple):
 
 def candidates_in(
     call: Call, identity_id: UUID, windows: Sequence[VersionRange], most: int
-) -> tuple[list[Version], tuple[int, int] | None]:
+) -> tuple[list[ExposedVersion], tuple[int, int] | None]:
     """The first candidates of the windows that have values, and the last that was found.
 
     The last one is a secret and a version, and None where the windows have no more candidates; one statement.
@@ -97,10 +97,12 @@ def candidates_in(
     return found, None
 
 
-def relatives_of(call: Call, identity_id: UUID, origins: Iterable[Origin]) -> dict[Origin, list[Version]]:
+def relatives_of(
+    call: Call, identity_id: UUID, origins: Iterable[ValueOrigin]
+) -> dict[ValueOrigin, list[ExposedVersion]]:
     """All versions that are the values of these origins, wherever they are; one statement."""
     roots = {(one.origin_secret_id, one.origin_version) for one in origins}
-    found: dict[Origin, list[Version]] = defaultdict(list)
+    found: dict[ValueOrigin, list[ExposedVersion]] = defaultdict(list)
     if not roots:
         return found
     dialect_name = call.connection.dialect.name
@@ -112,10 +114,10 @@ def relatives_of(call: Call, identity_id: UUID, origins: Iterable[Origin]) -> di
     return found
 
 
-def _version(row: FoundRow, identity_id: UUID) -> Version:
+def _version(row: FoundRow, identity_id: UUID) -> ExposedVersion:
     wrote = row.created_at if row.created_by == identity_id else None
-    stored = [getattr(row, name) for name in Origin._fields]
-    return Version(
+    stored = [getattr(row, name) for name in ValueOrigin._fields]
+    return ExposedVersion(
         row.environment_id,
         row.secret_id,
         row.key,
@@ -147,7 +149,7 @@ class PastExports:
         for environment_id, rev, seen_at in call.connection.execute(_OLDER[dialect_name], parameters):
             self._read[environment_id].append((rev, seen_at))
 
-    def gave_at(self, one: Version) -> int | None:
+    def gave_at(self, one: ExposedVersion) -> int | None:
         """When one of them last gave the version."""
         read = self._read.get(one.environment_id, ())
         return latest(seen_at for rev, seen_at in read if one.rev <= rev < one.next_rev)

@@ -68,7 +68,7 @@ class FoundKey:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundHolder:
+class HolderMatch:
     """An identity or a group by its name; `subject` is a group's slug, `seen_at` in epoch milliseconds."""
 
     id: UUID
@@ -113,7 +113,7 @@ def find_scopes(call: Call, text: str, limit: int, narrowing: Narrowing) -> Foun
     return FoundScopes(ordered, found[PROJECT][:limit], found[ENVIRONMENT][:limit], cut)
 
 
-def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
+def find_holders(call: Call, text: str, limit: int) -> list[HolderMatch]:
     """People, service tokens and groups, at most `limit` of each; one statement.
 
     Raises `Forbidden` for an admin of nothing.
@@ -136,7 +136,7 @@ def find_holders(call: Call, text: str, limit: int) -> list[FoundHolder]:
     )
     found = union_all(select(people.subquery()), select(groups.subquery()))
     return [
-        FoundHolder(id_, kind, subject, name if kind == GROUP else short_name(name, subject), seen_at)
+        HolderMatch(id_, kind, subject, name if kind == GROUP else short_name(name, subject), seen_at)
         for id_, kind, subject, name, seen_at in call.connection.execute(found)
     ]
 

@@ -16,7 +16,7 @@ from secretsvc.web.views import api_view
     role=Role.READER,
     query=schemas.RevisionQuery(),
 )
-def list_revisions(context: Revisions, request: ServiceRequest) -> domain.Revisions:
+def list_revisions(context: Revisions, request: ServiceRequest) -> domain.RevisionList:
     """`GET …/revisions`."""
     return domain.list_revisions(request.call, context.address, **request.query_values)
 

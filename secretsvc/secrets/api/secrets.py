@@ -107,7 +107,7 @@ def export_secrets(context: Secrets, request: ServiceRequest) -> object:
     summary="List the versions of a key",
     role=Role.READER,
 )
-def list_versions(context: Secret, request: ServiceRequest) -> reads.History:
+def list_versions(context: Secret, request: ServiceRequest) -> reads.VersionHistory:
     """`GET …/secrets/{key}/versions`."""
     return reads.secret_versions(request.call, context.address, context.__name__)
 

@@ -11,9 +11,9 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import DecryptFailed, Issue, ValidationFailed, refuse
 from secretsvc.kernel.schema_annotations import Count
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.queries.comparison import Compared, compare, pairs_to_decrypt
-from secretsvc.secrets.queries.contents import Contents, contents_of, contents_with_target
+from secretsvc.secrets.queries.contents import EnvironmentContents, contents_of, contents_with_target
 from secretsvc.secrets.queries.decryption import ValueDigests
 from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
 from secretsvc.secrets.queries.plan import REMOVED, Plan
@@ -113,8 +113,8 @@ def _check_copy(
 class _Copy:
     """What the attempts of a copy share: what the last one took, and the environment it is written to."""
 
-    taken: Contents
-    environment: Environment
+    taken: EnvironmentContents
+    environment: EnvironmentRow
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _Copy:
         self.call, self.source, self.keys = call, source, keys
         self.mode, self.existing, self.from_rev = mode, existing, from_rev
 
-    def look(self, environment: Environment) -> Mapping[str, KeyRow]:
+    def look(self, environment: EnvironmentRow) -> Mapping[str, KeyRow]:
         """For `write`. Raises `NotFound`, `ValidationFailed` for keys that the source lacks."""
         found, known = contents_with_target(self.call, self.source, self.from_rev, environment.id)
         self.taken = found if self.keys is None else _selected(found, self.keys)
@@ -136,7 +136,7 @@ class _Copy:
             return load_keys(self.call, environment.id, (), whole=True) | known
         return known
 
-    def plan(self, environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
+    def plan(self, environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         """For `write`."""
         self.environment, taken = environment, self.taken
         origin = {"project_id": taken.project_id, "environment_id": taken.id, "rev": taken.rev}
@@ -172,7 +172,7 @@ def absent_keys(call: Call, at: ScopePath, keys: Sequence[str], rev: int | None 
     return [key for key in keys if key not in entries]
 
 
-def _selected(found: Contents, keys: Sequence[str]) -> Contents:
+def _selected(found: EnvironmentContents, keys: Sequence[str]) -> EnvironmentContents:
     refuse(Issue(f"keys.{at}", "Is not there.") for at, key in enumerate(keys) if key not in found.entries)
     return replace(found, entries={key: found.entries[key] for key in sorted({*keys})})
 
@@ -188,14 +188,14 @@ def restore_secrets(
     What is at the same version stays unopened. Raises as `copy_secrets`.
     """
     assert_can(call, Role.WRITER, at)
-    taken: list[Contents] = []
+    taken: list[EnvironmentContents] = []
 
-    def look(environment: Environment) -> Mapping[str, KeyRow]:
+    def look(environment: EnvironmentRow) -> Mapping[str, KeyRow]:
         then, known = contents_with_target(call, at, to_rev, environment.id)
         taken[:] = [then]
         return known
 
-    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
+    def plan(environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         (then,) = taken
         same = same_versions(environment, undeleted_of(known, then), then)
         moved = {key: one for key, one in then.entries.items() if key not in same}

@@ -18,7 +18,7 @@ from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, Issue, UnknownKid, refuse
 from secretsvc.kernel.text_areas import Restore, exactly, outcome, with_line_ends
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.domain.writes import REPLACE
 from secretsvc.secrets.formats.imports import Reader, read_env
 from secretsvc.secrets.models import secret, secret_version
@@ -75,7 +75,7 @@ class Authored:
 class EditorState:
     """An environment as its editor shows it; `authors` are those of the current versions, by key."""
 
-    environment: Environment
+    environment: EnvironmentRow
     items: list[SecretListItem]
     authors: dict[str, Authored]
 
@@ -95,7 +95,7 @@ def edit_secrets(
     check_edits({**edits.values, **dict.fromkeys(edits.blank, "")}, {}, edits.removals)
     check_values(call, edits.values)
 
-    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
+    def plan(environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         undeleted = {key for key, one in known.items() if not one.deleted}
         given = {**dict.fromkeys({*edits.blank} - undeleted, ""), **edits.values}
         _check_described(edits, given.keys() | undeleted)
@@ -143,7 +143,7 @@ def rewrite(
     given = read(content, call.settings.env_max_secrets)
     check_values(call, given)
 
-    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
+    def plan(environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         values, line_ends = _changed(call, environment, given, restore)
         gone = known.keys() - given.keys() if mode == REPLACE else ()
         return Plan(values, gone, unchanged=given.keys() - values.keys(), line_ends=line_ends)
@@ -161,7 +161,7 @@ def rewrite(
 
 def _changed(
     call: Call,
-    environment: Environment,
+    environment: EnvironmentRow,
     values: Mapping[str, str],
     restore: Restore,
     exact: Collection[str] = (),

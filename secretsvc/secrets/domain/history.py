@@ -25,15 +25,16 @@ from secretsvc.projects.rules import find_environment
 from secretsvc.secrets.domain.reads import Listing, Value
 from secretsvc.secrets.models import revision
 from secretsvc.secrets.queries.at_revision import find_version, state_at
-from secretsvc.secrets.queries.plan import Change
+from secretsvc.secrets.queries.plan import PlannedChange
 from secretsvc.secrets.queries.read_records import record_reveal
 from secretsvc.secrets.queries.revision_changes import changes_of_revisions
 from secretsvc.secrets.queries.rows import list_item, open_value
 from secretsvc.secrets.queries.tombstones import select_deleted
 
 
+@schema_name("Revision")
 @dataclass(frozen=True, slots=True)
-class Revision:
+class RevisionRow:
     """What one write made of an environment, in epoch milliseconds; `changes` are sorted by key.
 
     `action` and `reason` are None for one that is older than these rows; `created_by` is an identity id or
@@ -45,15 +46,16 @@ class Revision:
     reason: Reason | None
     created_at: Time
     created_by: Maker
-    changes: list[Change]
+    changes: list[PlannedChange]
 
 
+@schema_name("Revisions")
 @dataclass(frozen=True, slots=True)
-class Revisions:
+class RevisionList:
     """A page of revisions, newest first; `rev` is the environment's, read before them."""
 
     rev: Count
-    items: list[Revision]
+    items: list[RevisionRow]
     next_cursor: Cursor | None
 
 
@@ -98,7 +100,7 @@ def reveal_version(call: Call, at: ScopePath, key: str, version: int, *, reason:
     return Value(key, value)
 
 
-def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = None) -> Revisions:
+def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = None) -> RevisionList:
     """What became of an environment, newest first, from before the revision `cursor` (contract 5.2).
 
     A page ends before `limit` where it would have more than `MAX_CHANGES` changes.
@@ -110,11 +112,11 @@ def list_revisions(call: Call, at: ScopePath, limit: int, cursor: int | None = N
     rows = call.connection.execute(_REVISIONS, parameters).all()
     changes, oldest = changes_of_revisions(call, environment.id, [row.rev for row in rows[:limit]])
     items = [
-        Revision(row.rev, row.action, row.reason, row.created_at, author(row.created_by), changes[row.rev])
+        RevisionRow(row.rev, row.action, row.reason, row.created_at, author(row.created_by), changes[row.rev])
         for row in rows[:limit]
         if row.rev >= oldest
     ]
-    return Revisions(environment.rev, items, str(items[-1].rev) if len(rows) > len(items) else None)
+    return RevisionList(environment.rev, items, str(items[-1].rev) if len(rows) > len(items) else None)
 
 
 def deleted_keys(call: Call, at: ScopePath, limit: int, cursor: str = "") -> DeletedKeys:

@@ -20,7 +20,7 @@ from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.origins import ORIGIN
 from secretsvc.secrets.queries.row_types import FoundSecret
-from secretsvc.secrets.queries.rows import VERSION_NOT_FOUND, Sealed, find_secret, problem_with
+from secretsvc.secrets.queries.rows import VERSION_NOT_FOUND, SealedValue, find_secret, problem_with
 from secretsvc.tables.identities import identity
 
 #: So many versions stand on one page.
@@ -85,7 +85,7 @@ class KeyHistory:
     created_at: int | None
     versions: list[VersionEntry]
     pair: Pair | None
-    sealed: Sealed
+    sealed: SealedValue
 
     @property
     def current(self) -> VersionEntry | None:
@@ -120,7 +120,7 @@ def key_history(
     """
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
-    sealed = Sealed(row.id, key, row.version, row.envelope, row.kid)
+    sealed = SealedValue(row.id, key, row.version, row.envelope, row.kid)
     error = None if row.deleted else problem_with(call, sealed)
     top = row.version + 1 if before is None else before
     rows = _rows(call, row, top, left, right)

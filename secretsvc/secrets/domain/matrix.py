@@ -18,7 +18,7 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, Project, environment_in_sight, project_in_sight
+from secretsvc.projects.rules import EnvironmentRow, ProjectRow, environment_in_sight, project_in_sight
 from secretsvc.secrets.models import revision, secret
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.decryption import ValueDigests
@@ -57,7 +57,7 @@ class LastChange:
     """Who changed which environment last, and when, in epoch milliseconds."""
 
     by: str
-    environment: Environment
+    environment: EnvironmentRow
     at: int
 
 
@@ -65,8 +65,8 @@ class LastChange:
 class VisibleProject:
     """A project, the environments of it that the caller sees, oldest first, and their last change."""
 
-    project: Project
-    environments: list[Environment]
+    project: ProjectRow
+    environments: list[EnvironmentRow]
     last_change: LastChange | None
 
 
@@ -79,8 +79,8 @@ class KeyMatrix:
     """
 
     sight: VisibleProject
-    environments: list[Environment]
-    base: Environment | None
+    environments: list[EnvironmentRow]
+    base: EnvironmentRow | None
     rows: list[MatrixRow]
     keys: list[int]
     total: int
@@ -144,21 +144,21 @@ def _sight_of(call: Call, at: ScopePath) -> VisibleProject:
     if not rows:
         raise not_found(call, at)
     last, end = len(_PROJECT), len(_PROJECT) + len(_ENVIRONMENT)
-    there = [(Environment(*row[last:end]), *row[end:]) for row in rows if row[last] is not None]
+    there = [(EnvironmentRow(*row[last:end]), *row[end:]) for row in rows if row[last] is not None]
     changes = [
         LastChange(full_name(name, subject), one, when)
         for one, when, name, subject in there
         if subject is not None
     ]
     newest_change = max(changes, key=lambda change: change.at, default=None)
-    return VisibleProject(Project(*rows[0][:last]), [one for one, *_ in there], newest_change)
+    return VisibleProject(ProjectRow(*rows[0][:last]), [one for one, *_ in there], newest_change)
 
 
 def _matrix(
     call: Call,
     sight: VisibleProject,
-    environments: list[Environment],
-    base: Environment | None,
+    environments: list[EnvironmentRow],
+    base: EnvironmentRow | None,
     text: str = "",
 ) -> KeyMatrix:
     found = _found(call, environments, text.lower())
@@ -191,7 +191,7 @@ def _cell(inside: dict[str, _Found], key: str, against: dict[str, _Found]) -> Ce
     return Cell(state, one.version, one.updated_at)
 
 
-def _found(call: Call, environments: Sequence[Environment], text: str) -> list[dict[str, _Found]]:
+def _found(call: Call, environments: Sequence[EnvironmentRow], text: str) -> list[dict[str, _Found]]:
     """The keys of each of the environments; only those that hold the text are opened."""
     marks, ring = ValueDigests(), call.ring
     by_slug = {one.slug: (ring.within(one.id).opener(), dict[str, _Found]()) for one in environments}
@@ -231,6 +231,6 @@ def _columns(table: NamedFromClause, names: Collection[str]) -> list[Expression]
     return [table.c[name].label(f"{table.name}_{name}") for name in names]
 
 
-_PROJECT = _columns(project, Project.__dataclass_fields__)
-_ENVIRONMENT = _columns(environment, Environment.__dataclass_fields__)
+_PROJECT = _columns(project, ProjectRow.__dataclass_fields__)
+_ENVIRONMENT = _columns(environment, EnvironmentRow.__dataclass_fields__)
 _SEALED = PerDialect(lambda name: Prepared(_sealed(name)))

@@ -11,7 +11,7 @@ from secretsvc.authorization.rules.checks import assert_can, assert_sees
 from secretsvc.kernel.authorization import Role, ScopePath, holds
 from secretsvc.kernel.errors import Conflict, NotFound, PreconditionFailed, VersionConflict
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, environment_in_sight
+from secretsvc.projects.rules import EnvironmentRow, environment_in_sight
 from secretsvc.secrets.domain.writes import batch_secrets, rename_secret
 from secretsvc.secrets.models import secret
 from secretsvc.tables.projects import environment, project
@@ -24,14 +24,14 @@ NOTHING = "nothing was written. Look again."
 class KeyLocation:
     """An environment that has the key, and whether the caller may write there."""
 
-    environment: Environment
+    environment: EnvironmentRow
     writes: bool
 
 
 def environments_with_key(call: Call, at: ScopePath, key: str) -> list[KeyLocation]:
     """The environments in sight that have a key, oldest first; one statement. Raises `NotFound` for none."""
     assert_sees(call, at)
-    columns = (environment.c[one.name] for one in fields(Environment))
+    columns = (environment.c[one.name] for one in fields(EnvironmentRow))
     statement = (
         select(*columns)
         .join_from(environment, project)
@@ -41,7 +41,7 @@ def environments_with_key(call: Call, at: ScopePath, key: str) -> list[KeyLocati
         .order_by(environment.c.id)
     )
     rows = call.connection.execute(statement, {"project_slug": at.project, "key": key})
-    found = [Environment(*row) for row in rows]
+    found = [EnvironmentRow(*row) for row in rows]
     if not found:
         raise NotFound("No environment that you see has this key.")
     return [
@@ -100,7 +100,7 @@ def _each(
     return len(writable)
 
 
-def _writable(call: Call, at: ScopePath, key: str, asked: Collection[str]) -> dict[str, Environment]:
+def _writable(call: Call, at: ScopePath, key: str, asked: Collection[str]) -> dict[str, EnvironmentRow]:
     """The environments that have the key where the caller may write, by slug; each asked for is asserted."""
     for slug in sorted(asked):
         assert_can(call, Role.WRITER, ScopePath(at.project, slug))

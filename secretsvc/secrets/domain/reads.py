@@ -22,7 +22,7 @@ from secretsvc.secrets.queries.read_records import record_reveal, record_reveals
 from secretsvc.secrets.queries.revisions import require_revision
 from secretsvc.secrets.queries.rows import (
     SECRET_NOT_FOUND,
-    Sealed,
+    SealedValue,
     SecretListItem,
     find_secret,
     list_item,
@@ -53,7 +53,7 @@ class Value:
 
 @schema_name("SecretVersion")
 @dataclass(frozen=True, slots=True)
-class Version:
+class VersionRow:
     """One version; a tombstone is `deleted` and has no kid. `created_by` is an identity id or "system"."""
 
     version: Ordinal
@@ -65,11 +65,11 @@ class Version:
 
 @schema_name("SecretVersions")
 @dataclass(frozen=True, slots=True)
-class History:
+class VersionHistory:
     """The versions of a key, newest first, also of a deleted one."""
 
     key: SecretKey
-    items: list[Version]
+    items: list[VersionRow]
 
 
 def revision_if_known(
@@ -113,7 +113,7 @@ def reveal_secret(call: Call, at: ScopePath, key: str, *, reason: str) -> Value:
     row = find_secret(call, at, key)
     if row.deleted:
         raise NotFound(SECRET_NOT_FOUND)
-    value = open_value(call, Sealed(row.id, key, row.version, row.envelope, row.kid))
+    value = open_value(call, SealedValue(row.id, key, row.version, row.envelope, row.kid))
     record_reveal(call, row.project_id, row.id, reason, key, row.version)
     return Value(key, value)
 
@@ -137,15 +137,15 @@ def reveal_secrets(
     return values
 
 
-def secret_versions(call: Call, at: ScopePath, key: str) -> History:
+def secret_versions(call: Call, at: ScopePath, key: str) -> VersionHistory:
     """The history of a key, which may be deleted. Raises `NotFound`."""
     assert_can(call, Role.READER, at)
     row = find_secret(call, at, key)
     versions = [
-        Version(one.version, one.kid, one.kid is None, one.created_at, author(one.created_by))
+        VersionRow(one.version, one.kid, one.kid is None, one.created_at, author(one.created_by))
         for one in call.connection.execute(_HISTORY, {"secret_id": row.secret_id})
     ]
-    return History(key, versions)
+    return VersionHistory(key, versions)
 
 
 _HISTORY = (

@@ -23,7 +23,7 @@ from secretsvc.secrets.models import secret
 from secretsvc.secrets.queries.comparison import DIFFERS, SAME, UNREADABLE
 from secretsvc.secrets.queries.key_audit_records import RecordQueryOptions, ids_of_key
 from secretsvc.secrets.queries.read_records import EXPORT, REVEAL
-from secretsvc.secrets.queries.rows import IS_CURRENT, Sealed, lateral_versions, open_value
+from secretsvc.secrets.queries.rows import IS_CURRENT, SealedValue, lateral_versions, open_value
 from secretsvc.tables.identities import identity
 from secretsvc.tables.projects import environment, project
 
@@ -84,7 +84,7 @@ def same_key_elsewhere(call: Call, at: ScopePath, history: KeyHistory) -> list[S
     for row in call.connection.execute(statement, parameters):
         kind = MISSING
         if row.version is not None:
-            value = _value(call, Sealed(row.id, history.key, row.version, row.envelope, row.kid))
+            value = _value(call, SealedValue(row.id, history.key, row.version, row.envelope, row.kid))
             same = SAME if own == value else DIFFERS
             kind = UNREADABLE if value is None else PRESENT if own is None else same
         found.append(SameKeyElsewhere(row.id, row.slug, row.name, kind, row.version))
@@ -106,7 +106,7 @@ def missing_in(call: Call, at: ScopePath, keys: Collection[str]) -> dict[str, li
     return {key: lacking for key, lacking in missing.items() if lacking}
 
 
-def _value(call: Call, sealed: Sealed) -> str | None:
+def _value(call: Call, sealed: SealedValue) -> str | None:
     try:
         return open_value(call, sealed)
     except (DecryptFailed, UnknownKid):

@@ -16,9 +16,9 @@ from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.display_names import full_name
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.models import revision, secret
-from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, Change
+from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, PlannedChange
 from secretsvc.secrets.queries.revision_changes import changes_of_revisions
 from secretsvc.secrets.queries.revisions import REVISION_NOT_FOUND
 from secretsvc.secrets.queries.tombstones import select_deleted
@@ -38,7 +38,7 @@ class RevisionEntry:
     reason: str | None
     created_at: int
     name: str
-    changes: Sequence[Change]
+    changes: Sequence[PlannedChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class RevisionPage:
     `older` is where the list goes on. `differences` are None where too much was written between the two.
     """
 
-    environment: Environment
+    environment: EnvironmentRow
     items: list[RevisionEntry]
     older: int | None
     since: int
@@ -85,7 +85,7 @@ class DeletedKeyEntry:
 class DeletedKeyPage:
     """A page of deleted keys, sorted; `next_key` is where they go on from."""
 
-    environment: Environment
+    environment: EnvironmentRow
     items: list[DeletedKeyEntry]
     next_key: str | None
 
@@ -139,8 +139,8 @@ def revision_page(
 
 
 def _changes(
-    call: Call, found: Environment, revs: Sequence[int], step: Sequence[int]
-) -> tuple[Mapping[int, list[Change]], int, bool]:
+    call: Call, found: EnvironmentRow, revs: Sequence[int], step: Sequence[int]
+) -> tuple[Mapping[int, list[PlannedChange]], int, bool]:
     """The changes of both, each newest first; the oldest of `revs` that was read; whether `step` was."""
     if not revs or not step:
         changes, oldest = changes_of_revisions(call, found.id, revs or step)
@@ -153,7 +153,7 @@ def _changes(
     return changes, oldest, step[-1] >= oldest
 
 
-def _ends(found: Environment, since: int | None, until: int | None) -> tuple[int, int]:
+def _ends(found: EnvironmentRow, since: int | None, until: int | None) -> tuple[int, int]:
     if until is None:
         until = found.rev
         since = None if since == until else since
@@ -164,13 +164,13 @@ def _ends(found: Environment, since: int | None, until: int | None) -> tuple[int
     return min(since, until), max(since, until)
 
 
-def _differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Difference]:
+def _differences(steps: Iterable[tuple[int, Sequence[PlannedChange]]]) -> list[Difference]:
     """What steps, each a revision with its changes, come to, the oldest first: what is added, changed, gone.
 
     What was added and removed again in between is no difference.
     """
-    first: dict[str, Change] = {}
-    last: dict[str, Change] = {}
+    first: dict[str, PlannedChange] = {}
+    last: dict[str, PlannedChange] = {}
     revs: dict[str, list[int]] = {}
     for rev, changes in steps:
         for change in changes:
@@ -189,7 +189,7 @@ def _differences(steps: Iterable[tuple[int, Sequence[Change]]]) -> list[Differen
     return sorted(found, key=lambda one: (order.index(one.kind), one.key))
 
 
-def _listed(call: Call, at: ScopePath, before: int | None) -> tuple[Environment, list[_Row]]:
+def _listed(call: Call, at: ScopePath, before: int | None) -> tuple[EnvironmentRow, list[_Row]]:
     """The environment, and some of its revisions, one more than a page has; one statement."""
     parameters = {
         "project_slug": at.project,
@@ -200,7 +200,7 @@ def _listed(call: Call, at: ScopePath, before: int | None) -> tuple[Environment,
     rows = call.connection.execute(_REVISIONS, parameters).all()
     if not rows:
         raise not_found(call, at)
-    found = Environment(*rows[0][: len(_COLUMNS)])
+    found = EnvironmentRow(*rows[0][: len(_COLUMNS)])
     assert_covers_ids(call, at, found.project_id, found.id)
     # An environment that was never written to has one row without a revision.
     return found, [_Row(*row[len(_COLUMNS) :]) for row in rows if row[len(_COLUMNS)] is not None]
@@ -256,6 +256,6 @@ def _gone(dialect_name: str) -> Query:
     )
 
 
-_COLUMNS = [environment.c[one.name] for one in fields(Environment)]
+_COLUMNS = [environment.c[one.name] for one in fields(EnvironmentRow)]
 _REVISIONS = _revisions()
 _GONE = PerDialect(_gone)

@@ -12,14 +12,14 @@ from secretsvc.authorization.rules.checks import assert_can
 from secretsvc.kernel.authorization import Role, ScopePath
 from secretsvc.kernel.errors import Conflict, Issue, NotFound, ValidationFailed
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, find_environment
+from secretsvc.projects.rules import EnvironmentRow, find_environment
 from secretsvc.secrets.formats.imports import Reader, expandable
 from secretsvc.secrets.models import secret_version
 from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
-from secretsvc.secrets.queries.plan import Origin, Plan
+from secretsvc.secrets.queries.plan import Plan, ValueOrigin
 from secretsvc.secrets.queries.revisions import REASON_REQUIRED, lacks_reason
-from secretsvc.secrets.queries.rows import SECRET_NOT_FOUND, VERSION_NOT_FOUND, Sealed, open_value
+from secretsvc.secrets.queries.rows import SECRET_NOT_FOUND, VERSION_NOT_FOUND, SealedValue, open_value
 from secretsvc.secrets.write.limits import check_edits, check_values
 from secretsvc.secrets.write.write import Planner, WriteOptions, WriteOutcome, write
 
@@ -115,7 +115,7 @@ def rename_secret(
     if source == target:
         raise ValidationFailed.at("to", "Must differ from `from`.")
 
-    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
+    def plan(environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         before, after = known.get(source), known.get(target)
         if before is None or before.deleted:
             raise NotFound(SECRET_NOT_FOUND)
@@ -148,7 +148,7 @@ def rollback_secret(
     """
     assert_can(call, Role.WRITER, at)
 
-    def plan(environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
+    def plan(environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         if key not in known:
             raise NotFound(SECRET_NOT_FOUND)
         # What comes back has the description that it had (contract 5.6).
@@ -165,19 +165,21 @@ def _planner(
     removals: Collection[str] = (),
     descriptions: Mapping[str, str | None] | None = None,
 ) -> Planner:
-    def plan(_environment: Environment, known: Mapping[str, KeyRow]) -> Plan:
+    def plan(_environment: EnvironmentRow, known: Mapping[str, KeyRow]) -> Plan:
         gone = {*removals} if mode == MERGE else known.keys() - values.keys()
         return Plan(values, gone, descriptions or {})
 
     return plan
 
 
-def _open_version(call: Call, environment: Environment, known: KeyRow, version: int) -> tuple[str, Origin]:
+def _open_version(
+    call: Call, environment: EnvironmentRow, known: KeyRow, version: int
+) -> tuple[str, ValueOrigin]:
     row = call.connection.execute(_VERSION, {"secret_id": known.id, "version": version}).first()
     if row is None or row.envelope is None:
         raise NotFound(VERSION_NOT_FOUND)
     origin = origin_of(environment.id, known.id, version, row[2:])
-    return open_value(call, Sealed(environment.id, known.key, version, row.envelope, row.kid)), origin
+    return open_value(call, SealedValue(environment.id, known.key, version, row.envelope, row.kid)), origin
 
 
 _VERSION = select(secret_version.c.envelope, secret_version.c.kid, *ORIGIN).where(

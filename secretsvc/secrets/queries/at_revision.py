@@ -30,7 +30,7 @@ from secretsvc.db.types import Query
 from secretsvc.kernel.authorization import ScopePath
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, environment_row
+from secretsvc.projects.rules import EnvironmentRow, environment_row
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.revisions import require_revision
 from secretsvc.secrets.queries.row_types import ListedRow
@@ -38,7 +38,7 @@ from secretsvc.secrets.queries.rows import (
     OF_KEY,
     SECRET_NOT_FOUND,
     VERSION_NOT_FOUND,
-    Sealed,
+    SealedValue,
     length_of,
     open_admitted,
     read_all,
@@ -46,7 +46,9 @@ from secretsvc.secrets.queries.rows import (
 from secretsvc.tables.projects import environment, project
 
 
-def state_at(call: Call, environment: Environment, rev: int) -> AbstractContextManager[Iterator[ListedRow]]:
+def state_at(
+    call: Call, environment: EnvironmentRow, rev: int
+) -> AbstractContextManager[Iterator[ListedRow]]:
     """The secrets that there were at a revision, sorted by key, as rows of `current_secrets`.
 
     The same holds: plain tuples for `list_item`, a few in memory at once, and nothing may be executed before
@@ -59,10 +61,10 @@ def state_at(call: Call, environment: Environment, rev: int) -> AbstractContextM
     return statement.streamed(call.connection, {"environment_id": environment.id, "rev": rev})
 
 
-def decrypt_at_revision(call: Call, at: ScopePath, rev: int) -> tuple[Environment, dict[str, str]]:
+def decrypt_at_revision(call: Call, at: ScopePath, rev: int) -> tuple[EnvironmentRow, dict[str, str]]:
     """As `decrypt_current`, at a revision. Raises the same, and `NotFound` for a later revision."""
     row = environment_row(call, at, _SIZED_STATE[call.connection.dialect.name], rev=rev)
-    environment = Environment(*row[:-1])
+    environment = EnvironmentRow(*row[:-1])
     require_revision(environment, rev)
     parameters = {"environment_id": environment.id, "rev": rev}
     call.admit(row.size)
@@ -70,7 +72,7 @@ def decrypt_at_revision(call: Call, at: ScopePath, rev: int) -> tuple[Environmen
         return environment, open_admitted(call, environment.id, row.size, rows)
 
 
-def find_version(call: Call, at: ScopePath, key: str, version: int) -> tuple[UUID, Sealed]:
+def find_version(call: Call, at: ScopePath, key: str, version: int) -> tuple[UUID, SealedValue]:
     """The project's id and a version with its envelope, also of a deleted key, in one statement.
 
     Raises `NotFound`, also for a missing version and a tombstone.
@@ -81,7 +83,7 @@ def find_version(call: Call, at: ScopePath, key: str, version: int) -> tuple[UUI
     if row.kid is None:
         raise NotFound(VERSION_NOT_FOUND)
     project_id: UUID = row.project_id
-    return project_id, Sealed(row.id, key, version, row.envelope, row.kid)
+    return project_id, SealedValue(row.id, key, version, row.envelope, row.kid)
 
 
 def version_at_revision(dialect_name: str) -> tuple[FromClause, ColumnElement[bool]]:
@@ -156,7 +158,7 @@ def _sized(dialect_name: str) -> Query:
         .scalar_subquery()
     )
     return (
-        select(*(environment.c[one.name] for one in fields(Environment)), size.label("size"))
+        select(*(environment.c[one.name] for one in fields(EnvironmentRow)), size.label("size"))
         .join_from(environment, project)
         .where(at_environment())
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, one_of
-from secretsvc.secrets.queries.contents import Contents, Entry
+from secretsvc.secrets.queries.contents import Entry, EnvironmentContents
 
 SAME, DIFFERS, HERE, THERE, UNREADABLE = "same", "differs", "here", "there", "unreadable"
 ComparedKind = Annotated[str, one_of(SAME, DIFFERS, HERE, THERE, UNREADABLE)]
@@ -23,7 +23,7 @@ class Compared:
     with_version: Ordinal | None
 
 
-def pairs_to_decrypt(here: Contents, there: Contents) -> list[tuple[Entry, Entry]]:
+def pairs_to_decrypt(here: EnvironmentContents, there: EnvironmentContents) -> list[tuple[Entry, Entry]]:
     """The versions on both sides that only their values can tell apart."""
     keys = here.entries.keys() & there.entries.keys()
     pairs = [(here.entries[key], there.entries[key]) for key in keys]
@@ -31,8 +31,8 @@ def pairs_to_decrypt(here: Contents, there: Contents) -> list[tuple[Entry, Entry
 
 
 def compare(
-    here: Contents,
-    there: Contents,
+    here: EnvironmentContents,
+    there: EnvironmentContents,
     here_marks: Mapping[str, bytes | None],
     there_marks: Mapping[str, bytes | None],
 ) -> list[Compared]:

@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class EnvironmentContents:
     """The keys of an environment at a revision, sorted."""
 
     project_id: UUID
@@ -55,7 +55,7 @@ class Contents:
     entries: dict[str, Entry]
 
 
-def contents_of(call: Call, at: ScopePath, rev: int | None = None) -> Contents:
+def contents_of(call: Call, at: ScopePath, rev: int | None = None) -> EnvironmentContents:
     """The contents of an environment, the present ones without `rev`: a snapshot, by one statement.
 
     Descriptions are today's, None for a key that is deleted since. Raises `NotFound`, also for a later
@@ -66,7 +66,7 @@ def contents_of(call: Call, at: ScopePath, rev: int | None = None) -> Contents:
 
 def contents_with_target(
     call: Call, at: ScopePath, rev: int | None, environment_id: UUID
-) -> tuple[Contents, dict[str, KeyRow]]:
+) -> tuple[EnvironmentContents, dict[str, KeyRow]]:
     """As `contents_of`; and what an environment has of these keys, deleted ones too, in the same statement.
 
     Of it come the envelopes that are short and as long as those beside them: other values differ. Where a
@@ -84,7 +84,7 @@ def _read(
     rev: int | None,
     statements: PerDialect[Prepared],
     parameters: dict[str, object],
-) -> tuple[Contents, list[Sequence[Any]]]:
+) -> tuple[EnvironmentContents, list[Sequence[Any]]]:
     parameters |= {"project_slug": at.project, "environment_slug": at.environment}
     if rev is not None:
         parameters["rev"] = rev
@@ -99,7 +99,7 @@ def _read(
         raise NotFound(REVISION_NOT_FOUND)
     # An environment without secrets has one row without a key; a key that was not there has no version.
     entries = {row[4]: Entry._make(row[3:_OWN]) for row in rows if row[5] is not None}
-    return Contents(project_id, environment_id, present if rev is None else rev, entries), rows
+    return EnvironmentContents(project_id, environment_id, present if rev is None else rev, entries), rows
 
 
 def _contents(dialect_name: str, *, older: bool = False, beside: bool = False) -> Query:

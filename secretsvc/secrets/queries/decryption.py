@@ -26,11 +26,11 @@ from secretsvc.kernel.crypto import Open
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.queries.contents import Contents, Entry
+from secretsvc.secrets.queries.contents import Entry, EnvironmentContents
 from secretsvc.secrets.queries.inline_envelopes import SHORT
 from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.origins import ORIGIN, origin_of
-from secretsvc.secrets.queries.plan import Origin
+from secretsvc.secrets.queries.plan import ValueOrigin
 from secretsvc.secrets.queries.rows import lateral_versions, length_of, read_all
 
 _EMPTY = getsizeof("")
@@ -40,7 +40,7 @@ class Differing(NamedTuple):
     """Values by key, and the origin of each."""
 
     values: dict[str, str]
-    origins: dict[str, Origin]
+    origins: dict[str, ValueOrigin]
 
 
 class ValueDigests:
@@ -71,7 +71,7 @@ class ValueDigests:
 
 def open_differing(
     call: Call,
-    taken: Contents,
+    taken: EnvironmentContents,
     environment_id: UUID,
     present: Mapping[str, KeyRow],
     left_alone: Collection[str],

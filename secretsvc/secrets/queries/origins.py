@@ -12,21 +12,21 @@ from typing import Any
 from uuid import UUID
 
 from secretsvc.secrets.models import secret_version
-from secretsvc.secrets.queries.plan import Origin
+from secretsvc.secrets.queries.plan import ValueOrigin
 
 #: Bytes of the digest of an origin.
 DIGEST_BYTES = 16
 #: The columns of a version's origin, as they are stored.
-ORIGIN = [secret_version.c[name] for name in Origin._fields]
+ORIGIN = [secret_version.c[name] for name in ValueOrigin._fields]
 
 
-def origin_of(environment_id: UUID, secret_id: int, version: int, stored: Any) -> Origin:
+def origin_of(environment_id: UUID, secret_id: int, version: int, stored: Any) -> ValueOrigin:
     """The origin of a version, which is the version itself where none is stored."""
     _, stored_id, _ = stored
-    return Origin(environment_id, secret_id, version) if stored_id is None else Origin._make(stored)
+    return ValueOrigin(environment_id, secret_id, version) if stored_id is None else ValueOrigin._make(stored)
 
 
-def recorded_origins(origins: Mapping[str, Origin]) -> dict[str, object]:
+def recorded_origins(origins: Mapping[str, ValueOrigin]) -> dict[str, object]:
     """Return the part of a write's record that has the digest of each origin by key; empty without any."""
     if not origins:
         return {}

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, one_of
+from secretsvc.kernel.schema_annotations import Ordinal, SecretKey, one_of, schema_name
 from secretsvc.secrets.queries.key_rows import KeyRow
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"
 ChangeKind = Annotated[str, one_of(ADDED, CHANGED, REMOVED)]
 
 
-class Origin(NamedTuple):
+class ValueOrigin(NamedTuple):
     """The version that first had a value; its columns are those of a version that was made from it."""
 
     origin_environment_id: UUID
@@ -26,8 +26,9 @@ class Origin(NamedTuple):
 NO_ORIGIN = (None, None, None)
 
 
+@schema_name("Change")
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """What a write does to one key; `version` is the one that it makes, a tombstone's for `removed`."""
 
     key: SecretKey
@@ -50,27 +51,27 @@ class Plan:
     removals: Collection[str] = ()
     descriptions: Mapping[str, str | None] = field(default_factory=dict)
     detail: Mapping[str, object] = field(default_factory=dict)
-    origins: Mapping[str, Origin] = field(default_factory=dict)
+    origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
     copied_from: UUID | None = None
     unchanged: Collection[str] = ()
     line_ends: Mapping[str, str] = field(default_factory=dict)
 
 
-def changes_of(plan: Plan, known: Mapping[str, KeyRow]) -> list[Change]:
+def changes_of(plan: Plan, known: Mapping[str, KeyRow]) -> list[PlannedChange]:
     """What a plan does to the keys, sorted by them."""
     changes = []
     for key in plan.values:
         before = known.get(key)
         kind = CHANGED if before is not None and not before.deleted else ADDED
-        changes.append(Change(key, kind, before.version + 1 if before is not None else 1))
+        changes.append(PlannedChange(key, kind, before.version + 1 if before is not None else 1))
     for key in plan.removals:
         before = known.get(key)
         if before is not None and not before.deleted:
-            changes.append(Change(key, REMOVED, before.version + 1))
+            changes.append(PlannedChange(key, REMOVED, before.version + 1))
     return sorted(changes, key=lambda change: change.key)
 
 
-def described_alone(plan: Plan, known: Mapping[str, KeyRow], changes: Iterable[Change]) -> list[str]:
+def described_alone(plan: Plan, known: Mapping[str, KeyRow], changes: Iterable[PlannedChange]) -> list[str]:
     """The keys whose description alone differs from what it was, sorted."""
     alone = plan.descriptions.keys() - {change.key for change in changes}
     return sorted(
@@ -80,14 +81,14 @@ def described_alone(plan: Plan, known: Mapping[str, KeyRow], changes: Iterable[C
     )
 
 
-def description_after(plan: Plan, change: Change, before: KeyRow | None) -> str | None:
+def description_after(plan: Plan, change: PlannedChange, before: KeyRow | None) -> str | None:
     """The description of a key once a change of it is made; `before` is None for a key that never was."""
     # Whoever comes back was not there before.
     kept = before.description if before is not None and change.kind == CHANGED else None
     return plan.descriptions.get(change.key, kept)
 
 
-def growth_of(changes: Iterable[Change]) -> int:
+def growth_of(changes: Iterable[PlannedChange]) -> int:
     """How many secrets more there are afterwards."""
     kinds = [change.kind for change in changes]
     return kinds.count(ADDED) - kinds.count(REMOVED)

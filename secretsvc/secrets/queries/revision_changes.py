@@ -12,7 +12,7 @@ from secretsvc.db.statements import PerDialect
 from secretsvc.db.types import Query
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.models import secret, secret_version
-from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, Change
+from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, PlannedChange
 from secretsvc.secrets.queries.rows import lateral_versions
 
 #: So many changes are read of several revisions at most, unless the newest has more.
@@ -22,12 +22,12 @@ UNBOUNDED = 2**31 - 1
 
 def changes_of_revisions(
     call: Call, environment_id: UUID, revs: Sequence[int]
-) -> tuple[Mapping[int, list[Change]], int]:
+) -> tuple[Mapping[int, list[PlannedChange]], int]:
     """What revisions, newest first, did to the keys; and the oldest of which all was read.
 
     They are as in a write result, sorted by key.
     """
-    found: dict[int, list[Change]] = defaultdict(list)
+    found: dict[int, list[PlannedChange]] = defaultdict(list)
     if not revs:
         return found, 0
     newest, oldest = revs[0], revs[-1]
@@ -42,7 +42,7 @@ def changes_of_revisions(
                 statement, parameters | {"oldest": newest, "limit": UNBOUNDED}
             ).all()
     for row in rows:
-        found[row.rev].append(Change(row.key, _kind(row.kid, row.kid_before), row.version))
+        found[row.rev].append(PlannedChange(row.key, _kind(row.kid, row.kid_before), row.version))
     return found, oldest
 
 

@@ -10,7 +10,7 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.kernel.blank import is_blank
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment
+from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.models import revision
 
 REVISION_NOT_FOUND = "Revision not found."
@@ -19,7 +19,7 @@ REASON_REQUIRED = Issue("reason", "Required: the environment is protected.")
 
 def record_revision(
     call: Call,
-    environment: Environment,
+    environment: EnvironmentRow,
     action: str,
     reason: str | None,
     *,
@@ -46,18 +46,18 @@ def record_revision(
     )
 
 
-def require_revision(environment: Environment, rev: int) -> None:
+def require_revision(environment: EnvironmentRow, rev: int) -> None:
     """Passes for a revision that the environment has reached; 0 is empty. Raises `NotFound`."""
     if rev > environment.rev:
         raise NotFound(REVISION_NOT_FOUND)
 
 
-def lacks_reason(environment: Environment, reason: str | None) -> bool:
+def lacks_reason(environment: EnvironmentRow, reason: str | None) -> bool:
     """Whether the environment is protected, and the reason for a write to it is missing or blank."""
     return environment.protected and is_blank(reason or "")
 
 
-def require_reason(environment: Environment, reason: str | None) -> None:
+def require_reason(environment: EnvironmentRow, reason: str | None) -> None:
     """Refuses a write to a protected environment without a reason (contract 5.13).
 
     Raises `ValidationFailed` at `reason`.

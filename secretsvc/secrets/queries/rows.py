@@ -47,7 +47,7 @@ _EMPTY = getsizeof("")
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedValue:
     """A version with its envelope and what the envelope's AAD names.
 
     A damaged row may have none: its current version is missing, or a tombstone.
@@ -85,13 +85,13 @@ def list_item(open_one: Open, row: ListedRow) -> SecretListItem:
     return SecretListItem(key, version, description, kid, created_at, updated_at, error is None, error)
 
 
-def open_value(call: Call, sealed: Sealed) -> str:
+def open_value(call: Call, sealed: SealedValue) -> str:
     """The plaintext. Raises `DecryptFailed`, `UnknownKid` or `ServerMisconfigured`."""
     cipher = call.ring.within(sealed.environment_id)
     return cipher.open(sealed.envelope, sealed.kid, sealed.key, sealed.version).decode("utf-8")
 
 
-def problem_with(call: Call, sealed: Sealed) -> str | None:
+def problem_with(call: Call, sealed: SealedValue) -> str | None:
     """The code of the error that opening it is, None for one that is in order; the plaintext is discarded."""
     cipher = call.ring.within(sealed.environment_id)
     try:

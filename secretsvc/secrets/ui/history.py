@@ -11,7 +11,7 @@ from secretsvc.kernel.errors import DecryptFailed, PayloadTooLarge, Precondition
 from secretsvc.projects.resources import Environment
 from secretsvc.secrets.domain import copies, revision_page
 from secretsvc.secrets.domain.revision_page import Difference, RevisionEntry, RevisionPage
-from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, Change
+from secretsvc.secrets.queries.plan import ADDED, CHANGED, REMOVED, PlannedChange
 from secretsvc.secrets.schemas import history as schemas
 from secretsvc.secrets.ui.changes import KINDS, ChangeRow, change_rows
 from secretsvc.secrets.write.write import WriteOutcome
@@ -132,7 +132,7 @@ def told(one: RevisionEntry) -> tuple[str, str]:
     return ", ".join(parts), ""
 
 
-def tallies(changes: Iterable[Change]) -> list[tuple[str, str]]:
+def tallies(changes: Iterable[PlannedChange]) -> list[tuple[str, str]]:
     """How many of each kind, with its sign and its class."""
     kinds = Counter(change.kind for change in changes)
     return [(f"{sign}{kinds[kind]:,}", name) for kind, (sign, name) in SIGNS.items() if kinds[kind]]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from secretsvc.kernel.authorization import Role, ScopePath, decide
 from secretsvc.projects.resources import Project
-from secretsvc.projects.rules import Environment
+from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.domain import matrix as matrix_domain
 from secretsvc.secrets.domain.matrix import MISSING, SET, Cell, KeyMatrix, MatrixRow
 from secretsvc.secrets.domain.sidebar_project import find_sidebar_project
@@ -67,7 +67,7 @@ class DrawnRow(NamedTuple):
     cells: list[DrawnCell]
 
 
-class Group(NamedTuple):
+class KeyGroup(NamedTuple):
     """Keys of one prefix; `name` is None for the rows of a table without groups."""
 
     name: str | None
@@ -83,7 +83,7 @@ class Column:
     `base` is the name of what it is compared with.
     """
 
-    environment: Environment
+    environment: EnvironmentRow
     path: str
     writes: bool
     keys: int
@@ -111,10 +111,10 @@ class Column:
 class Dock:
     """Between which environments the selected keys can be copied, and which of them are chosen at first."""
 
-    sources: Sequence[Environment]
-    targets: Sequence[Environment]
-    source: Environment | None
-    target: Environment | None
+    sources: Sequence[EnvironmentRow]
+    targets: Sequence[EnvironmentRow]
+    source: EnvironmentRow | None
+    target: EnvironmentRow | None
 
 
 def matrix(context: Project, request: ServiceRequest) -> object:
@@ -152,7 +152,7 @@ def kinds_of(row: MatrixRow) -> set[str]:
     return row.states - {SAME, SET} or {SAME}
 
 
-def selection_bar(found: KeyMatrix, targets: Sequence[Environment], form: Form) -> Dock:
+def selection_bar(found: KeyMatrix, targets: Sequence[EnvironmentRow], form: Form) -> Dock:
     """From the rehearsal to what is compared with, as far as the caller may write there."""
     sources, base = found.sight.environments, found.base
     target = default_environment(targets, form["to"] or (base.slug if base else None))
@@ -190,7 +190,7 @@ def _columns(context: Project, request: ServiceRequest, found: KeyMatrix) -> lis
 
 def _groups(
     rows: Sequence[MatrixRow], columns: Sequence[Column], opened: Collection[str | None], *, is_grouped: bool
-) -> list[Group]:
+) -> list[KeyGroup]:
     """The keys of each prefix that two have, then the others; or all in one group without a name."""
     by_prefix: dict[str, list[MatrixRow]] = defaultdict(list)
     for row in rows:
@@ -211,9 +211,9 @@ def _group(
     rows: Sequence[MatrixRow],
     columns: Sequence[Column],
     opened: Collection[str | None],
-) -> Group:
+) -> KeyGroup:
     missing = sum(MISSING in row.states for row in rows)
-    return Group(name, prefix, missing, [_row(row, prefix, columns, row.key in opened) for row in rows])
+    return KeyGroup(name, prefix, missing, [_row(row, prefix, columns, row.key in opened) for row in rows])
 
 
 def _row(row: MatrixRow, prefix: str, columns: Sequence[Column], has_menu: bool) -> DrawnRow:

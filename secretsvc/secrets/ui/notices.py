@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from secretsvc.kernel.identifiers import is_secret_key
-from secretsvc.projects.rules import Environment
+from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.web.pages.html_helpers import count
 from secretsvc.web.pages.layout import PageLayout
 
@@ -37,7 +37,7 @@ def saved(path: str, rev: int, changes: int, *, deleted: str = "", undone: int |
     return f"{path}?{urlencode(query)}"
 
 
-def notice_of(query: Mapping[str, str], environment: Environment) -> Notice | None:
+def notice_of(query: Mapping[str, str], environment: EnvironmentRow) -> Notice | None:
     """What the address says was done, as far as it can be true: nothing of a revision that is not there."""
     rev, changes, undone = (_number(query.get(name, "")) for name in ("rev", "saved", "undone"))
     if rev is None or changes is None or not 0 < rev <= environment.rev:

@@ -34,7 +34,7 @@ YOURS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class ReviewConflict:
     """A key that either side changed; `what` each did is None where it did not."""
 
     key: str
@@ -142,10 +142,12 @@ def _common(one: str, other: str) -> tuple[int, int]:
     return start, end
 
 
-def conflicts(planned: WriteOutcome, concurrent: Sequence[Authored]) -> list[Conflict]:
+def conflicts(planned: WriteOutcome, concurrent: Sequence[Authored]) -> list[ReviewConflict]:
     """What either side did to each key: what both changed first, then yours, then theirs."""
     yours = {row.key: YOURS[row.kind] for row in change_rows(planned)}
     yours |= dict.fromkeys(planned.unchanged, YOURS[SAME])
     theirs = {one.key: "deleted" if one.deleted else f"new value, v{one.version}" for one in concurrent}
-    rows = [Conflict(key, yours.get(key), theirs.get(key)) for key in sorted(yours.keys() | theirs.keys())]
+    rows = [
+        ReviewConflict(key, yours.get(key), theirs.get(key)) for key in sorted(yours.keys() | theirs.keys())
+    ]
     return sorted(rows, key=lambda row: (not row.is_both, row.yours is None))

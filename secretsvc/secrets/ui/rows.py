@@ -37,7 +37,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Row:
+class SecretRow:
     """A secret that is there; `typed` is what stands in its field."""
 
     key: str
@@ -63,7 +63,7 @@ class Row:
         return self.is_open and turns(self.typed)
 
 
-def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[Row]:
+def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[SecretRow]:
     """Every secret: what cannot be read first; hidden, with what was typed, what is filtered out."""
     few, named = len(state.items) <= WITH_MENUS, {key for _, key in new_keys(form)}
     letters: dict[str, str] = {}
@@ -75,7 +75,7 @@ def rows_shown(state: EditorState, form: Form, shown: Shown, now: int) -> list[R
             letters[written_by] = initials(written_by)
         typed = form[f"value.{item.key}"]
         staged = any(form[f"{name}{item.key}"] for name in STAGED)
-        row = Row(
+        row = SecretRow(
             key=item.key,
             description=item.description,
             kid=item.kid,

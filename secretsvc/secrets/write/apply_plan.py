@@ -13,15 +13,15 @@ from secretsvc.db.statement_batch import BoundStatement, execute_batch, execute_
 from secretsvc.db.statements import change_of, insert_many, insertion_of, update_many
 from secretsvc.kernel.crypto import Envelope
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment
+from secretsvc.projects.rules import EnvironmentRow
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.secrets.queries.key_rows import UNDELETED_COUNT, KeyRow, secret_ids
 from secretsvc.secrets.queries.plan import (
     ADDED,
     NO_ORIGIN,
     REMOVED,
-    Change,
     Plan,
+    PlannedChange,
     description_after,
     growth_of,
 )
@@ -41,9 +41,9 @@ class LostRace(Exception):
 
 def apply(
     call: Call,
-    environment: Environment,
+    environment: EnvironmentRow,
     plan: Plan,
-    changes: list[Change],
+    changes: list[PlannedChange],
     described: Collection[str],
     known: Mapping[str, KeyRow],
     tell: Callable[[], Sequence[BoundStatement]],
@@ -76,7 +76,9 @@ def apply(
         raise LostRace from None
 
 
-def _sealed(call: Call, environment: Environment, plan: Plan, changes: list[Change]) -> dict[str, Envelope]:
+def _sealed(
+    call: Call, environment: EnvironmentRow, plan: Plan, changes: list[PlannedChange]
+) -> dict[str, Envelope]:
     """The envelopes of a write by their key; nothing is removed by one."""
     kept = [change for change in changes if change.kind != REMOVED]
     plain = [Plain(environment.id, one.key, one.version, plan.values[one.key]) for one in kept]
@@ -96,7 +98,7 @@ def _steps(call: Call, versions: Sequence[Row], updates: Sequence[Row]) -> Itera
 
 
 def _advance(
-    call: Call, environment: Environment, growth: int, steps: Sequence[BoundStatement], *, seals: bool
+    call: Call, environment: EnvironmentRow, growth: int, steps: Sequence[BoundStatement], *, seals: bool
 ) -> None:
     """Takes the next revision, and the steps, unless it is lost: then nothing of them may be kept.
 
@@ -116,7 +118,7 @@ def _advance(
 
 
 def _insert_secrets(
-    call: Call, environment: Environment, plan: Plan, new: Collection[Change]
+    call: Call, environment: EnvironmentRow, plan: Plan, new: Collection[PlannedChange]
 ) -> dict[str, int]:
     rows = [
         {
@@ -136,9 +138,9 @@ def _insert_secrets(
 
 def _version_row(
     call: Call,
-    environment: Environment,
+    environment: EnvironmentRow,
     plan: Plan,
-    change: Change,
+    change: PlannedChange,
     ids: Mapping[str, int],
     envelopes: Mapping[str, Envelope],
 ) -> dict[str, object]:
@@ -158,7 +160,9 @@ def _version_row(
     return row
 
 
-def _update_row(call: Call, plan: Plan, change: Change, known: Mapping[str, KeyRow]) -> dict[str, object]:
+def _update_row(
+    call: Call, plan: Plan, change: PlannedChange, known: Mapping[str, KeyRow]
+) -> dict[str, object]:
     before = known[change.key]
     return {
         "id": before.id,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from secretsvc.kernel.errors import Conflict
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment
-from secretsvc.secrets.queries.contents import Contents
+from secretsvc.projects.rules import EnvironmentRow
+from secretsvc.secrets.queries.contents import EnvironmentContents
 from secretsvc.secrets.queries.decryption import open_differing
 from secretsvc.secrets.queries.key_rows import KeyRow
 from secretsvc.secrets.queries.plan import Plan
@@ -19,9 +19,9 @@ OVERWRITE, SKIP, REFUSE = "overwrite", "skip", "refuse"
 
 def plan_copy(
     call: Call,
-    environment: Environment,
+    environment: EnvironmentRow,
     known: Mapping[str, KeyRow],
-    taken: Contents,
+    taken: EnvironmentContents,
     *,
     existing: str = OVERWRITE,
 ) -> Plan:
@@ -42,19 +42,21 @@ def plan_copy(
     return Plan(values, descriptions=descriptions_of(environment, known, taken, values), origins=origins)
 
 
-def replacing(call: Call, plan: Plan, known: Mapping[str, KeyRow], taken: Contents) -> Plan:
+def replacing(call: Call, plan: Plan, known: Mapping[str, KeyRow], taken: EnvironmentContents) -> Plan:
     """The plan, which also removes whatever `taken` lacks. Raises `PayloadTooLarge`."""
     if plan.values:
         check_capacity(call, len(taken.entries))
     return replace(plan, removals=known.keys() - taken.entries.keys())
 
 
-def undeleted_of(known: Mapping[str, KeyRow], taken: Contents) -> dict[str, KeyRow]:
+def undeleted_of(known: Mapping[str, KeyRow], taken: EnvironmentContents) -> dict[str, KeyRow]:
     """Those of the keys that the environment has, too."""
     return {key: known[key] for key in taken.entries if key in known and not known[key].deleted}
 
 
-def same_versions(environment: Environment, present: Mapping[str, KeyRow], taken: Contents) -> set[str]:
+def same_versions(
+    environment: EnvironmentRow, present: Mapping[str, KeyRow], taken: EnvironmentContents
+) -> set[str]:
     """The keys that are there at the very version: equal, whether or not it can be opened."""
     if taken.id != environment.id:
         return set()
@@ -62,7 +64,10 @@ def same_versions(environment: Environment, present: Mapping[str, KeyRow], taken
 
 
 def descriptions_of(
-    environment: Environment, known: Mapping[str, KeyRow], taken: Contents, written: Collection[str]
+    environment: EnvironmentRow,
+    known: Mapping[str, KeyRow],
+    taken: EnvironmentContents,
+    written: Collection[str],
 ) -> dict[str, str | None]:
     """The descriptions that go along with what is written.
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.queries.key_rows import KeyRow
-from secretsvc.secrets.queries.plan import REMOVED, Change, Plan, description_after
+from secretsvc.secrets.queries.plan import REMOVED, Plan, PlannedChange, description_after
 from secretsvc.secrets.write.sealing import DIGESTS
 
 #: Bytes of a digest.
@@ -33,7 +33,7 @@ def description_changes(
     environment_id: UUID,
     plan: Plan,
     known: Mapping[str, KeyRow],
-    changes: Iterable[Change],
+    changes: Iterable[PlannedChange],
     described: Iterable[str],
 ) -> dict[str, object]:
     """What a write's record says of descriptions: their digests by key where one changes, otherwise nothing.

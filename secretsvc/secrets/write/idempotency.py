@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, 
 from secretsvc.kernel.errors import Conflict, UnknownKid
 from secretsvc.kernel.use_case import Call, IdempotencyKey
 from secretsvc.secrets.models import idempotent_write as kept
-from secretsvc.secrets.queries.plan import Change
+from secretsvc.secrets.queries.plan import PlannedChange
 from secretsvc.secrets.queries.revision_changes import changes_of_revisions
 
 KEPT_MS = 24 * 60 * 60 * 1000
@@ -25,7 +25,7 @@ OTHER_INPUT = "This Idempotency-Key was used for other input."
 UNCERTAIN = "Whether this Idempotency-Key was used for other input cannot be told: its master key is gone."
 
 
-def first_success(call: Call, environment_id: UUID, action: str) -> tuple[int, list[Change]] | None:
+def first_success(call: Call, environment_id: UUID, action: str) -> tuple[int, list[PlannedChange]] | None:
     """The revision and the changes of the write that was asked for before; None for the first.
 
     Raises `Conflict` where the same key came with other input, or nobody can tell.

@@ -9,7 +9,7 @@ from uuid import UUID
 from secretsvc.kernel.errors import Issue, PayloadTooLarge, refuse
 from secretsvc.kernel.use_case import Call
 from secretsvc.secrets.queries.key_rows import count_undeleted
-from secretsvc.secrets.queries.plan import Change, growth_of
+from secretsvc.secrets.queries.plan import PlannedChange, growth_of
 
 TOO_MUCH_WRITTEN = "You wrote too many bytes of values to this environment."
 
@@ -37,7 +37,7 @@ def check_edits(
     refuse(chain(of_both, (Issue(f"descriptions.{key}", "Is not in `set`.") for key in stray)))
 
 
-def check_growth(call: Call, environment_id: UUID, changes: Iterable[Change]) -> None:
+def check_growth(call: Call, environment_id: UUID, changes: Iterable[PlannedChange]) -> None:
     """Refuses more secrets than the environment has room for; one statement, where there would be more.
 
     It is for what writes nothing: a write asks in the statement that takes its revision.

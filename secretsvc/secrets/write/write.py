@@ -17,12 +17,12 @@ from secretsvc.kernel.errors import PreconditionFailed, VersionConflict
 from secretsvc.kernel.ids import new_id
 from secretsvc.kernel.schema_annotations import Count
 from secretsvc.kernel.use_case import Call
-from secretsvc.projects.rules import Environment, find_environment, lock_environment
+from secretsvc.projects.rules import EnvironmentRow, find_environment, lock_environment
 from secretsvc.secrets.queries.key_rows import KeyRow, load_keys
 from secretsvc.secrets.queries.origins import recorded_origins
 from secretsvc.secrets.queries.plan import (
-    Change,
     Plan,
+    PlannedChange,
     changes_of,
     described_alone,
 )
@@ -38,7 +38,7 @@ class WriteOutcome:
     """The outcome of a write; `rev` is the environment's own where nothing changed."""
 
     rev: Count
-    changes: list[Change]
+    changes: list[PlannedChange]
 
     @property
     def described(self) -> Sequence[str]:
@@ -80,9 +80,9 @@ class EditOutcome(WriteOutcome):
         return self.line_ends_of_keys
 
 
-Planner = Callable[[Environment, Mapping[str, KeyRow]], Plan]
+Planner = Callable[[EnvironmentRow, Mapping[str, KeyRow]], Plan]
 #: Finds the keys that a planner is shown.
-Look = Callable[[Environment], Mapping[str, KeyRow]]
+Look = Callable[[EnvironmentRow], Mapping[str, KeyRow]]
 
 
 class WriteOptions(TypedDict, total=False):
@@ -132,7 +132,7 @@ def write(
 
 def _carry_out(
     call: Call,
-    environment: Environment,
+    environment: EnvironmentRow,
     plan: Plan,
     known: Mapping[str, KeyRow],
     action: str,
@@ -166,7 +166,9 @@ def _carry_out(
     return written
 
 
-def _judge(environment: Environment, expected_rev: int | None, reason: str | None, *, dry_run: bool) -> None:
+def _judge(
+    environment: EnvironmentRow, expected_rev: int | None, reason: str | None, *, dry_run: bool
+) -> None:
     if not dry_run:
         require_reason(environment, reason)
     if expected_rev is not None and expected_rev != environment.rev:
@@ -188,7 +190,7 @@ def _with_second_try(call: Call, attempt: Callable[[], WriteOutcome]) -> WriteOu
 
 def _record(
     call: Call,
-    environment: Environment,
+    environment: EnvironmentRow,
     action: str,
     reason: str | None,
     written: WriteOutcome,
@@ -211,7 +213,7 @@ def _record(
     )
 
 
-def _written(rev: int, changes: list[Change], described: Sequence[str], plan: Plan) -> WriteOutcome:
+def _written(rev: int, changes: list[PlannedChange], described: Sequence[str], plan: Plan) -> WriteOutcome:
     if described or plan.unchanged or plan.line_ends:
         return EditOutcome(rev, changes, described, plan.unchanged, plan.line_ends)
     return WriteOutcome(rev, changes)

@@ -62,7 +62,7 @@ REFUSALS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageDeclaration:
     """What a page's view declares of itself."""
 
     role: Role | str
@@ -93,7 +93,7 @@ def add_page(
     name: str = "",
 ) -> None:
     """Directive: a page of a node class, drawn by a template (`package:path.pt`) of what the view returns."""
-    _add(config, view, context, template, name, Page(role, "GET", None))
+    _add(config, view, context, template, name, PageDeclaration(role, "GET", None))
 
 
 def add_form(
@@ -109,14 +109,19 @@ def add_form(
     """Directive: what a form sent by POST does.
 
     The view returns a response, usually `redirect_after_form`, or names for the template. After a refusal
-    `rerender`, the view of the form's page, is called in its place, in a transaction of its own. It finds what
-    was typed, and why it was refused, in `request.form`.
+    `rerender`, the view of the form's page, is called in its place, in a transaction of its own. It finds
+    what was typed, and why it was refused, in `request.form`.
     """
-    _add(config, view, context, template, name, Page(role, "POST", rerender))
+    _add(config, view, context, template, name, PageDeclaration(role, "POST", rerender))
 
 
 def _add(
-    config: Configurator, view: object, context: type[N] | str, template: str | None, name: str, page: Page
+    config: Configurator,
+    view: object,
+    context: type[N] | str,
+    template: str | None,
+    name: str,
+    page: PageDeclaration,
 ) -> None:
     node = node_class(config, context)
     check_role(f"view {name or 'without a name'} of {node.__name__}", page.role)
@@ -168,7 +173,7 @@ def cursor_of(request: ServiceRequest) -> UUID | None:
 @reads_option("page")
 def page_view(view: View, info: IViewDeriverInfo) -> View:
     """Declares the request, and refuses ill-formed path parameters and forms without an edge cache's name."""
-    page: Page | None = info.options.get("page")
+    page: PageDeclaration | None = info.options.get("page")
     if page is None:
         return view
 
@@ -187,7 +192,7 @@ def page_view(view: View, info: IViewDeriverInfo) -> View:
 
 def form_view(view: View, info: IViewDeriverInfo) -> View:
     """Reads a form, makes sure that it is its identity's own, and draws its page again after a refusal."""
-    page: Page | None = info.options.get("page")
+    page: PageDeclaration | None = info.options.get("page")
     if page is None or page.method in SAFE_METHODS:
         return view
 
