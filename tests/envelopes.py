@@ -12,7 +12,6 @@ from secretsvc.kernel.crypto import (
     Envelope,
     EnvironmentCipher,
     KeyRing,
-    Open,
     aad_prefix,
     aad_suffix,
 )
@@ -46,16 +45,13 @@ def associated_data(head: bytes, context: Context) -> bytes:
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """The keys and versions of the envelopes that will be opened, as soon as they are."""
     seen: list[tuple[str, int]] = []
-    usual = EnvironmentCipher.opener
+    usual = EnvironmentCipher.open
 
-    def opener(self: EnvironmentCipher) -> Open:
-        open_one = usual(self)
+    def noting(
+        self: EnvironmentCipher, envelope: bytes | None, kid: str | None, key: str, version: int
+    ) -> bytes:
+        seen.append((key, version))
+        return usual(self, envelope, kid, key, version)
 
-        def noting(envelope: bytes | None, kid: str | None, key: str, version: int) -> bytes:
-            seen.append((key, version))
-            return open_one(envelope, kid, key, version)
-
-        return noting
-
-    monkeypatch.setattr(EnvironmentCipher, "opener", opener)
+    monkeypatch.setattr(EnvironmentCipher, "open", noting)
     return seen

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import lru_cache
-from struct import Struct
+from struct import pack
 from typing import NamedTuple
 from uuid import UUID
 
@@ -37,22 +37,10 @@ KNOWN_ANSWER = bytes.fromhex("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf026
 
 
 STORED_VALUE = "secret-value/1"
-_LENGTH = Struct(">I")
 #: A plaintext, and its key and version.
 Value = tuple[bytes, str, int]
-#: What `EnvironmentCipher.open` takes and returns.
+#: `EnvironmentCipher.open` of one environment.
 Open = Callable[[bytes | None, str | None, str, int], bytes]
-
-
-class _Layouts(dict[int, Callable[..., bytes]]):
-    """What packs the rest of the AAD, by the length of its key: in parts it takes twice as long."""
-
-    def __missing__(self, length: int) -> Callable[..., bytes]:
-        pack = self[length] = Struct(f">I{length}sIQ").pack
-        return pack
-
-
-_LAYOUTS = _Layouts()
 
 
 class Envelope(NamedTuple):
@@ -197,33 +185,15 @@ class EnvironmentCipher:
         Raises UnknownKid when the ring lacks that key, and DecryptFailed for everything else: an
         envelope that is missing or names another key than its row, another context, any change of any byte.
         """
-        return self.opener()(envelope, kid, key, version)
-
-    def opener(self) -> Open:
-        """`open` for many values, by one thread: what a kid names is looked up where it is another one."""
-        keys = self._keys
-        last: str | None = self._active_kid
-        head, cipher, prefix = keys[self._active_kid]
-        decrypt = cipher.decrypt
-
-        def open_one(envelope: bytes | None, kid: str | None, key: str, version: int) -> bytes:
-            nonlocal last, head, decrypt, prefix
-            if kid != last:
-                # By its id and never in turn: GCM lets one ciphertext open under two chosen keys.
-                held = keys.get(kid or "")
-                if held is None:
-                    raise self._refusal(envelope, kid)
-                last, (head, cipher, prefix) = kid, held
-                decrypt = cipher.decrypt
-            if envelope is None or len(envelope) < SHORTEST or envelope[:HEAD_BYTES] != head:
-                raise self._refusal(envelope, kid)
-            nonce, sealed = envelope[HEAD_BYTES:NONCE_END], envelope[NONCE_END:]
-            try:
-                return decrypt(nonce, sealed, prefix + aad_suffix(key, version))
-            except InvalidTag:
-                raise DecryptFailed(kid) from None
-
-        return open_one
+        # By its id, never by trial: GCM lets one ciphertext open under two chosen keys.
+        found, blob = self._keys.get(kid or ""), envelope or b""
+        if found is None or len(blob) < SHORTEST or not blob.startswith(found.head):
+            raise self._refusal(envelope, kid)
+        nonce, sealed = blob[HEAD_BYTES:NONCE_END], blob[NONCE_END:]
+        try:
+            return found.cipher.decrypt(nonce, sealed, found.aad_prefix + aad_suffix(key, version))
+        except InvalidTag:
+            raise DecryptFailed(kid) from None
 
     def _refusal(self, envelope: bytes | None, kid: str | None) -> DecryptFailed | UnknownKid:
         """UnknownKid only for what is an envelope, and names the same key as its row."""
@@ -241,14 +211,13 @@ def aad_prefix(head: bytes, purpose: str, environment_id: UUID) -> bytes:
     length before it, so that two contexts never share one encoding, whatever they hold.
     """
     parts = purpose.encode(), environment_id.bytes
-    return head + b"".join(_LENGTH.pack(len(part)) + part for part in parts)
+    return head + b"".join(pack(">I", len(part)) + part for part in parts)
 
 
 def aad_suffix(key: str, version: int) -> bytes:
     """The rest of the AAD of one value: its key and its version, which is from 0 to 2^64-1."""
     name = key.encode()
-    length = len(name)
-    return _LAYOUTS[length](length, name, VERSION_BYTES, version)
+    return pack(f">I{len(name)}sIQ", len(name), name, VERSION_BYTES, version)
 
 
 def generate_master_key() -> str:

@@ -280,7 +280,7 @@ def test_many_values_under_both_keys_are_opened_as_each_by_itself() -> None:
     cipher, texts = RING.within(ENVIRONMENT), [b"one", b"two", b"three", b"four"]
     kids = [RING.kids[number % 2] for number in range(4)]
     blobs = [cipher.seal_under(kid, text, "K", 1) for kid, text in zip(kids, texts, strict=True)]
-    open_one = cipher.opener()
+    open_one = cipher.open
     assert [open_one(blob, kid, "K", 1) for blob, kid in zip(blobs, kids, strict=True)] == texts
     for kid in (*reversed(kids), "", None):
         # Whichever key opened the one before it, and whatever failed before.

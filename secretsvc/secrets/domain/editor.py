@@ -170,7 +170,7 @@ def _changed(
 
     `restore` is not applied to the values of `exact` keys.
     """
-    changed, open_one = dict(values), call.ring.within(environment.id).opener()
+    changed, open_one = dict(values), call.ring.within(environment.id).open
     line_ends = {}
     with envelopes_inside(call, environment.id) as rows:
         for key, version, envelope, kid in rows:
@@ -194,7 +194,7 @@ def editor_state(call: Call, at: ScopePath) -> EditorState:
     """An environment's secrets without their values, and who wrote them."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    open_one = call.ring.within(environment.id).opener()
+    open_one = call.ring.within(environment.id).open
     items, authors = [], {}
     statement = _EDITED[call.connection.dialect.name]
     with statement.streamed(call.connection, {"environment_id": environment.id}) as rows:

@@ -83,7 +83,7 @@ def list_state(call: Call, at: ScopePath, rev: int) -> Listing:
     """As `list_secrets`, of a revision (contract 5.1). Raises `NotFound` for a later one."""
     assert_can(call, Role.READER, at)
     environment = find_environment(call, at)
-    open_one = call.ring.within(environment.id).opener()
+    open_one = call.ring.within(environment.id).open
     with state_at(call, environment, rev) as rows:
         return Listing([list_item(open_one, row) for row in rows], rev)
 

@@ -194,7 +194,7 @@ def _cell(inside: dict[str, _Found], key: str, against: dict[str, _Found]) -> Ce
 def _found(call: Call, environments: Sequence[EnvironmentRow], text: str) -> list[dict[str, _Found]]:
     """The keys of each of the environments; only those that hold the text are opened."""
     marks, ring = ValueDigests(), call.ring
-    by_slug = {one.slug: (ring.within(one.id).opener(), dict[str, _Found]()) for one in environments}
+    by_slug = {one.slug: (ring.within(one.id).open, dict[str, _Found]()) for one in environments}
     statement = _SEALED[call.connection.dialect.name]
     parameters = {"environments": [one.id for one in environments]}
     with statement.streamed(call.connection, parameters) as rows:

@@ -99,7 +99,7 @@ def list_secrets(call: Call, at: ScopePath) -> Listing:
     assert_can(call, Role.READER, at)
     call.single_read = True
     with current_secrets(call, at) as (environment, rows):
-        open_one = call.ring.within(environment.id).opener()
+        open_one = call.ring.within(environment.id).open
         items = [list_item(open_one, row) for row in rows]
     return Listing(sorted(items, key=attrgetter("key")), environment.rev)
 

@@ -54,7 +54,7 @@ class ValueDigests:
 
         Each value is dropped before the next is read, so that nothing needs to be admitted.
         """
-        open_one = call.ring.within(environment_id).opener()
+        open_one = call.ring.within(environment_id).open
         found: dict[str, bytes | None] = dict.fromkeys(one.key for one in wanted)
         by_id = {one.id: one for one in wanted}
         with _envelopes(call, wanted) as rows:
@@ -85,7 +85,7 @@ def open_differing(
     entries = taken.entries.values()
     if not entries:
         return found
-    open_one, own = call.ring.within(taken.id).opener(), call.ring.within(environment_id).opener()
+    open_one, own = call.ring.within(taken.id).open, call.ring.within(environment_id).open
     admitted = sum(one.size for one in entries if one.key not in left_alone)
     call.admit(admitted)
     count, size = 0, 0

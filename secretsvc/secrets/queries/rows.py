@@ -131,7 +131,7 @@ def open_admitted(
     What cannot be opened is left out if `lenient`. Raises `DecryptFailed`, `UnknownKid`,
     `ServerMisconfigured`, `Unavailable`.
     """
-    open_one = call.ring.within(environment_id).opener()
+    open_one = call.ring.within(environment_id).open
     values: dict[str, str] = {}
     size = 0
     for key, version, envelope, kid in rows:
