@@ -31,6 +31,7 @@ def write(client: Any, slug: str, value: str) -> int:
     return client.request("POST", path, {"mode": "merge", "set": {"A": value}}).status_int
 
 
+@pytest.mark.broad
 def test_of_two_first_keys_at_once_exactly_one_seals(service, admin):
     other = service.restarted(MASTER_KEY=NEW_KEY)
     clients = [(service.user(), "prod"), (other.user(), "dev")]

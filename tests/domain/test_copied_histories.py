@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import copied_model
+import pytest
 from copied_model import both_histories
 from domain.test_histories import compare, fresh, perform
 from examples import share
@@ -75,6 +76,7 @@ def compare_two(vaults: list[Vault], models: list[Model], side: int, rev: int, w
         assert [tuple(item.values()) for item in answer.json["items"]] == due
 
 
+@pytest.mark.broad
 @settings(
     max_examples=share(20),
     deadline=None,

@@ -109,6 +109,7 @@ class Theatre:
         ]
 
 
+@pytest.mark.broad
 @settings(
     max_examples=share(15),
     deadline=None,

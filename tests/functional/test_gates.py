@@ -32,6 +32,7 @@ def answers(service):
     }
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", sorted(Settings.known().keys() - WITH_OWN_REASONS))
 def test_a_malformed_setting_is_a_reason_if_every_request_fails_and_else_degrades(make_service, name):
     make_service().user().get("/whoami")

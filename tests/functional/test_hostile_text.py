@@ -157,6 +157,7 @@ def text_fields(form: Form) -> list[Field]:
     return [field for field in fields if isinstance(field, Text | Textarea)]
 
 
+@pytest.mark.broad
 def test_hostile_text_adds_nothing_to_any_page_nor_to_what_comes_of_its_forms(browsers):
     visited = list(crawl(browsers))
     assert len(visited) > 20

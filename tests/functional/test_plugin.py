@@ -256,6 +256,7 @@ def test_a_migration_of_a_plugin_is_written_by_alembic_into_the_plugin(config, d
     assert "drop_table" not in written
 
 
+@pytest.mark.broad
 def test_the_first_migration_is_written_before_it_is_named(tmp_path, database_url):
     """As docs/plugins.md has it, in processes of their own: the tables are known to this one."""
     package = Path(shutil.copytree(SOURCE / "acme_notes", tmp_path / "acme_notes"))
