@@ -21,7 +21,7 @@ import served
 from bench import ENGINES, Report, Sent, Service, compared, databases, in_turn, options_of, service_over
 from growth import with_secrets
 from operations import ADA, COUNT, OPERATIONS, fill, request_of
-from plans import lengthen
+from query_plans import lengthen
 from wire import Client, deployment
 
 VERSIONS, FEW = 200_000, 10

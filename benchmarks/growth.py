@@ -20,7 +20,7 @@ import orjson
 import search
 import snapshot
 from bench import ENGINES, PageRequest, Report, Request, Service, databases, in_turn, options_of, service_over
-from plans import lengthen
+from query_plans import lengthen
 from service import arrange
 
 from secretsvc.db.engine import write_transaction

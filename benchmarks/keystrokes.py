@@ -17,9 +17,9 @@ from typing import Any
 
 from bench import databases, service_over
 from playwright.sync_api import Browser, Page, sync_playwright
+from secrets_client import Vault
 from server import served
 from service import ADMIN, Service, arrange
-from vault import Vault
 
 GOAL_MS = 30.0
 ROWS = 500

@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 
 from bench import ENGINES, Report, options_of
+from process_memory import resident_kib
 from processes import Deployment
-from resident import resident_kib
 from wire import VALUE, Client, at_once, deployment
 
 CLIENTS, GOAL = 4, 1.05

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 from bench import ENGINES, Report, Request, Service, compared, databases, in_turn, options_of, service_over
 from floor import make_floor
-from plans import lengthen
+from query_plans import lengthen
 from service import arrange
 
 ADA = "ada@example.com"

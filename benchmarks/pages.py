@@ -17,8 +17,8 @@ from bench import ENGINES, PageRequest, Service, databases, service_over
 from pyramid.events import BeforeRender
 from pyramid.renderers import get_renderer
 from pyramid.threadlocal import RequestContext
+from secrets_client import Vault
 from service import arrange
-from vault import Vault
 
 GOAL = 3.0
 ENVIRONMENT = "/projects/shop/environments/prod"

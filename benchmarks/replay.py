@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 
+from audited_writers import fill, verified, writing
 from bench import ENGINES, databases, options_of, service_over
-from honest import fill, verified, writing
 from service import arrange
 
 from secretsvc.sealedlog.models import audit_head

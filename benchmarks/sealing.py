@@ -20,7 +20,7 @@ from os import getpid
 
 from audit_pages import fill
 from bench import ENGINES, Report, Request, Service, databases, options_of, service_over
-from resident import Peak, resident_kib
+from process_memory import Peak, resident_kib
 from sqlalchemy import insert, select
 
 from secretsvc.audit.models import audit_record

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from bench import ENGINES, Report, Request, Service, compared, databases, in_turn, options_of, service_over
-from plans import lengthen
+from query_plans import lengthen
 from service import arrange
 
 ROOT = "root@example.com"

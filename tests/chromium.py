@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from furnished import DOCS, SENT, Sent
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -20,6 +19,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 from programs import need
+from sample_data import DOCS, SENT, Sent
 from service import ADMIN, Service
 from waiting import PATIENCE
 

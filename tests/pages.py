@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from bs4 import BeautifulSoup
 from bs4.element import Tag
-from outline import CONTROLS, Outline
+from html_outline import CONTROLS, Outline
 from service import ADMIN, HEADER, QUICK, Service
 from webtest import TestApp, TestRequest, TestResponse
 from webtest.forms import Form

@@ -85,7 +85,7 @@ class Forks:
 
     def __enter__(self) -> Forks:
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", Path(__file__).parent / "operating.py"],
+            [sys.executable, "-W", "ignore", Path(__file__).parent / "cli_runner.py"],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

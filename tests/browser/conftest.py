@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from chromium import Visitor, chromium, visit
 from databases import SqliteDatabases
-from furnished import furnish, hand_out
 from playwright.sync_api import Browser, Page
 from rotation import rotated
+from sample_data import furnish, hand_out
+from secrets_client import Vault
 from server import served
 from service import MASTER_KEY, Service
 from tokens import TestIssuer
-from vault import Vault
 
 VALUES = {"API_KEY": "s3cr3t-of-the-house", "DB_URL": "postgresql://shop", "MAIL_FROM": "shop@example.com"}
 #: The port of the demo, and ids by the names of people.

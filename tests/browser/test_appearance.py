@@ -6,9 +6,9 @@ import pytest
 from chromium import Visitor
 from layout import SHIFTS
 from playwright.sync_api import Browser, Page, expect
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 from service import Service
-from vault import CANONICAL as PROD
-from vault import Vault
 
 COLOURS = """() => ["backgroundColor", "color"].map((name) =>
     getComputedStyle(document.body)[name].match(/\\d+/g)

@@ -6,7 +6,7 @@ import pytest
 from accessible import violations
 from chromium import Visitor
 from playwright.sync_api import Page, expect
-from vault import Vault
+from secrets_client import Vault
 
 SHOP = "/projects/shop"
 WIDTHS = (1440, 390, 320)

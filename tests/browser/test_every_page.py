@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import pytest
 from accessible import COLOURS, violations
 from chromium import Visitor, visit
-from furnished import DOCS, PATHS, PROD, SENT
 from layout import SHIFTS
 from playwright.sync_api import Browser, Page, expect
+from sample_data import DOCS, PATHS, PROD, SENT
 from server import served
 from service import Service
 

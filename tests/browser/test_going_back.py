@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from chromium import Visitor, visit
-from furnished import furnish, hand_out
+from form_catalogue import TYPED, TYPED_AGAIN, Typed, is_value
 from playwright.sync_api import Browser, Error, Locator, Page
+from sample_data import furnish, hand_out
 from server import served
 from service import MASTER_KEY, Service
 from tokens import TestIssuer
-from typing_forms import TYPED, TYPED_AGAIN, Typed, is_value
 
 TYPED_INTO = [at for at, form in TYPED.items() if form.back == TYPED_AGAIN]
 #: Those that write; the others lead to a review.

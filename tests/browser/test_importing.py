@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
-from vault import CANONICAL as PROD
-from vault import Vault
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 
 #: What the desktop hands over when a file is dropped on an element.
 DROP = """(target, [name, text]) => {

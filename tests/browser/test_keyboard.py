@@ -7,7 +7,7 @@ import re
 import pytest
 from chromium import Visitor
 from playwright.sync_api import Page, expect
-from vault import CANONICAL as PROD
+from secrets_client import CANONICAL as PROD
 
 
 def test_a_question_mark_opens_the_help_and_escape_closes_it(page: Page) -> None:

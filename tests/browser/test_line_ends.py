@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from chromium import Visitor
 from playwright.sync_api import Locator, Page, expect
-from vault import CANONICAL as PROD
-from vault import Vault
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 
 ODD = {"CR": "a\rb", "CRLF": "a\r\nb\r\n", "MIXED": "a\r\nb\nc\r", "NUL": "a\0b\r\n"}
 SHOWN = {"CR": "a\nb", "CRLF": "a\nb\n", "MIXED": "a\nb\nc\n"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from playwright.sync_api import Page, expect
-from vault import CANONICAL as PROD
-from vault import Vault
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 
 SECRET = f"{PROD}/secrets/API_KEY"
 HIDDEN = "s3cr3t-of-the-house"

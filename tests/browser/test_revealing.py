@@ -9,9 +9,9 @@ import pytest
 from accessible import violations
 from chromium import Visitor
 from playwright.sync_api import Locator, Page, Route, expect
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault, detail
 from service import Service
-from vault import CANONICAL as PROD
-from vault import Vault, detail
 
 MASK = "••••••••"
 HIDDEN = "s3cr3t-of-the-house"

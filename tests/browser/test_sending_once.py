@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chromium import Visitor
 from playwright.sync_api import Page, Route, expect
-from vault import CANONICAL as PROD
+from secrets_client import CANONICAL as PROD
 
 SEND = "(form) => form.requestSubmit()"
 #: Whether the form would have been sent, as far as the page's scripts go.

@@ -10,8 +10,8 @@ import pytest
 from accessible import violations
 from chromium import Visitor
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
-from vault import CANONICAL as PROD
-from vault import Vault
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 from waiting import PATIENCE
 
 SECRET = f"{PROD}/secrets/API_KEY"

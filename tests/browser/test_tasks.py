@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 from chromium import Visitor, visit
-from furnished import furnish
 from playwright.sync_api import Browser, Locator, Page, expect
+from sample_data import furnish
 from server import served
 from service import Service
 

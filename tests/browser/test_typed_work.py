@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from chromium import Visitor
+from form_catalogue import TYPED, Typed
 from playwright.sync_api import Locator, Page, Route, expect
-from typing_forms import TYPED, Typed
 
 #: Fields that are typed into, in the order of the table; all else is chosen.
 FIELDS = "input:not([type]), input[type=text], input[type=email], input[type=datetime-local], textarea"

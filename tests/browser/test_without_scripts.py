@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from chromium import Visitor
-from furnished import DOCS, PATHS, SENT
 from playwright.sync_api import Locator, Page, expect
+from sample_data import DOCS, PATHS, SENT
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 from service import Service
-from vault import CANONICAL as PROD
-from vault import Vault
 
 #: Of a page with all its menus open: what can be seen, and does nothing where no script runs.
 IDLE = """() => {

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 from calls import call_of
-from guarding import adopted, kid_of, sealed_by
 from rotation import NEW_KEY
+from sealing_routes import adopted, kid_of, sealed_by
 from service import Service
 from sqlalchemy import text
 from waiting import PATIENCE, eventually

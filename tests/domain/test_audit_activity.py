@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from calls import call_of
+from resource_fields import log
 from service import arrange
-from shapes import log
 from statements import recorded
 
 from secretsvc.audit.models import audit_record

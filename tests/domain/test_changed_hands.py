@@ -13,10 +13,10 @@ from uuid import UUID
 
 import pytest
 from calls import call_of
+from secrets_client import Vault
 from service import ADMIN, Service, arrange
 from slugged import USES, Scene, Use, use_cases_by_slug
 from sqlalchemy import Connection, select, update
-from vault import Vault
 
 from secretsvc.access.rules.holders import FoundHolder
 from secretsvc.db.base import Base

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import copied_model
+import copy_reference
 import pytest
-from copied_model import both_histories
+from copy_reference import both_histories
 from domain.test_histories import compare, fresh, perform
 from examples import share
 from hypothesis import HealthCheck, given, settings
-from plain_model import Model
-from vault import Vault
+from reference_model import Model
+from secrets_client import Vault
 
 CHANGES = ("key", "kind")
 
@@ -50,11 +50,11 @@ def step(vaults: list[Vault], models: list[Model], side: int, verb: str, asked: 
         body = dict(asked)
         at = side if body.pop("same") else 1 - side
         after = copy.deepcopy(model)
-        changed = copied_model.copy(after, after if at == side else models[at], body)
+        changed = copy_reference.copy(after, after if at == side else models[at], body)
         models[side] = write(vault, model, verb, {"from": slugs(vaults[at]), **body}, changed, after)
     elif verb == "restore":
         after = copy.deepcopy(model)
-        changed = copied_model.restore(after, asked["to_rev"], asked["reason"])
+        changed = copy_reference.restore(after, asked["to_rev"], asked["reason"])
         models[side] = write(vault, model, verb, asked, changed, after)
     elif verb == "compare":
         compare_two(vaults, models, side, *asked)
@@ -68,11 +68,11 @@ def compare_two(vaults: list[Vault], models: list[Model], side: int, rev: int, w
     late = rev > here.rev or with_rev > there.rev
     answer = vaults[side].get(f"secrets:compare?{other}&rev={rev}&with_rev={with_rev}", 404 if late else 200)
     if not late:
-        due = copied_model.compare(here.states[rev], there.states[with_rev])
+        due = copy_reference.compare(here.states[rev], there.states[with_rev])
         assert [tuple(item.values()) for item in answer.json["items"]] == due
     if rev <= here.rev:
         answer = vaults[side].get(f"secrets:compare?rev={rev}")
-        due = copied_model.compare(here.states[rev], here.present)
+        due = copy_reference.compare(here.states[rev], here.present)
         assert [tuple(item.values()) for item in answer.json["items"]] == due
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from examples import share
-from exposed_model import ENVIRONMENTS, FIRST_ROLES, PEOPLE, READER, ROBOT, ROOT, WRITER, Model, stories
+from exposure_reference import ENVIRONMENTS, FIRST_ROLES, PEOPLE, READER, ROBOT, ROOT, WRITER, Model, stories
 from hypothesis import HealthCheck, given, settings
+from secrets_client import Vault
 from service import Client, Service
 from stopped_clock import StoppedClock
-from vault import Vault
 
 from secretsvc.exposure import domain
 

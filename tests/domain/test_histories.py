@@ -6,13 +6,13 @@ import itertools
 import json
 from typing import Any
 
-import plain_model
 import pytest
+import reference_model
 from examples import share
 from hypothesis import HealthCheck, given, settings
-from plain_model import Model, histories
+from reference_model import Model, histories
+from secrets_client import Vault
 from service import Client
-from vault import Vault
 
 pytestmark = pytest.mark.postgresql("every")
 
@@ -30,17 +30,17 @@ def perform(vault: Vault, model: Model, verb: str, asked: Any) -> None:
     """One write of both; the service refuses or leaves alone what changes nothing in the model."""
     before = vault.rev
     if verb == "batch":
-        changed = plain_model.batch(model, asked)
+        changed = reference_model.batch(model, asked)
         vault.batch(**asked)
     elif verb == "import":
-        changed = plain_model.load(model, asked)
+        changed = reference_model.load(model, asked)
         content = json.dumps(asked["set"])
         vault.load(content, format="json", mode=asked["mode"], reason=asked["reason"])
     elif verb == "rename":
-        changed = plain_model.rename(model, *asked)
+        changed = reference_model.rename(model, *asked)
         vault.post("rename", dict(zip(("from", "to"), asked, strict=True)), 200 if changed else "4*")
     else:
-        changed = plain_model.rollback(model, *asked)
+        changed = reference_model.rollback(model, *asked)
         vault.post("rollback", dict(zip(("key", "to_version"), asked, strict=True)), 200 if changed else "4*")
     assert vault.rev == before + changed
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from calls import call_of
+from secrets_client import Vault
 from service import arrange
 from sqlalchemy import insert
 from statements import recorded
-from vault import Vault
 
 from secretsvc.home.domain.search import KINDS, search
 from secretsvc.kernel.ids import new_id

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
+from secrets_client import Vault, detail, records, state
 from sqlalchemy import event, text
-from vault import Vault, detail, records, state
 
 pytestmark = pytest.mark.postgresql("every")
 

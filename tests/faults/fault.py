@@ -16,9 +16,9 @@ from databases import SqliteDatabases
 from history import OK, UNKNOWN, History, violations
 from jwks_server import KeyServer
 from load.workload import ENVIRONMENT, KEYS, Workload, arrange
+from postgresql_proxy import Relay, relayed
 from postgresql_server import PostgresqlServer, own_server
 from processes import Deployment, free_port
-from relay import Relay, relayed
 from tokens import TestIssuer
 
 from secretsvc.db.error_mapping import UNKNOWN_OUTCOME

@@ -7,10 +7,10 @@ import logging
 import threading
 
 import pytest
-from obstacles import refuse_inserts
+from fault_injection import refuse_inserts
 from pages import Browser, form_of, submit
+from secrets_client import CANONICAL, overwrite, tamper
 from service import API, HEADER
-from vault import CANONICAL, overwrite, tamper
 from waiting import PATIENCE
 from wsgi import call
 

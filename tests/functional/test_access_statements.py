@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from resource_fields import log
 from service import Client, Service
-from shapes import log
 from sqlalchemy import insert
 from statements import recorded
 

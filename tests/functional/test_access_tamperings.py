@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from honest import verified
+from audited_writers import verified
+from secrets_client import CANONICAL, Vault
 from service import arrange
 from sqlalchemy import delete, insert, update
-from vault import CANONICAL, Vault
 
 from secretsvc.audit.models import EVERYWHERE, REFUSALS, denial_tally
 from secretsvc.kernel.clock import now_ms

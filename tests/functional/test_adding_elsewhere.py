@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, form_of, rows, words
-from vault import Vault
+from secrets_client import Vault
 
 pytestmark = pytest.mark.postgresql("none")
 

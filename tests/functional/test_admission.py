@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
 from service import ADMIN, HEADER, Client
 
 from secretsvc.authorization import tweens

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
+from resource_fields import IDENTITY, paths
 from service import ADMIN, Client
-from shapes import IDENTITY, paths
 from stopped_clock import StoppedClock
 
 from secretsvc.authorization.rules.admission import IdentityAdmission

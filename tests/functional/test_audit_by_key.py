@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, form_of, submit
-from plans import PLAN_MODES, executed, rows_read, steps_of
+from query_plans import PLAN_MODES, executed, rows_read, steps_of
+from resource_fields import log, paths
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 from service import Service, arrange
-from shapes import log, paths
-from vault import CANONICAL as PROD
-from vault import Vault
 
 from secretsvc.audit.models import audit_key
 from secretsvc.db.engine import snapshot

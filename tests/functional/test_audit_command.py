@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from shapes import log
+from resource_fields import log
 from sqlalchemy import text
 
 from secretsvc.db.engine import write_transaction

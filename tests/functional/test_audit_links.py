@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pages import Browser
-from vault import Vault
+from secrets_client import Vault
 
 from secretsvc.auditlog.ui.url import FILTERS, AuditUrl
 

@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pages import Browser, form_of, words
+from resource_fields import log
+from secrets_client import Vault
 from service import arrange
-from shapes import log
 from statements import recorded
-from vault import Vault
 
 from secretsvc.audit.models import audit_record
 from secretsvc.auditlog import domain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from shapes import log
+from resource_fields import log
 
 from secretsvc.kernel.ids import new_id
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from resource_fields import ACTOR, RECORD, log, paths
 from service import ADMIN
-from shapes import ACTOR, RECORD, log, paths
 
 from secretsvc.kernel.clock import now_ms
 

@@ -8,9 +8,9 @@ import re
 import pytest
 from alembic.config import Config
 from databases import ROOT
-from plans import PLAN_MODES, executed, rows_read, steps_of
+from query_plans import PLAN_MODES, executed, rows_read, steps_of
+from resource_fields import log
 from service import arrange
-from shapes import log
 from sqlalchemy import text
 
 from alembic import command

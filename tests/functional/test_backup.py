@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from faults.fault import file_system
-from guarding import kid_of
 from rotation import Operator, fill
+from sealing_routes import kid_of
 
 from secretsvc.commands import main
 from secretsvc.db.schema import REVISION

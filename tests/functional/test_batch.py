@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from vault import BOTH_SPELLINGS, Vault, block_audit, block_commit, detail, digests, records, state
+from secrets_client import BOTH_SPELLINGS, Vault, block_audit, block_commit, detail, digests, records, state
 
 
 @BOTH_SPELLINGS

@@ -8,8 +8,8 @@ import time
 import pytest
 from distant import Distant
 from jwks_server import KeyServer, answer
-from observing import watched
-from relay import relayed
+from metrics_client import watched
+from postgresql_proxy import relayed
 from service import MASTER_KEY
 from sqlalchemy import text
 from sqlalchemy.engine import make_url

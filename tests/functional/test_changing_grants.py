@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
+from resource_fields import GRANT, paths
 from service import Client
-from shapes import GRANT, paths
 from stopped_clock import StoppedClock
 
 from secretsvc.kernel.clock import now_ms

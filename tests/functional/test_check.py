@@ -8,13 +8,13 @@ import sys
 import psycopg
 import pytest
 from databases import ENGINES
-from guarding import kid_of
 from psycopg import sql
 from rotation import NEW_KEY, NEXT_KEY, Operator, fill, rotated
+from sealing_routes import kid_of
+from secrets_client import Vault
 from service import ADMIN, MASTER_KEY, arrange
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
-from vault import Vault
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import make_engine, read_once, write_transaction

@@ -7,9 +7,9 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from guarding import adopted, kid_of
-from pasting import blocks
+from doc_blocks import blocks
 from rotation import NEW_KEY, NEXT_KEY, PROD, fill, rotated
+from sealing_routes import adopted, kid_of
 from service import MASTER_KEY
 
 from secretsvc.commands import main

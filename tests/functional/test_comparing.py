@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from envelopes import noted
 from rotation import NEW_KEY, rotated
+from secrets_client import BOTH_SPELLINGS, Vault, state, tamper
 from service import arrange
 from statements import recorded
-from vault import BOTH_SPELLINGS, Vault, state, tamper
 
 from secretsvc.secrets.queries.inline_envelopes import SHORT
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import os
 
-import exchanges
 import pytest
+import recorded_requests
 from service import ADMIN
 
 from secretsvc.web.openapi.document import endpoints
@@ -23,11 +23,11 @@ def replay(service):
         "nobody": service.nobody()
     }
     kept: dict[str, str] = {}
-    for exchange in exchanges.load():
+    for exchange in recorded_requests.load():
         if exchange.get("sealed"):
             while service.app.registry.audit_sealer.step():
                 pass
-        yield exchange, exchanges.ask(clients[exchange.get("as", "admin")], exchange, kept), kept
+        yield exchange, recorded_requests.ask(clients[exchange.get("as", "admin")], exchange, kept), kept
 
 
 @pytest.mark.postgresql("first")
@@ -36,7 +36,7 @@ def test_no_recorded_exchange_is_answered_otherwise(service):
     problems = [
         f"{exchange['method']} {exchange['path']}{problem}"
         for exchange, found, kept in replay(service)
-        for problem in exchanges.breaks(exchanges.fill(exchange["answer"], kept), found)
+        for problem in recorded_requests.breaks(recorded_requests.fill(exchange["answer"], kept), found)
     ]
     assert not problems
 
@@ -45,8 +45,8 @@ def test_no_recorded_exchange_is_answered_otherwise(service):
 def test_record_the_exchanges_that_have_no_answer_yet(service):
     recorded = []
     for exchange, found, kept in replay(service):
-        recorded.append(exchange | {"answer": exchange.get("answer") or exchanges.mask(found, kept)})
-    exchanges.save(recorded)
+        recorded.append(exchange | {"answer": exchange.get("answer") or recorded_requests.mask(found, kept)})
+    recorded_requests.save(recorded)
 
 
 def test_every_operation_but_the_viewer_has_a_recorded_success(service):
@@ -55,7 +55,7 @@ def test_every_operation_but_the_viewer_has_a_recorded_success(service):
     }
     recorded = {
         (exchange["method"], _shape(exchange["path"]))
-        for exchange in exchanges.load()
+        for exchange in recorded_requests.load()
         if exchange.get("answer", {"status": 200})["status"] < 300
     }
     assert described - recorded == {("GET", "/docs"), ("GET", "/openapi.json")}
@@ -88,15 +88,15 @@ def test_a_field_more_breaks_nobody():
     more = copy.deepcopy(NOW)
     more["body"]["new"] = 1
     more["body"]["items"][0]["new"] = 1
-    assert exchanges.breaks(ANSWER, more) == []
+    assert recorded_requests.breaks(ANSWER, more) == []
 
 
 def test_an_issue_more_breaks_nobody_and_one_less_does():
     recorded = {"body": {"issues": [{"path": "b", "message": "<text>"}]}}
     here, more = {"path": "b", "message": "No."}, {"path": "a", "message": "No."}
-    assert exchanges.breaks(recorded, {"body": {"issues": [more, here]}}) == []
-    assert exchanges.breaks(recorded, {"body": {"issues": [more]}})
-    assert exchanges.breaks(recorded, {"body": {"issues": []}})
+    assert recorded_requests.breaks(recorded, {"body": {"issues": [more, here]}}) == []
+    assert recorded_requests.breaks(recorded, {"body": {"issues": [more]}})
+    assert recorded_requests.breaks(recorded, {"body": {"issues": []}})
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_any_other_difference_breaks_somebody(at, value):
     for name in at[:-1]:
         inner = inner[name]
     inner[at[-1]] = value
-    assert exchanges.breaks(ANSWER, other)
+    assert recorded_requests.breaks(ANSWER, other)

@@ -7,15 +7,15 @@ import time
 from itertools import product
 
 import pytest
+from access_expectations import ROUTES, fill, spelled
+from access_matrix import make_world
 from envelopes import noted
-from matrix import ROUTES, fill, spelled
 from pages import Browser, submit
+from secrets_client import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, records, tamper
 from server import served
 from service import ADMIN, API, HEADER, Client
 from statements import recorded, transactions
-from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, records, tamper
 from waiting import PATIENCE, least_seconds
-from world import make_world
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.web.headers import SECURITY_HEADERS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from vault import BOTH_SPELLINGS, Vault, records, state
+from secrets_client import BOTH_SPELLINGS, Vault, records, state
 
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}

@@ -7,10 +7,20 @@ from itertools import pairwise
 
 import pytest
 from rotation import rotated
+from secrets_client import (
+    BOTH_SPELLINGS,
+    Vault,
+    block_audit,
+    detail,
+    environment_ids,
+    origins,
+    records,
+    state,
+    tamper,
+)
 from service import arrange
 from sqlalchemy import event
 from statements import recorded
-from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, origins, records, state, tamper
 
 from secretsvc.kernel.crypto import SHORTEST
 from secretsvc.secrets.queries.inline_envelopes import SHORT

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from secrets_client import Vault, records, state
 from service import ADMIN
-from vault import Vault, records, state
 
 DEV = "/projects/shop/environments/dev"
 FROM_DEV = {"from": {"project": "shop", "environment": "dev"}}

@@ -6,9 +6,9 @@ import json
 
 import pytest
 from pages import Browser, form_of, press, rows, words
+from secrets_client import Vault
 from service import ADMIN
 from statements import recorded
-from vault import Vault
 
 pytestmark = pytest.mark.postgresql("none")
 

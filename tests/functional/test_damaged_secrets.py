@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 from rotation import adopt
+from secrets_client import BOTH_SPELLINGS, Vault, overwrite, records, state, tamper, version_row
 from service import MASTER_KEY
-from vault import BOTH_SPELLINGS, Vault, overwrite, records, state, tamper, version_row
 
 pytestmark = pytest.mark.postgresql("none")
 

@@ -10,10 +10,10 @@ from contextlib import closing, contextmanager
 
 import psycopg
 import pytest
+from secrets_client import Vault
 from service import arrange
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
-from vault import Vault
 
 from secretsvc.authorization.rules import admission
 from secretsvc.db import engine as engines

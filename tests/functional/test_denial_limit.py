@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from obstacles import at_once, refuse_inserts
+from fault_injection import at_once, refuse_inserts
 from service import Maker, Service, arrange
 from statements import recorded
 from stopped_clock import StoppedClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from obstacles import refuse_inserts
+from fault_injection import refuse_inserts
 
 
 @pytest.fixture

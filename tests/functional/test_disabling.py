@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
 from service import ADMIN, arrange
 
 from secretsvc.tables.grants import grant

@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 from pages import Browser, submit, words
+from resource_fields import paths
 from service import ADMIN
-from shapes import paths
 
 from secretsvc.identity.schemas import DISPLAY_NAME
 from secretsvc.tables.identities import identity

@@ -7,8 +7,8 @@ import re
 
 import pytest
 from pages import Browser, form_of, submit, words
+from secrets_client import Vault, detail, tamper
 from statements import recorded
-from vault import Vault, detail, tamper
 
 from secretsvc.secrets.ui.value_warnings import doubts
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from resource_fields import EFFECTIVE, ENTRY, IDENTITY, SOURCE, paths
 from service import ADMIN
-from shapes import EFFECTIVE, ENTRY, IDENTITY, SOURCE, paths
 from stopped_clock import StoppedClock
 
 from secretsvc.kernel.ids import new_id

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
 from service import Maker, Service, arrange
 from sqlalchemy import Connection, event
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, form_of, submit, words
+from secrets_client import Vault
 from statements import recorded
-from vault import Vault
 
 from secretsvc.secrets.write import write
 from secretsvc.secrets.write.apply_plan import LostRace, apply

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from shapes import log
+from resource_fields import log
 
 from secretsvc.db.engine import snapshot
 from secretsvc.deployment import auditing, pruning

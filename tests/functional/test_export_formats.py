@@ -6,7 +6,7 @@ import base64
 
 import pytest
 import yaml
-from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS
+from secrets_client import BOTH_SPELLINGS, PLAINTEXT_HEADERS
 
 pytestmark = pytest.mark.postgresql("none")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from resource_fields import IDENTITY, paths
+from secrets_client import Vault
 from service import arrange
-from shapes import IDENTITY, paths
 from statements import recorded
-from vault import Vault
 
 from secretsvc.exposure import domain
 from secretsvc.kernel.ids import new_id

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, words
+from secrets_client import Vault
 from service import arrange
-from vault import Vault
 
 from secretsvc.exposure import ui
 

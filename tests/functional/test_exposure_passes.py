@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from plans import lengthen
+from query_plans import lengthen
+from secrets_client import Vault
 from service import arrange
 from statements import recorded
-from vault import Vault
 
 from secretsvc.exposure import domain
 

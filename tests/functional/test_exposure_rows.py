@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from plans import PLAN_MODES, executed, lengthen, rows_read, steps_of
+from query_plans import PLAN_MODES, executed, lengthen, rows_read, steps_of
+from resource_fields import log
+from secrets_client import Vault
 from service import arrange
-from shapes import log
-from vault import Vault
 
 from secretsvc.kernel.ids import new_id
 

@@ -12,14 +12,14 @@ from contextlib import ExitStack
 from uuid import uuid4
 
 import pytest
-from guarding import kid_of
 from jwks_server import KeyServer, answer
-from observing import Operator, watched
-from relay import relayed
+from metrics_client import Operator, watched
+from postgresql_proxy import relayed
+from resource_fields import log
 from rotation import PROD, fill, rotated
+from sealing_routes import kid_of
 from server import exchange
 from service import ADMIN, API, HEADER, arrange
-from shapes import log
 from sqlalchemy import text
 from tokens import TestIssuer
 from waiting import eventually

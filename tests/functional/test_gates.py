@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from observing import watched
+from metrics_client import watched
 from service import ADMIN, API, Client
 
 from secretsvc.kernel.settings import Settings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
+from resource_fields import GROUP, IDENTITY, paths
 from service import API, Client
-from shapes import GROUP, IDENTITY, paths
 from stopped_clock import StoppedClock
 
 from secretsvc.kernel.ids import new_id

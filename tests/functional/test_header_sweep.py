@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import pytest
-from matrix import ENV, ROUTES, SPELLINGS, Route, fill
-from world import World, make_world
+from access_expectations import ENV, ROUTES, SPELLINGS, Route, fill
+from access_matrix import World, make_world
 
 from secretsvc.web.headers import API_CONTENT_SECURITY_POLICY, SECURITY_HEADERS
 from secretsvc.web.openapi.document import endpoints

@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from secrets_client import CANONICAL, Vault
 from sqlalchemy import and_, delete, insert, select, update
-from vault import CANONICAL, Vault
 
 from secretsvc.db.engine import Mode, set_mode
 from secretsvc.kernel.ids import new_id

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 from pages import Browser, form_of, rows, submit, words
+from secrets_client import Vault, records, state, tamper
 from statements import recorded
-from vault import Vault, records, state, tamper
 
 from secretsvc.secrets.queries import revision_changes
 from secretsvc.secrets.ui.history import month

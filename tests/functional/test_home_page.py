@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pages import Browser, submit
 from rotation import NEW_KEY, NEXT_KEY, fill, rotated
+from secrets_client import Vault
 from service import ADMIN, MASTER_KEY, arrange
 from sqlalchemy import insert
 from statements import recorded
-from vault import Vault
 
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from furnished import PATHS, SENT, Sent
 from pages import Sweeper, SweptPage, form_token
+from sample_data import PATHS, SENT, Sent
+from secrets_client import Vault
 from service import Service, arrange
-from vault import Vault
 from webtest import Form
 from webtest.forms import Field, Text, Textarea
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
+from secrets_client import Vault
 from server import served
 from service import MASTER_KEY
 from sqlalchemy import update
 from statements import recorded
 from stopped_clock import StoppedClock
-from vault import Vault
 from waiting import eventually
 
 from secretsvc.db.engine import write_transaction

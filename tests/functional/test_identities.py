@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from resource_fields import IDENTITY, paths
 from service import ADMIN
-from shapes import IDENTITY, paths
 
 from secretsvc.kernel.ids import new_id
 

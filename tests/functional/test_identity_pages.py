@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, press, rows, submit, words
+from resource_fields import log
+from secrets_client import Vault
 from service import ADMIN, HEADER, arrange
-from shapes import log
 from statements import recorded
 from stopped_clock import StoppedClock
-from vault import Vault
 
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id

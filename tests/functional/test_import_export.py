@@ -7,7 +7,7 @@ import json
 
 import pytest
 from dotenv import dotenv_values
-from vault import BOTH_SPELLINGS, Vault, records, state
+from secrets_client import BOTH_SPELLINGS, Vault, records, state
 
 PEM = (
     "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkq/hkiG9w0+BAQ==\n" * 20 + "-----END PRIVATE KEY-----\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from pasting import blocks, pasted, reached
+from doc_blocks import blocks, pasted, reached
 from rotation import Operator, fill
 from service import MASTER_KEY, arrange
 from sqlalchemy.engine import make_url

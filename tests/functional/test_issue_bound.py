@@ -6,7 +6,7 @@ import json
 
 import pytest
 from pages import Browser, form_of
-from vault import Vault
+from secrets_client import Vault
 
 from secretsvc.secrets.models import secret_version
 

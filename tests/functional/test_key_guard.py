@@ -6,12 +6,12 @@ import json
 import logging
 
 import pytest
-from guarding import adopted, everything, kid_of, refusals, sealed_by
 from pages import Browser
 from rotation import NEW_KEY, NEXT_KEY, PROD, adopt, fill, rotated
+from sealing_routes import adopted, everything, kid_of, refusals, sealed_by
+from secrets_client import Vault, block_commit
 from service import ADMIN, MASTER_KEY
 from statements import recorded
-from vault import Vault, block_commit
 
 from secretsvc.secrets.models import master_key, secret_version
 

@@ -7,8 +7,8 @@ from contextlib import closing
 from io import BytesIO
 
 import pytest
+from secrets_client import BOTH_SPELLINGS, CANONICAL, Vault, records, state
 from service import arrange
-from vault import BOTH_SPELLINGS, CANONICAL, Vault, records, state
 
 pytestmark = pytest.mark.postgresql("none")
 

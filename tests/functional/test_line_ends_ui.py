@@ -6,7 +6,7 @@ import json
 
 import pytest
 from pages import Browser, form_of, words
-from vault import Vault
+from secrets_client import Vault
 
 from secretsvc.kernel.text_areas import as_sent
 

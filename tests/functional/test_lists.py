@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shapes import paths
+from resource_fields import paths
 
 from secretsvc.kernel.ids import new_id
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from pasting import blocks
+from doc_blocks import blocks
 from processes import ROOT
-from shapes import log
+from resource_fields import log
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import psycopg
 import pytest
 from databases import alembic_config
+from resource_fields import log
+from secrets_client import Vault
 from service import Service, arrange
-from shapes import log
 from sqlalchemy import select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
-from vault import Vault
 
 from alembic import command
 from secretsvc.audit.models import audit_key, audit_record

@@ -6,10 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from access_expectations import (
+    ADMIN,
+    CALLERS,
+    ROUTES,
+    SPELLINGS,
+    Caller,
+    Route,
+    Verdict,
+    sees_project,
+    spelled,
+    verdict,
+)
+from access_matrix import World, make_world
 from databases import ENGINES
-from matrix import ADMIN, CALLERS, ROUTES, SPELLINGS, Caller, Route, Verdict, sees_project, spelled, verdict
 from tokens import TestIssuer
-from world import World, make_world
 
 from secretsvc.web.tree import API
 

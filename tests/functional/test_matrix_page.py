@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, form_of, words
+from secrets_client import Vault
 from statements import recorded
-from vault import Vault
 
 pytestmark = pytest.mark.postgresql("none")
 

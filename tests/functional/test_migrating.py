@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from databases import ROOT
-from pasting import blocks
+from doc_blocks import blocks
 from plugins import SOURCE, alembic_config, install
 from rotation import Operator, fill
 from service import MASTER_KEY, arrange

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from furnished import DEV, PATHS, PROD, SENT, SHOP, Sent, furnish, hand_out
-from outline import Outline
+from html_outline import Outline
 from pages import Browser, declared, form_token
+from sample_data import DEV, PATHS, PROD, SENT, SHOP, Sent, furnish, hand_out
+from secrets_client import Vault
 from service import Service
-from vault import Vault
 
 from secretsvc.kernel.clock import now_ms
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from shapes import log
+from resource_fields import log
 from sqlalchemy import insert
 from tampering import tampered
 

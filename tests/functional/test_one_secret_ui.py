@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, form_of, submit, words
-from vault import Vault, detail, digests, records, state
+from secrets_client import Vault, detail, digests, records, state
 
 pytestmark = pytest.mark.postgresql("none")
 

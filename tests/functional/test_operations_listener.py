@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from observing import SOON, Operator, watched
+from metrics_client import SOON, Operator, watched
 from rotation import NEW_KEY, fill
 from server import exchange
 from service import HEADER, MASTER_KEY, Service, arrange

@@ -7,11 +7,11 @@ import re
 import limits
 import pytest
 from pages import Browser, submit
+from resource_fields import log
 from rotation import NEW_KEY, NEXT_KEY, fill, rotated
+from secrets_client import Vault
 from service import MASTER_KEY, arrange
-from shapes import log
 from statements import recorded
-from vault import Vault
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.clock import now_ms

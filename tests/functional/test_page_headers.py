@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 from pages import Browser, declared, submit
-from vault import PLAINTEXT_HEADERS
+from secrets_client import PLAINTEXT_HEADERS
 
 from secretsvc.groups.resources import Group
 from secretsvc.identity.resources import Identity

@@ -11,9 +11,9 @@ import pytest
 import webob
 from envelopes import noted
 from pages import Browser, form_of
+from secrets_client import Vault, block_audit, block_commit, records, tamper
 from service import ADMIN, API, HEADER, arrange
 from statements import recorded
-from vault import Vault, block_audit, block_commit, records, tamper
 from wsgi import call
 
 from secretsvc.kernel.use_case import Call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from vault import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, block_audit, tamper
+from secrets_client import BOTH_SPELLINGS, PLAINTEXT_HEADERS, Vault, block_audit, tamper
 
 pytestmark = pytest.mark.postgresql("none")
 

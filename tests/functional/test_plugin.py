@@ -14,10 +14,10 @@ from alembic.util.exc import CommandError
 from openapi_spec_validator import validate
 from pages import Browser, submit, words
 from plugins import ROOT, SOURCE, alembic_config, files_of, install
+from secrets_client import Vault
 from service import arrange
 from sqlalchemy import event, inspect, text
 from statements import recorded
-from vault import Vault
 
 from alembic import command
 from secretsvc.db.engine import make_engine, read_once

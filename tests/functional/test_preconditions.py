@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from vault import BOTH_SPELLINGS, Vault, records, state
+from secrets_client import BOTH_SPELLINGS, Vault, records, state
 
 pytestmark = pytest.mark.postgresql("none")
 

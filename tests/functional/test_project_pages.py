@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, submit
+from secrets_client import PLAINTEXT_HEADERS
 from statements import recorded
-from vault import PLAINTEXT_HEADERS
 
 from secretsvc.projects import ui
 

@@ -6,7 +6,7 @@ import json
 from uuid import UUID
 
 import pytest
-from obstacles import at_once, refuse_inserts
+from fault_injection import at_once, refuse_inserts
 from service import Client
 
 from secretsvc.secrets.models import secret, secret_version

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
 from pages import Browser, form_of, submit, words
 from rotation import fill
+from secrets_client import ALIAS, BOTH_SPELLINGS, CANONICAL, Vault, records, state
 from service import arrange
-from vault import ALIAS, BOTH_SPELLINGS, CANONICAL, Vault, records, state
 
 from secretsvc.tables.projects import environment
 

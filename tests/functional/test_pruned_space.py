@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import psycopg
 import pytest
-from shapes import log
+from resource_fields import log
 from sqlalchemy import text
 
 from secretsvc.deployment import pruning

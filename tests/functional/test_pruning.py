@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from pages import Browser
+from resource_fields import log
+from secrets_client import Vault
 from service import Service, arrange
-from shapes import log
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
-from vault import Vault
 
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import make_engine, snapshot, write_transaction

@@ -8,8 +8,8 @@ import time
 
 import pytest
 from distant import Distant
+from secrets_client import Vault
 from service import arrange
-from vault import Vault
 from waiting import least_seconds
 
 from secretsvc.authentication import rate_limit

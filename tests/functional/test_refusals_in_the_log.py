@@ -6,8 +6,8 @@ import configparser
 import logging
 
 import pytest
+from doc_blocks import blocks
 from pages import Browser, form_of
-from pasting import blocks
 from service import API, HEADER
 from tokens import ABSENT
 from wsgi import call

@@ -6,7 +6,7 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from obstacles import at_once
+from fault_injection import at_once
 from pages import Browser, form_of, submit
 from service import ADMIN, Client, arrange
 

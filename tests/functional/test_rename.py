@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from vault import BOTH_SPELLINGS, records, state, version_row
+from secrets_client import BOTH_SPELLINGS, records, state, version_row
 
 
 @BOTH_SPELLINGS

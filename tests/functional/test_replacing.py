@@ -9,13 +9,13 @@ import pytest
 from alembic.config import Config
 from databases import ROOT
 from pages import Browser
+from resource_fields import log
 from rotation import NEW_KEY, rotated
+from secrets_client import Vault
 from service import Service, arrange
-from shapes import log
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from tampering import tampered
-from vault import Vault
 
 from alembic import command
 from secretsvc.commands import system_call

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import orjson
 import pytest
-from honest import Writer, verified
+from audited_writers import Writer, verified
 from rotation import rotated
+from secrets_client import overwrite
 from sqlalchemy import and_, select, update
-from vault import overwrite
 
 from secretsvc.audit.rules.records import write
 from secretsvc.db.engine import snapshot, write_transaction

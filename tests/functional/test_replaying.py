@@ -6,10 +6,10 @@ import hashlib
 
 import pytest
 from rotation import NEW_KEY, NEXT_KEY, rotated
+from secrets_client import CANONICAL, Vault, detail, environment_ids
 from service import MASTER_KEY
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
-from vault import CANONICAL, Vault, detail, environment_ids
 
 from secretsvc.db.engine import snapshot
 from secretsvc.kernel.ids import new_id

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 from envelopes import noted
-from vault import BOTH_SPELLINGS, Vault, block_audit, detail, environment_ids, origins, records, state, tamper
+from secrets_client import (
+    BOTH_SPELLINGS,
+    Vault,
+    block_audit,
+    detail,
+    environment_ids,
+    origins,
+    records,
+    state,
+    tamper,
+)
 
 
 def restore(vault, to_rev, status=200, **body):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, submit, words
-from vault import BOTH_SPELLINGS, CANONICAL, Vault, records
+from secrets_client import BOTH_SPELLINGS, CANONICAL, Vault, records
 
 from secretsvc.secrets.models import revision
 from secretsvc.secrets.queries import revision_changes as rules

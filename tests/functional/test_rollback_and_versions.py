@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from vault import BOTH_SPELLINGS, Vault, overwrite, records, state, version_row
+from secrets_client import BOTH_SPELLINGS, Vault, overwrite, records, state, version_row
 
 
 @BOTH_SPELLINGS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser
-from plans import PLAN_MODES, executed, lengthen, rows_read, steps_of
+from query_plans import PLAN_MODES, executed, lengthen, rows_read, steps_of
+from secrets_client import CANONICAL as PROD
+from secrets_client import Vault
 from service import arrange
 from statements import recorded
-from vault import CANONICAL as PROD
-from vault import Vault
 
 SECRETS, VERSIONS = 250, 40
 ENVIRONMENTS = ("prod", "dev", "test")

@@ -7,9 +7,9 @@ import logging
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from secrets_client import Vault
 from service import arrange
 from sqlalchemy import text
-from vault import Vault
 
 from secretsvc.db.migrations import oldest_release
 from secretsvc.db.schema import REVISION, SchemaRelease, newer_served, recorded, serves

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shapes import log
+from resource_fields import log
 from statements import recorded
 
 from secretsvc.auditlog import domain

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from pages import Browser, words
+from resource_fields import log
 from rotation import NEW_KEY, adopt, rotated
-from shapes import log
 from sqlalchemy import event, insert, select, update
 from sqlalchemy.exc import DBAPIError
 from statements import recorded

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from databases import alembic_config
-from shapes import log
+from resource_fields import log
 from sqlalchemy import text, update
 
 from alembic import command

@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 import pytest
+from resource_fields import paths
+from secrets_client import Vault
 from service import arrange
-from shapes import paths
-from vault import Vault
 
 pytestmark = pytest.mark.postgresql("every")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, submit, words
+from secrets_client import Vault, detail, overwrite, tamper, version_row
 from statements import recorded
-from vault import Vault, detail, overwrite, tamper, version_row
 
 pytestmark = pytest.mark.postgresql("none")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from vault import (
+from secrets_client import (
     BOTH_SPELLINGS,
     CANONICAL,
     Vault,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from secrets_client import BOTH_SPELLINGS, Vault, records, version_row
 from sqlalchemy import event
-from vault import BOTH_SPELLINGS, Vault, records, version_row
 from waiting import PATIENCE
 
 from secretsvc.db import sqlite_queue

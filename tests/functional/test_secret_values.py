@@ -6,8 +6,7 @@ import io
 
 import pytest
 from dotenv import dotenv_values
-from service import Client
-from vault import (
+from secrets_client import (
     BOTH_SPELLINGS,
     Vault,
     block_audit,
@@ -16,6 +15,7 @@ from vault import (
     environment_ids,
     records,
 )
+from service import Client
 
 READS = ("secrets/A", "secrets/A:reveal", "secrets:export", "secrets:export?format=env")
 REASONS = ("reveal", "copy", "export", "run")

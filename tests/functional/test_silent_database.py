@@ -7,10 +7,10 @@ import re
 import time
 
 import pytest
-from observing import watched
-from relay import relayed
+from metrics_client import watched
+from postgresql_proxy import relayed
+from secrets_client import Vault
 from service import Service, arrange
-from vault import Vault
 from waiting import eventually, least_seconds
 
 from secretsvc.db import unresponsive

@@ -6,7 +6,7 @@ import logging
 import re
 
 import pytest
-from observing import watched
+from metrics_client import watched
 from service import MASTER_KEY
 from sqlalchemy.engine import make_url
 from waiting import eventually

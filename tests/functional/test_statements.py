@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from secrets_client import Vault
 from service import arrange
 from statements import recorded, transactions
-from vault import Vault
 
 pytestmark = pytest.mark.postgresql("every")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rotation import adopt, rotated
-from vault import (
+from secrets_client import (
     BOTH_SPELLINGS,
     PLAINTEXT_HEADERS,
     Vault,

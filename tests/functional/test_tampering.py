@@ -10,7 +10,7 @@ import random
 
 import pytest
 from rotation import rotated
-from vault import Vault, overwrite, state, version_row
+from secrets_client import Vault, overwrite, state, version_row
 
 from secretsvc.secrets.models import secret, secret_version
 from secretsvc.tables.projects import environment

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pages import Browser, rows, submit, words
+from secrets_client import Vault
 from service import ADMIN, arrange
 from statements import recorded
 from stopped_clock import StoppedClock
-from vault import Vault
 from webtest import TestApp
 
 from secretsvc.kernel.clock import now_ms

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doc_blocks import blocks
 from opentelemetry.instrumentation.sqlalchemy import SQLAlchemyInstrumentor
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -18,11 +19,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from pasting import blocks
+from secrets_client import Vault
 from service import Service
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
-from vault import Vault
 
 from secretsvc.db.engine import write_transaction
 from secretsvc.db.fast.prepared import Prepared

@@ -6,10 +6,10 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from furnished import PATHS, SENT, SHOP, furnish, hand_out
+from form_catalogue import BUTTONS, TYPED, held
 from pages import Browser, words
+from sample_data import PATHS, SENT, SHOP, furnish, hand_out
 from service import ADMIN, MASTER_KEY
-from typing_forms import BUTTONS, TYPED, held
 
 from secretsvc.kernel.clock import now_ms
 from secretsvc.web.forms import DAY_MS, form_token

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser
+from resource_fields import UNKNOWN
 from service import Client
-from shapes import UNKNOWN
 from statements import recorded
 from stopped_clock import StoppedClock
 

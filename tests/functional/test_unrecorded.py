@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from obstacles import refuse_inserts
+from fault_injection import refuse_inserts
 
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity

@@ -11,8 +11,8 @@ from pages import Browser, form_of, submit
 from processes import free_port
 from programs import need
 from redis import Redis
+from secrets_client import Vault, block_audit, state
 from service import Client
-from vault import Vault, block_audit, state
 from waiting import eventually
 
 from secretsvc.secrets.write import write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import Browser, form_of, submit
-from vault import detail, digests
+from secrets_client import detail, digests
 
 pytestmark = pytest.mark.postgresql("none")
 

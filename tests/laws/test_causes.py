@@ -6,7 +6,7 @@ import re
 import sqlite3
 from pathlib import Path
 
-from laws.test_gone_wrong import QUOTED, files, said_by
+from laws.test_troubleshooting_docs import QUOTED, files, said_by
 
 from secretsvc.web import error_logging
 

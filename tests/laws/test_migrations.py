@@ -11,7 +11,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
-from contracting import schema_of, taken_away, wrongly_named
+from schema_removals import schema_of, taken_away, wrongly_named
 
 ROOT = Path(__file__).parents[2]
 

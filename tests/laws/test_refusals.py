@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from laws.test_gone_wrong import files, said_by
+from laws.test_troubleshooting_docs import files, said_by
 
 from secretsvc.kernel.rejections import RejectionReason
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from pasting import blocks, pasted
+from doc_blocks import blocks, pasted
 from postgresql_server import PostgresqlServer
 from processes import ROOT, STOP_SECONDS, WORKER
 from service import HEADER

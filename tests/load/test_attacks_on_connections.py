@@ -14,8 +14,8 @@ from attackers import Attackers
 from databases import SqliteDatabases
 from extent import amount
 from load.workload import ENVIRONMENT, arrange
+from process_memory import resident_kib
 from processes import Deployment, ServiceProcess
-from resident import resident_kib
 from service import API, HEADER
 from tokens import TestIssuer
 from waiting import PATIENCE, slowness

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shapes import log
+from resource_fields import log
 from toolchains import built_by_go
 
 from secretsvc.db.engine import read_transaction

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pasting import blocks, pasted
+from doc_blocks import blocks, pasted
 from processes import ROOT, Deployment
 from rotation import Operator
 from service import ADMIN, MASTER_KEY

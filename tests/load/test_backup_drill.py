@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doc_blocks import blocks, pasted, reached
 from history import OK, History, violations
 from load.workload import ENVIRONMENT, Workload, arrange, observed
-from pasting import blocks, pasted, reached
 from processes import ROOT, Deployment
 from rotation import NEW_KEY, Operator
 from service import MASTER_KEY, Service

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from booted import Container, booted, paths
 from databases import ENGINES
+from doc_blocks import blocks
 from jwks_server import KeyServer, answer
 from load.newcomer import fetched, make_roles, ports
-from pasting import blocks
 from postgresql_server import PROGRAMS, own_server
 from processes import ROOT, HttpClient
 from service import ADMIN

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from leak_search import database_bytes, disguises, parts, traces
 from load.refusals import Refusal, refusals, writes
 from processes import Answer, Deployment, HttpClient
 from service import ADMIN, Service
 from sqlalchemy import text
 from tokens import TestIssuer
-from traces import database_bytes, disguises, parts, traces
 
 from secretsvc.audit.models import audit_record
 from secretsvc.kernel.ids import new_id
@@ -272,7 +272,7 @@ def test_a_value_leaves_no_trace_in_logs_answers_audit_or_database(scene: Scene)
 @pytest.fixture
 def tattled(scene: Scene) -> dict[str, bytes]:
     """Everything hidden, said aloud by a package that should not be there."""
-    tattler = scene.deployment.add(debug=True, ini="pyramid.includes = load.tattler")
+    tattler = scene.deployment.add(debug=True, ini="pyramid.includes = load.leaky_logger")
     client = scene.admin(scene.deployment.processes.index(tattler))
     body = {"mode": "merge", "set": {"KEPT": scene.canary}}
     client.expect(200, "POST", f"{CANONICAL}/secrets:batch", body)

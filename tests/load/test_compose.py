@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
-from pasting import blocks
+from doc_blocks import blocks
 from processes import ROOT, free_port
 from service import ADMIN
 from waiting import eventually

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from copies import Done, Exported, Past, Recorded, Seen, violations
+from copy_checker import Done, Exported, Past, Recorded, Seen, violations
 from load.workload import SECONDS
 from processes import Answer, Deployment, HttpClient
 from sqlalchemy import select

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from doc_blocks import blocks, pasted
 from load.workload import ENVIRONMENT, Broken, arrange
-from pasting import blocks, pasted
 from postgresql_server import PROGRAMS, USER, PostgresqlServer, own_server
 from processes import ROOT, Deployment, HttpClient
 from tokens import TestIssuer

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from databases import SqliteDatabases
-from pasting import blocks
+from doc_blocks import blocks
 from processes import START_SECONDS, Deployment, ServiceProcess, free_port
 from service import ADMIN
 from tokens import TestIssuer

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confined import USER, confined, is_possible
 from processes import START_SECONDS, HttpClient, free_port
+from sandbox import USER, confined, is_possible
 from service import ADMIN
 from sqlalchemy.engine import make_url
 from wheels import copy_source, make_dist

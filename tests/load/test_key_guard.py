@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from guarding import CALLS, FORMS, adopted, everything, kid_of, sealed_by
 from pages import form_token
 from processes import Deployment, HttpClient, ServiceProcess
 from rotation import NEW_KEY, NEXT_KEY, fill
+from sealing_routes import CALLS, FORMS, adopted, everything, kid_of, sealed_by
 from service import ADMIN, API, Client, Service, arrange
 
 TRIES = 1000

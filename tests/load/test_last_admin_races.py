@@ -15,8 +15,8 @@ from uuid import UUID
 
 import pytest
 from extent import amount
+from fault_injection import at_once
 from load.peers import Peers, Reply, peers_of
-from obstacles import at_once
 from service import Maker, Service
 from sqlalchemy import delete, text, update
 from waiting import eventually

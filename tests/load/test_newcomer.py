@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from doc_blocks import blocks, reached
 from load.newcomer import Front, Machine, fetched, make_roles, page
 from load.test_failover import execute, standby_of, url_of_both
 from load.test_in_front import uncommented
-from pasting import blocks, reached
 from postgresql_server import PROGRAMS, PostgresqlServer, own_server
 from processes import free_port
 from programs import need

@@ -19,9 +19,9 @@ import psutil
 import pytest
 import yaml
 from databases import migrate
+from doc_blocks import blocks
 from load.test_failover import PAGE, url_of_both, written
 from load.workload import ENVIRONMENT, arrange
-from pasting import blocks
 from postgresql_server import PROGRAMS, SECONDS, as_user, hand_over
 from processes import Deployment, free_port
 from tokens import TestIssuer

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 
 import pytest
+from process_memory import Peak, resident_kib
 from processes import Deployment, HttpClient
-from resident import Peak, resident_kib
 from service import ADMIN, HEADER
 from tokens import TestIssuer
 from waiting import slowness

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pasting import blocks, pasted
+from doc_blocks import blocks, pasted
 from postgresql_server import PROGRAMS, USER, PostgresqlServer, own_server
 from processes import ROOT
 from rotation import PROD, fill

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from honest import fill, verified, writing
+from audited_writers import fill, verified, writing
 from waiting import eventually
 
 #: `benchmarks/replay.py` does the same with 100,000 records.

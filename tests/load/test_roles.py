@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from pasting import NEWEST, blocks
+from doc_blocks import NEWEST, blocks
 from postgresql_server import PROGRAMS, PostgresqlServer, own_server
 from processes import ROOT
 from rotation import Operator

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from databases import SqliteDatabases
 from extent import amount
-from load.dawdler import HEADER
+from load.slow_client import HEADER
 from load.workload import ENVIRONMENT, Broken, arrange
 from processes import Deployment, HttpClient, ServiceProcess, free_port
 from programs import need
@@ -37,7 +37,7 @@ STOP_SECONDS = 90.0
 def deployment(sqlite_databases: SqliteDatabases, issuer: TestIssuer, tmp_path: Path) -> Iterator[Deployment]:
     settings = {"DRAIN_SECONDS": "30", "TRUSTED_PROXIES": "127.0.0.1"}
     with Deployment(tmp_path, sqlite_databases.create(), issuer, **settings) as made:
-        arrange(made.start(2, ini="pyramid.includes = load.dawdler"))
+        arrange(made.start(2, ini="pyramid.includes = load.slow_client"))
         yield made
 
 

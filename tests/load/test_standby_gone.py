@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from load.test_failover import execute
-from observing import watched
+from metrics_client import watched
 from postgresql_server import own_server
 from service import Service
 from waiting import eventually

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 from databases import SqliteDatabases
-from load.dawdler import BEGUN, HEADER
+from load.slow_client import BEGUN, HEADER
 from load.workload import Broken
 from processes import START_SECONDS, Deployment, ServiceProcess
 from service import API
 from tokens import TestIssuer
 from waiting import eventually
 
-DAWDLER = "pyramid.includes = load.dawdler"
+DAWDLER = "pyramid.includes = load.slow_client"
 # Less than any time that a test gives to a stop which need not wait.
 SOON = 20.0
 ENDLESS = 120.0

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from load.tailing import COPIED, NONE, RENAMED
+from load.log_tail import COPIED, NONE, RENAMED
 from processes import ROOT
 from programs import need
+from resource_fields import log
 from rotated import Rotated
 from rotation import Operator
-from shapes import log
 from waiting import eventually
 
 from secretsvc.deployment.auditing import append_lines

@@ -9,11 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import exchanges
 import pytest
+import recorded_requests
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from contracting import wrongly_named
 from databases import PostgresqlDatabases
 from faults.fault import readiness
 from history import violations
@@ -21,6 +20,7 @@ from load.workload import Workload, arrange
 from next_release import CONTRACTS, EXPANDS, NUMBER, VERSION, NextRelease
 from processes import Deployment, HttpClient, free_port
 from rotation import Operator
+from schema_removals import wrongly_named
 from service import ADMIN, MASTER_KEY
 from tokens import TestIssuer
 from waiting import eventually
@@ -116,7 +116,7 @@ class OverTheWire:
 
     def request(self, method: str, path: str, json: Any = None, *, headers: dict[str, str]) -> Any:
         answer = self.client.request(method, path, json, headers=headers)
-        names = {name.lower(): name for name in exchanges.HEADERS}
+        names = {name.lower(): name for name in recorded_requests.HEADERS}
         text = answer.body.decode()
         kind = answer.headers.get("content-type", "")
         return SimpleNamespace(
@@ -148,12 +148,14 @@ def test_the_next_release_answers_what_this_one_was_recorded_to(
         clients["nobody"] = OverTheWire(process.client())
         kept: dict[str, str] = {}
         problems = []
-        for exchange in exchanges.load():
+        for exchange in recorded_requests.load():
             assert not exchange.get("sealed") or eventually(lambda: is_sealed(clients["admin"].client))
-            found = exchanges.ask(clients[exchange.get("as", "admin")], exchange, kept)  # type: ignore[arg-type]  # as much of it as is asked
+            found = recorded_requests.ask(clients[exchange.get("as", "admin")], exchange, kept)  # type: ignore[arg-type]  # as much of it as is asked
             problems += [
                 f"{exchange['method']} {exchange['path']}{problem}"
-                for problem in exchanges.breaks(exchanges.fill(exchange["answer"], kept), found)
+                for problem in recorded_requests.breaks(
+                    recorded_requests.fill(exchange["answer"], kept), found
+                )
             ]
         for client in clients.values():
             client.client.close()

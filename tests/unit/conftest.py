@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jwks_server import KeyServer
 from key_cache import Clock
-from scene import Scene, lone_scene
+from token_fixtures import Scene, lone_scene
 from tokens import TestIssuer
 
 

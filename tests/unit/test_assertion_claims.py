@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from scene import LEEWAY, NOW, Scene
+from token_fixtures import LEEWAY, NOW, Scene
 from tokens import ABSENT
 
 from secretsvc.kernel.actors import Kind, Principal

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives import hashes, hmac
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwks_server import KeyServer
-from neighbours import EQUAL_KEYS, EQUAL_KIDS, NAMES, OWN, street
-from scene import LEEWAY, NOW, Scene, lone_scene
+from similar_issuers import EQUAL_KEYS, EQUAL_KIDS, NAMES, OWN, street
+from token_fixtures import LEEWAY, NOW, Scene, lone_scene
 from tokens import ABSENT, base64url, ec_key, encode, jwk, rsa_key, signature
 
 from secretsvc.authentication.assertions import AssertionVerifier

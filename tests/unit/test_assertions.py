@@ -10,7 +10,7 @@ from typing import Any
 import jwt
 import pytest
 from jwks_server import KeyServer
-from scene import LEEWAY, NOW, Scene
+from token_fixtures import LEEWAY, NOW, Scene
 from tokens import ABSENT, TestIssuer
 
 from secretsvc.authentication.assertions import AssertionVerifier, read_assertion

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from copies import Done, Exported, Past, Recorded, Seen, violations
+from copy_checker import Done, Exported, Past, Recorded, Seen, violations
 
 
 def good() -> Past:

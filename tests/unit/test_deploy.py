@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 import yaml
+from doc_blocks import blocks, section
 from kubernetes_validate import ValidationError, validate
-from pasting import blocks, section
 from postgresql_server import PROGRAMS
 from processes import ROOT, free_port
 

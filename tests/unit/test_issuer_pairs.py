@@ -8,8 +8,8 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from neighbours import ALIKE, EQUAL_KEYS, NAMES, OWN, PROXY, Street, street
-from scene import NOW
+from similar_issuers import ALIKE, EQUAL_KEYS, NAMES, OWN, PROXY, Street, street
+from token_fixtures import NOW
 from tokens import base64url, encode, signature
 
 from secretsvc.authentication.assertions import TokenRejected

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from pasting import blocks
+from doc_blocks import blocks
 from processes import ROOT
 
 PAGE = (ROOT / "docs" / "operations" / "backup.md").read_text("utf-8")

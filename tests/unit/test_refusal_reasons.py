@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from scene import LEEWAY, NOW, Scene
+from token_fixtures import LEEWAY, NOW, Scene
 from tokens import ABSENT, encode
 
 from secretsvc.authentication.assertions import MAX_LENGTH, TokenRejected, read_assertion

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from key_cache import Clock, cache
-from scene import ALGORITHMS, LEEWAY, NOW
+from token_fixtures import ALGORITHMS, LEEWAY, NOW
 from tokens import TestIssuer
 
 from secretsvc.authentication.assertion_cache import RememberingVerifier

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
-from selecting import repeated, turns
+from selection import repeated, turns
 
 
 class Item(NamedTuple):

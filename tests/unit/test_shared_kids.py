@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from key_cache import ALGORITHMS, Clock, cache
-from scene import LEEWAY, NOW
+from token_fixtures import LEEWAY, NOW
 from tokens import TestIssuer, jwk, rsa_key
 
 from secretsvc.authentication.assertions import AssertionVerifier, TokenRejected

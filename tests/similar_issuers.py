@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jwks_server import KeyServer
-from scene import ALGORITHMS, LEEWAY, NOW, Scene
+from token_fixtures import ALGORITHMS, LEEWAY, NOW, Scene
 from tokens import TestIssuer, ec_key, rsa_key
 
 from secretsvc.authentication.assertions import AssertionVerifier

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bs4.element import Tag
-from furnished import DEV, PROD, SHOP, TOKENS
+from sample_data import DEV, PROD, SHOP, TOKENS
 from webtest import TestResponse
 
 KEY = f"{PROD}/secrets/API_KEY"

@@ -6,8 +6,8 @@ from typing import Any
 
 from pages import Browser, words
 from rotation import PROD
+from secrets_client import state
 from service import Client, Service
-from vault import state
 
 from secretsvc.secrets.models import master_key, secret_version
 

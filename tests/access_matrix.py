@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from matrix import CALLERS, Caller, Route, Verdict, fill
+from access_expectations import CALLERS, Caller, Route, Verdict, fill
 from service import ADMIN, Client, Service, arrange
 from sqlalchemy import delete, insert, select
 from webtest import TestResponse

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from furnished import furnish
-from obstacles import at_once
+from fault_injection import at_once
 from pages import Browser, form_of, words
+from sample_data import furnish
 from service import ADMIN
 
 pytestmark = pytest.mark.postgresql("every")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from secrets_client import Vault, tamper
 from service import Service, arrange
-from vault import Vault, tamper
 
 from secretsvc.kernel.clock import now_ms
 

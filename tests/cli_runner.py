@@ -9,8 +9,8 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any, NoReturn
 
+from cached_toposort import sort_once
 from ini_loader import find_once
-from sorting import sort_once
 
 
 def serve() -> None:

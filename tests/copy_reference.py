@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import plain_model
+import reference_model
 from hypothesis import strategies as st
-from plain_model import Entry, Model, keys, reasons
+from reference_model import Entry, Model, keys, reasons
 
 
 def compare(here: Mapping[str, Entry], there: Mapping[str, Entry]) -> list[tuple[Any, ...]]:
@@ -77,7 +77,7 @@ restores = st.fixed_dictionaries({"to_rev": revs, "dry_run": st.booleans(), "rea
 steps = st.tuples(
     st.sampled_from([0, 1]),
     st.one_of(
-        plain_model.writes,
+        reference_model.writes,
         st.tuples(st.just("copy"), copies),
         st.tuples(st.just("copy"), copies),
         st.tuples(st.just("restore"), restores),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pages import Browser, form_of, submit
 from pyramid.events import BeforeRender
+from secrets_client import Vault, block_audit, block_commit, tamper
 from statements import recorded
-from vault import Vault, block_audit, block_commit, tamper
 
 from secretsvc.db.engine import write_transaction
 

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from plain_model import KEYS, keys, modes
+from reference_model import KEYS, keys, modes
 
 PEOPLE, ENVIRONMENTS = range(10), range(3)
 ROOT, ROBOT = 0, 9

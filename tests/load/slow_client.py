@@ -28,4 +28,4 @@ def dawdling_tween(handler: Callable[[Any], Any], _registry: Any) -> Callable[[A
 
 
 def includeme(config: Any) -> None:
-    config.add_tween("load.dawdler.dawdling_tween", under=INGRESS)
+    config.add_tween("load.slow_client.dawdling_tween", under=INGRESS)

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from resource_fields import log
+from secrets_client import Vault
 from service import Client, Service
-from shapes import log
-from vault import Vault
 
 from secretsvc.db.engine import snapshot
 from secretsvc.sealedlog.models import audit_signer

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from furnished import TOKENS, furnish, hand_out
 from pages import Browser, words
+from sample_data import TOKENS, furnish, hand_out
 from service import MASTER_KEY
 
 #: The page with the form, where it is sent, and what it needs beside its own fields.

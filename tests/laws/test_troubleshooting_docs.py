@@ -24,7 +24,7 @@ QUOTED = re.compile(r"`([^`]+)`")
 FIGURE = re.compile(r"`(secretsvc_\w+)`|with status (\d+)|`/ready` has `(\w+)`")
 #: What a figure is then, where a row gives a number.
 NUMBER = re.compile(r"`(secretsvc_\w+)` (?:is )?(\d+)")
-#: Whoever waits until `/ready` says something holds these to it (tests/observing.py).
+#: Whoever waits until `/ready` says something holds these to it (tests/metrics_client.py).
 AGREE = {"secretsvc_ready": ".until(", "secretsvc_amiss": ".until("}
 
 
