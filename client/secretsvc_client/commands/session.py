@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shlex
+import stat
 from pathlib import Path
 
 from secretsvc_client import output
@@ -191,12 +192,21 @@ def use(call: Call) -> int:
         )
     settings = call.settings._replace(project=project, environment=environment, distrust=None)
     Service(settings, os.environ).get(environment_path(settings))
-    replace_file(path, f'project = "{project}"\nenvironment = "{environment}"\n'.encode())
+    replace_file(path, f'project = "{project}"\nenvironment = "{environment}"\n'.encode(), _shared_mode(path))
     if call.settings.is_json:
         output.print_json({"project": project, "environment": environment, "file": str(path)})
     else:
         print(f"{printable(path)} says {project}/{environment}; it holds no secret and may be committed")
     return 0
+
+
+def _shared_mode(path: Path) -> int:
+    """Return the mode of the file, or of a new one. Others cannot write to it: it would not count."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode) & ~0o022
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o644 & ~mask
 
 
 RUN = {"login": login, "whoami": whoami, "use": use}
