@@ -55,7 +55,7 @@ def built_by_go(source: Path) -> Path:
 
 
 def built_by_go_if_quick(source: Path) -> Path:
-    """Return `built_by_go` of `source`; skip the test if Go must compile its modules and the run is not long."""
+    """Return `built_by_go` of `source`; unless the run is long, skip if Go must compile its modules."""
     go = program_of("Go", "go")
     if not (_folder_of(source).exists() or amount(False, True) or _has_compiled(go, source)):
         pytest.skip(f"the modules of {source.name} take minutes to compile, which make test-long does once")
