@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -21,17 +20,6 @@ def test_the_shell_has_the_values_or_stops(machine):
     stopped = machine.run(["bash", "-c", values + "echo went on"], **DOWN)
     assert (stopped.returncode, stopped.stdout) == (3, "")
     assert machine.run(["bash", "-c", one]).stdout == "1\n"
-
-
-def test_the_image_starts_its_command_through_the_client(machine):
-    (dockerfile,) = blocks("use/machines.md", "dockerfile")
-    entrypoint = machine.program("entrypoint.sh", blocks("use/machines.md", "sh")[0])
-    shown = machine.program("show")
-    assert machine.shown([entrypoint, shown]) == VALUES
-    assert machine.run([entrypoint, shown], **DOWN).returncode == 3
-    lines = dict(line.split(" ", 1) for line in dockerfile.splitlines() if line.startswith(("ENTRY", "CMD")))
-    assert json.loads(lines["ENTRYPOINT"]) == ["/entrypoint.sh"]
-    assert json.loads(lines["CMD"])
 
 
 def test_compose_hands_the_token_over_as_a_file(machine):
