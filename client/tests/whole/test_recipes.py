@@ -79,14 +79,3 @@ def test_a_program_reads_its_environment(machine, number, language):
 def test_every_link_of_the_pages_leads_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", (DOCS / "use" / page).read_text("utf-8")):
         assert "://" in target or (DOCS / "use" / target).exists(), target
-
-
-def test_the_page_of_the_client_names_every_command_flag_and_code():
-    from secretsvc_client.cli import VALUED
-    from secretsvc_client.commands.completion import flags_of
-
-    text = (DOCS / "use" / "client.md").read_text("utf-8")
-    asked = {flag for flag in flags_of("run") if flag not in {"--help", *VALUED}}
-    assert [flag for flag in sorted(asked | {"--token-file", "--timeout"}) if flag not in text] == []
-    codes = re.findall(r"(?m)^\| (\d) \|", text)
-    assert codes == ["0", "2", "3", "4", "5", "6", "1"]
