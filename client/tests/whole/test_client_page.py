@@ -7,8 +7,8 @@ import re
 
 import pytest
 from hostile import Hostile, closed_port, told
-from programs import need
 from recipes import DOCS, VALUES, blocks
+from toolchains import program_of
 
 #: Without what a folder, a file of the user or `login` shows.
 NOTHING = {
@@ -64,7 +64,7 @@ def test_the_description_for_generators_is_had_by_curl(machine):
 
 
 def test_docker_reads_each_line_of_an_export_as_it_is(machine):
-    need("docker", package="docker-cli")
+    program_of("Docker", "docker")
     file = machine.folder / "shop.docker"
     refused = machine.run(["secretsvc", "export", "--format", "docker", "--output", str(file)])
     assert refused.returncode == 6
@@ -83,7 +83,7 @@ def test_docker_reads_each_line_of_an_export_as_it_is(machine):
 
 @pytest.mark.parametrize(("size", "is_refused"), [(65_535, False), (65_536, True)])
 def test_docker_reads_no_line_above_the_limit_of_the_page(machine, size, is_refused):
-    need("docker", package="docker-cli")
+    program_of("Docker", "docker")
     assert "65,535 bytes" in (DOCS / "use" / "formats.md").read_text("utf-8")
     file = machine.folder / "shop.docker"
     file.write_text("KEY=".ljust(size, "x") + "\n")

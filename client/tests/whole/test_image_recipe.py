@@ -10,13 +10,13 @@ import subprocess
 import pytest
 from built import single_file
 from built_image import VOLUME, BuiltImage, NotBuildableHereError
-from programs import need
 from recipes import DOWN, SHOW, VALUES, blocks
+from toolchains import program_of
 
 
 @pytest.fixture
 def image(tmp_path):
-    need("buildah")
+    program_of("the image", "buildah")
     if os.geteuid() != 0:
         pytest.skip("to build and to mount an image takes root here")
     (dockerfile,) = blocks("use/machines.md", "dockerfile")

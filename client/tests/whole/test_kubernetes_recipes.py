@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from programs import need
 from recipes import DOCS, DOWN, KEY, TAIL, URL, VALUES, blocks
-from toolchains import built_by_go_if_quick
+from toolchains import built_by_go_if_quick, program_of
 
 READER = DOCS.parent / "tests" / "readers" / "external-secrets"
 APPLICATION_USER = 1000
@@ -73,7 +72,7 @@ def test_another_user_reads_the_file_that_the_init_container_writes_as_root(mach
 
 
 def test_kubectl_reads_the_secret_that_the_client_exports(machine):
-    need("kubectl")
+    program_of("Kubernetes", "kubectl")
     (recipe,) = blocks("use/kubernetes.md", "sh")
     # The same kubectl, which reads what it would send and asks no cluster.
     local = recipe.replace("apply --server-side -f -", "label --local -f - read=yes -o json")
