@@ -136,3 +136,15 @@ def real(service: Any, issuer: Any, at: Any) -> Iterator[Any]:
             return at(f"http://127.0.0.1:{port}", **{"SECRETSVC_TOKEN": issuer.sign(who), **more})
 
         yield variables
+
+
+@pytest.fixture
+def machine(service: Any, issuer: Any, tmp_path: Path) -> Iterator[Any]:
+    """A machine with the client, and the real service with the values of the recipes in shop/prod."""
+    from recipes import VALUES, Machine
+    from server import served
+    from service import ADMIN
+
+    service.user().post("/projects/shop/environments/prod/secrets:batch", {"mode": "merge", "set": VALUES})
+    with served(service.app) as port:
+        yield Machine(tmp_path, f"http://127.0.0.1:{port}", issuer.sign(ADMIN))

@@ -25,7 +25,7 @@ EXAMPLES = {
     "export": [
         "secretsvc export --format env --output .env",
         'secrets=$(secretsvc export --format shell) && eval "$secrets"',
-        "secretsvc export --format kubernetes --name shop | kubectl apply -f -",
+        "secretsvc export --format kubernetes --name shop | kubectl apply --server-side -f -",
     ],
 }
 FORMATS = ("json", "env", "shell", "docker", "kubernetes")
