@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -25,6 +26,13 @@ class Done:
     err: str
     started: tuple[str, list[str], dict[bytes, bytes]] | None = None
     raw: bytes = field(default=b"", repr=False)
+
+    @property
+    def reason(self) -> int | None:
+        """The code of contract 9.1 that the last line of stderr names after a failure of `run`."""
+        last = self.err.rstrip("\n").rpartition("\n")[2]
+        found = re.match(r"secretsvc: exit (\d): ", last)
+        return int(found[1]) if found and self.code in (125, 126, 127) else None
 
 
 _SIGNALS = {"SIGPIPE": 0, "SIGXFSZ": 0, "SIG_DFL": 0, "signal": lambda *_: None}

@@ -111,7 +111,7 @@ def _edit(call: Call, service: Service, path: str, draft: Draft) -> int:
             output.tell("nothing changed, nothing is written")
             return 0
         try:
-            return show(call, service.send("POST", f"{path}/secrets:batch", _body(call, rev, base, ours)))
+            return show(call, service.write(f"{path}/secrets:batch", _body(call, rev, base, ours)))
         except Conflict as conflict:
             if conflict.status != 412:
                 raise

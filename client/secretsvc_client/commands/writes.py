@@ -92,7 +92,7 @@ def written(call: Call, operation: str, body: Json) -> int:
         value = getattr(call.args, name, None)
         if value is not None:
             body[name] = value
-    return show(call, call.service.send("POST", f"{environment_path(call.settings)}/{operation}", body))
+    return show(call, call.service.write(f"{environment_path(call.settings)}/{operation}", body))
 
 
 def show(call: Call, found: Json) -> int:

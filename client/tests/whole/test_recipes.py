@@ -91,7 +91,7 @@ def test_the_image_starts_its_command_through_the_client(machine):
     entrypoint = machine.program("entrypoint.sh", blocks("machines.md", "sh")[0])
     shown = machine.program("show", SHOW)
     assert machine.run([entrypoint, shown]).stdout == URL
-    assert machine.run([entrypoint, shown], **DOWN).returncode == 3
+    assert machine.run([entrypoint, shown], **DOWN).returncode == 125
     lines = dict(line.split(" ", 1) for line in dockerfile.splitlines() if line.startswith(("ENTRY", "CMD")))
     assert json.loads(lines["ENTRYPOINT"]) == ["/entrypoint.sh"]
     assert json.loads(lines["CMD"])
@@ -191,7 +191,7 @@ def test_the_composite_action_runs_its_command_with_the_jobs_token(machine):
             "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "of-the-job",
         }
         assert machine.run(["bash", "-euo", "pipefail", "-c", step["run"]], **variables).stdout == URL
-        assert machine.run(["bash", "-c", step["run"]], **{**variables, **DOWN}).returncode == 3
+        assert machine.run(["bash", "-c", step["run"]], **{**variables, **DOWN}).returncode == 125
     assert github.paths[0] == "/?v=2&audience=https%3A%2F%2Fsecrets.example.com"
 
 
@@ -214,7 +214,7 @@ def test_terraform_has_its_variables(machine):
     assert done.returncode == 0, done.stderr
     assert "has_database = true" in done.stdout
     assert "s3cr%t" not in done.stdout + (machine.folder / "terraform.tfstate").read_text()
-    assert machine.run(blocks("provisioning.md", "sh")[0], **DOWN).returncode == 3
+    assert machine.run(blocks("provisioning.md", "sh")[0], **DOWN).returncode == 125
 
 
 def test_the_lookup_of_the_playbook_reads_a_value(machine):
@@ -234,7 +234,7 @@ def test_a_program_reads_its_environment(machine, number, language):
     (machine.folder / file).write_text(blocks("languages.md", language)[0])
     done = machine.run(command)
     assert done.stdout.split()[1:] == ["has", str(len(URL))], done.stderr
-    assert machine.run(command, **DOWN).returncode == 3
+    assert machine.run(command, **DOWN).returncode == 125
     alone = machine.run(shlex.join(shlex.split(command)[3:]))
     assert alone.returncode != 0
 
