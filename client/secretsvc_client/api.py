@@ -172,8 +172,6 @@ def environment_path(settings: Settings) -> str:
 
 def as_object(answer: Answer) -> Json:
     """The JSON object that an answer holds; raises `Failure` for anything else."""
-    if answer.status == 204:
-        return {}
     try:
         found = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -193,6 +191,22 @@ def items_of(found: Json, name: str = "items") -> list[Json]:
             f"the answer lacks {name}, which the client needs", "Is the client newer than the service?"
         )
     return items
+
+
+def secrets_of(found: Json) -> dict[str, Any]:
+    """Return the secrets of an export, whose values are not checked; raise `Failure` if there are none."""
+    secrets = found.get("secrets")
+    if isinstance(secrets, dict):
+        return secrets
+    raise Failure("the answer lacks secrets, which the client needs", "Is there another program at that URL?")
+
+
+def revision_of(answer: Answer) -> int:
+    """Return the revision of an export that is no JSON; raise `Failure` if it is not the service's."""
+    tag = answer.headers.get("etag", "").strip('"')
+    if tag.isascii() and tag.isdigit():
+        return int(tag)
+    raise Failure("the answer lacks its revision", "Is there another program at that URL?")
 
 
 def number(found: Json, name: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -58,10 +59,8 @@ def _own_envelope(answer: Answer) -> dict[str, Any] | None:
 
 def _redirect(answer: Answer, origin: Origin) -> Failure:
     target = ""
-    try:
+    with suppress(ValueError):
         target = urlsplit(answer.headers["location"]).netloc.rpartition("@")[2]
-    except ValueError:
-        pass
     return Failure(
         f"{origin.authority} answers with a redirect{f' to {printable(target)}' if target else ''},"
         " which is not followed",

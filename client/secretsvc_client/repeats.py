@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+
 from secretsvc_client.errors import Failure
 
 #: Seconds before each repetition of a write that was answered with 502.

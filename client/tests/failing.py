@@ -89,6 +89,8 @@ CASES = [
     Case("redirect 303", 1, partial(_redirect, 303)),
     Case("redirect 307", 1, partial(_redirect, 307)),
     Case("redirect 308", 1, partial(_redirect, 308)),
+    _case("redirect to what is no URL", 1, answered(302, b"", "Location: http://[")),
+    _case("a 300 of HTML", 1, answered(300, HTML)),
     _case("a 304 that was not asked for", 1, b"HTTP/1.1 304 Not Modified\r\n\r\n"),
     _case("no content 204", 1, b"HTTP/1.1 204 No Content\r\n\r\n"),
     _case("hung up at once", 3, b""),

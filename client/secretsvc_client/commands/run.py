@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from secretsvc_client import output
-from secretsvc_client.api import Service, as_object, environment_path, number
+from secretsvc_client.api import Service, as_object, environment_path, number, revision_of, secrets_of
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, Invalid, NotFound, NotStarted, Refused, WrongUse
 from secretsvc_client.grammar import checked_key, is_key, printable
@@ -178,17 +178,9 @@ class Selection(NamedTuple):
 
     def _state_of(self, answer: Answer) -> State:
         if self.media != "json":
-            tag = answer.headers.get("etag", "").strip('"')
-            if not (tag.isascii() and tag.isdigit()):
-                raise Failure("the answer lacks its revision")
-            return State(int(tag), {}, answer.body)
+            return State(revision_of(answer), {}, answer.body)
         found = as_object(answer)
-        secrets = found.get("secrets")
-        if not isinstance(secrets, dict):
-            raise Failure(
-                "the answer lacks secrets, which the client needs", "Is there another program at that URL?"
-            )
-        return State(number(found, "rev"), secrets)
+        return State(number(found, "rev"), secrets_of(found))
 
     def narrowed(self, state: State) -> State:
         """Those that were asked for; raises where one is missing, or cannot be carried."""
