@@ -1,11 +1,14 @@
 """One request and its answer: over TLS unless to this machine, within one deadline, of bounded size.
 
+A proxy of the environment gets a tunnel and no request.
+
 Nothing is followed and nothing is sent twice: a redirect is an answer like another.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import socket
 import sys
 import time
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
 
     from typing_extensions import Buffer
+
+    from secretsvc_client.proxies import Proxy
 
 #: Bytes of an answer.
 LARGEST = 64 * 1024 * 1024
@@ -192,9 +197,10 @@ class _Timed:
 
 
 def _connected(origin: Origin, deadline: Deadline) -> socket.socket:
-    """A connection to the first address that takes it."""
+    """Return a connection to the first address that accepts it, or a tunnel through the proxy."""
     problem: OSError = OSError("no address")
-    for family, kind, protocol, _name, address in _addresses(origin, deadline):
+    proxy = _proxy_of(origin)
+    for family, kind, protocol, _name, address in _addresses(proxy or origin, deadline):
         if origin.scheme == "http" and not is_loopback(str(address[0])):
             raise WrongUse(f"{printable(origin.host)} is not this machine: it is asked over https only")
         plain = socket.socket(family, kind, protocol)
@@ -203,23 +209,37 @@ def _connected(origin: Origin, deadline: Deadline) -> socket.socket:
             plain.connect(address)
             if origin.scheme == "http":
                 return plain
+            if proxy is not None:
+                proxy.open_tunnel(plain, origin, deadline)
             from secretsvc_client.handshake import secured
 
-            return secured(plain, origin, deadline)
+            return secured(plain, origin, deadline, is_tunnel=proxy is not None)
         except OSError as error:
             plain.close()
             problem = error
+        except BaseException:
+            plain.close()
+            raise
     raise problem
+
+
+def _proxy_of(origin: Origin) -> Proxy | None:
+    """Return the proxy for the origin, whose module is loaded only where the environment names one."""
+    if not (os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")):
+        return None
+    from secretsvc_client.proxies import proxy_of
+
+    return proxy_of(origin, os.environ)
 
 
 _Addresses = Iterable[tuple[int, int, int, str, tuple[object, ...]]]
 
 
-def _addresses(origin: Origin, deadline: Deadline) -> _Addresses:
-    """What a resolver knows; a name is asked for in a thread, for a resolver knows no deadline."""
+def _addresses(server: Origin | Proxy, deadline: Deadline) -> _Addresses:
+    """Return the resolver's answer; a thread asks for a name, for a resolver knows no deadline."""
 
     def resolve(flags: int = 0) -> _Addresses:
-        return socket.getaddrinfo(origin.host, origin.port, 0, socket.SOCK_STREAM, 0, flags)
+        return socket.getaddrinfo(server.host, server.port, 0, socket.SOCK_STREAM, 0, flags)
 
     try:
         return resolve(socket.AI_NUMERICHOST)
@@ -262,4 +282,10 @@ def _unreachable(origin: Origin, error: OSError) -> Failure:
 
         return no_tls(origin)
     reason = type(error).__name__ if error.errno is None else printable(error.strerror or error.errno)
+    proxy = _proxy_of(origin)
+    if proxy is not None:
+        return Unreachable(
+            f"{origin.authority} cannot be reached through the proxy {proxy}: {reason}",
+            "Is HTTPS_PROXY right? If the service is reached without a proxy, name its host in NO_PROXY.",
+        )
     return Unreachable(f"{origin.authority} cannot be reached: {reason}", "Is the service running?")

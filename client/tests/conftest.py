@@ -35,6 +35,8 @@ class Done:
         return int(found[1]) if found and self.code in (125, 126, 127) else None
 
 
+#: Variables of the machine that runs the tests.
+OUTSIDE = ("SECRETSVC_", "ACTIONS_", "XDG_", "SSL_", "NO_COLOR", "HTTPS_PROXY", "NO_PROXY")
 _SIGNALS = {"SIGPIPE": 0, "SIGXFSZ": 0, "SIG_DFL": 0, "signal": lambda *_: None}
 
 
@@ -49,7 +51,7 @@ Ask = Callable[..., Done]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home; nothing of whoever runs the tests reaches the client."""
     for name in list(os.environ):
-        if name.startswith(("SECRETSVC_", "ACTIONS_", "XDG_", "SSL_", "NO_COLOR")):
+        if name.upper().startswith(OUTSIDE):
             monkeypatch.delenv(name)
     made = tmp_path / "home"
     (made / "work").mkdir(parents=True)
