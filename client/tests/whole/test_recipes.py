@@ -154,7 +154,7 @@ def test_the_init_container_writes_the_file_that_the_application_reads(machine):
     _, secrets, shop = containers(1)
     given = {**environment_of(secrets, machine), "SECRETSVC_TOKEN_FILE": ""}
     command = here(secrets, machine, **{"/secrets": machine.folder})
-    assert machine.run(command, **{**given, **DOWN}).returncode == 3
+    assert machine.run(command, **{**given, **DOWN}).returncode == 125
     assert machine.run(command, **given).returncode == 0
     assert json.loads((machine.folder / Path(shop["args"][1]).name).read_text()) == VALUES
 
