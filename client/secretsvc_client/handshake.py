@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from secretsvc_client.errors import Unreachable
 from secretsvc_client.origins import Origin
-
-if TYPE_CHECKING:
-    from secretsvc_client.transport import Deadline
+from secretsvc_client.timed_socket import Deadline
 
 #: Seconds of silence in a TLS handshake after which the client looks for HTTP without TLS.
 _SILENCE = 1.0

@@ -6,14 +6,12 @@ import re
 import socket
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from secretsvc_client.errors import Unreachable, WrongUse
 from secretsvc_client.origins import Origin, is_loopback
-
-if TYPE_CHECKING:
-    from secretsvc_client.transport import Deadline
+from secretsvc_client.timed_socket import Deadline
 
 #: Bytes of a proxy's answer to CONNECT.
 _LARGEST_HEAD = 65_536

@@ -7,27 +7,25 @@ Nothing is followed and nothing is sent twice: a redirect is an answer like anot
 
 from __future__ import annotations
 
-import io
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
 from secretsvc_client.grammar import printable
 from secretsvc_client.origins import Origin, is_loopback
+from secretsvc_client.timed_socket import Deadline, TimedSocket, too_slow
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
-
-    from typing_extensions import Buffer
 
     from secretsvc_client.proxies import Proxy
 
 #: Bytes of an answer.
 LARGEST = 64 * 1024 * 1024
+_LARGEST_ERROR = 1024 * 1024
 _PIECE = 262_144
 _NO_BODY = {204, 304}
 #: Python of python.org has no certificates on macOS at first.
@@ -40,28 +38,6 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-class Deadline:
-    """A point in time after which nothing is waited for."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """Seconds; raises `Unreachable` when there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise too_slow(self.seconds)
-        return left
-
-
-def too_slow(seconds: float) -> Unreachable:
-    """The failure of a server that takes longer than that."""
-    return Unreachable(
-        f"the service gave no whole answer within {seconds:g} s", "Try again, or give --timeout."
-    )
 
 
 def exchange(
@@ -104,7 +80,7 @@ def _exchanged(
     from http.client import HTTPConnection
 
     with _connected(origin, deadline) as connected:
-        timed = _Timed(connected, deadline)
+        timed = TimedSocket(connected, deadline)
         connection = HTTPConnection(origin.host, origin.port)
         connection.sock = cast("socket.socket", timed)
         connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
@@ -125,6 +101,8 @@ def _read(response: HTTPResponse) -> Answer:
     headers = {name.lower(): value for name, value in response.getheaders()}
     if response.status in _NO_BODY:
         return Answer(response.status, headers, b"")
+    if response.status >= 300:
+        return Answer(response.status, headers, _error_body(response))
     if response.length is None and not response.chunked:
         raise Failure("the answer has no length, so that nobody can tell whether it is whole")
     if headers.get("content-encoding", "identity") != "identity":
@@ -142,58 +120,25 @@ def _read(response: HTTPResponse) -> Answer:
     return Answer(response.status, headers, b"".join(pieces))
 
 
+def _error_body(response: HTTPResponse) -> bytes:
+    """Return the body of an error, empty if it cannot be read: its status counts in any case.
+
+    Load balancers send error pages without a length.
+    """
+    from http.client import HTTPException
+
+    try:
+        return response.read(_LARGEST_ERROR)
+    except (HTTPException, OSError, Unreachable):
+        return b""
+
+
 def _cut() -> Unreachable:
     return Unreachable("the connection was cut before the answer was whole", "Try again.")
 
 
 def _too_large() -> Failure:
     return Failure(f"the answer is larger than {LARGEST >> 20} MiB")
-
-
-class _Reader(io.RawIOBase):
-    """What a connected socket says, until the deadline at most."""
-
-    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
-        self._connected, self._deadline = connected, deadline
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        """As a socket's `recv_into`."""
-        self._connected.settimeout(self._deadline.left())
-        return self._connected.recv_into(buffer)
-
-
-class _Lines(io.BufferedReader):
-    """A reader that remembers the last line that was read, empty at the end."""
-
-    line = b"-"
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """As any reader's."""
-        self.line = super().readline(size)
-        return self.line
-
-
-class _Timed:
-    """A connected socket as `http.client` uses it; whoever connected it closes it."""
-
-    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
-        self._connected, self._deadline = connected, deadline
-        self.reader = _Lines(_Reader(connected, deadline), _PIECE)
-
-    def sendall(self, data: Buffer) -> None:
-        """As a socket's; the time holds for all of it."""
-        self._connected.settimeout(self._deadline.left())
-        self._connected.sendall(data)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """As a socket's, for reading."""
-        return self.reader
-
-    def close(self) -> None:
-        """Nothing: the answer is read after `http.client` has closed its side."""
 
 
 def _connected(origin: Origin, deadline: Deadline) -> socket.socket:
