@@ -58,7 +58,7 @@ def test_a_file_that_is_not_trusted_stops_and_is_named(ask, file, spoil, why):
     spoil(file)
     with Hostile(secrets({})) as server:
         done = ask(*RUN, SECRETSVC_URL=server.url)
-    assert (done.code, done.started, server.requests) == (2, None, [])
+    assert (done.code, done.reason, done.started, server.requests) == (125, 2, None, [])
     assert f"{file} is not trusted: it {why}" in done.err
     assert "SECRETSVC_PROJECT" in done.err
 

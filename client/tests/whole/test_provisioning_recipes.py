@@ -33,7 +33,7 @@ def test_terraform_has_its_variables(machine):
     for name in ("tls_key", "greeting"):
         assert f'{name} = "{sha256(VALUES[f"TF_VAR_{name}"].encode()).hexdigest()}"' in done.stdout
     assert "s3cr%t" not in done.stdout + (machine.folder / "terraform.tfstate").read_text()
-    assert machine.run(blocks("use/provisioning.md", "sh")[0], **DOWN).returncode == 3
+    assert machine.run(blocks("use/provisioning.md", "sh")[0], **DOWN).returncode == 125
 
 
 @pytest.fixture

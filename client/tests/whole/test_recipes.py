@@ -48,7 +48,7 @@ def test_the_composite_action_runs_its_command_with_the_jobs_token(machine):
             "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "of-the-job",
         }
         assert machine.shown(["bash", "-euo", "pipefail", "-c", step["run"]], **variables) == VALUES
-        assert machine.run(["bash", "-c", step["run"]], **{**variables, **DOWN}).returncode == 3
+        assert machine.run(["bash", "-c", step["run"]], **{**variables, **DOWN}).returncode == 125
     assert github.paths[0] == "/?v=2&audience=https%3A%2F%2Fsecrets.example.com"
 
 
@@ -82,7 +82,7 @@ def test_a_program_reads_its_environment(go_cache, machine, number, language):
         (machine.folder / file).write_text(source.replace("DATABASE_URL", key))
         done = machine.run(command)
         assert done.stdout.split()[1:] == ["has", str(len(VALUES[key]))], done.stderr
-    assert machine.run(command, **DOWN).returncode == 3
+    assert machine.run(command, **DOWN).returncode == 125
     alone = machine.run(shlex.join(shlex.split(command)[3:]))
     assert alone.returncode != 0
 
