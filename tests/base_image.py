@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-#: What a Dockerfile's commands call, beside Python.
-PROGRAMS = ("sh", "cp")
+#: What a Dockerfile's commands call, and the client's first line, beside Python.
+PROGRAMS = ("/bin/sh", "/bin/cp", "/usr/bin/env")
 #: Packages with compiled parts want these of every image of Python.
 LIBRARIES = ("libgcc_s.so.1", "libstdc++.so.6", "libm.so.6")
 LIBRARIES += tuple(
@@ -35,10 +35,10 @@ def make_root(root: Path) -> Path:
     for name in ("python", "python3"):
         (root / "usr/local/bin" / name).symlink_to(version)
     shutil.copytree(library, root / "usr/local/lib" / version, ignore=shutil.ignore_patterns(*UNUSED))
-    for name in PROGRAMS:
-        _put(root, Path(f"/bin/{name}"))
+    for program in PROGRAMS:
+        _put(root, Path(program))
     modules = (root / "usr/local/lib" / version / "lib-dynload").glob("*.so")
-    compiled = [python, *modules, *(Path(f"/bin/{name}") for name in PROGRAMS)]
+    compiled = [python, *modules, *map(Path, PROGRAMS)]
     for needed in sorted({*_needed(compiled), *_always()}):
         _put(root, needed)
     _let_pip_reach_its_index(root)

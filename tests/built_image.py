@@ -74,7 +74,8 @@ class BuiltImage:
 
     def command(self, volume: Path, *command: str) -> list[str]:
         """The command line that runs a command of the image, which may write to the volume."""
-        own = (self.root, volume, VOLUME, self.config["User"], self.config["WorkingDir"])
+        user, folder = self.config["User"] or "0:0", self.config["WorkingDir"] or "/"
+        own = (self.root, volume, VOLUME, user, folder)
         whole = [*map(str, own), *self.config["Entrypoint"], *command]
         return ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", MOUNTS, "sh", *whole]
 

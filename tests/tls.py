@@ -14,10 +14,11 @@ from cryptography.x509.oid import NameOID
 from jwks_server import KeyServer
 
 
-def authority(directory: Path, name: str) -> Path:
-    """A certificate for the loopback address that is its own authority, and its key, in one file."""
+def authority(directory: Path, name: str, *hosts: str) -> Path:
+    """Make a certificate for the loopback address and `hosts`, with its key, its own authority."""
     private = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    address = x509.IPAddress(ip_address("127.0.0.1"))
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()
@@ -27,7 +28,7 @@ def authority(directory: Path, name: str) -> Path:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), False)
+        .add_extension(x509.SubjectAlternativeName([address, *map(x509.DNSName, hosts)]), False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(private, hashes.SHA256())
     )

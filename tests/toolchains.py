@@ -6,6 +6,7 @@ What they install is kept between runs, each lock file's in a folder of its own.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from extent import amount
 
 INSTALLED = Path(__file__).parent.parent / ".pytest_cache" / "toolchains"
 INSTALL_SECONDS = 900
@@ -52,6 +54,22 @@ def built_by_go(source: Path) -> Path:
     return _installed(source, [go, "build", "-mod=readonly", "-o", "reader", "."])
 
 
+def built_by_go_if_quick(source: Path) -> Path:
+    """Return `built_by_go` of `source`; unless the run is long, skip if Go must compile its modules."""
+    go = program_of("Go", "go")
+    if not (_folder_of(source).exists() or amount(False, True) or _has_compiled(go, source)):
+        pytest.skip(f"the modules of {source.name} take minutes to compile, which make test-long does once")
+    return built_by_go(source)
+
+
+def _has_compiled(go: str, source: Path) -> bool:
+    """Whether Go's caches have all modules of `source`, so that only its own package is to be compiled."""
+    build = [go, "build", "-n", "-mod=readonly", "-o", os.devnull, "."]
+    offline = {**os.environ, "GOPROXY": "off"}
+    planned = subprocess.run(build, cwd=source, env=offline, capture_output=True, text=True)
+    return planned.returncode == 0 and planned.stderr.count("/compile ") <= 1
+
+
 def built_by_cargo(source: Path) -> Path:
     """A folder with the files of `source` and, in `target/release`, what they make.
 
@@ -83,17 +101,25 @@ def installed_by_maven(source: Path) -> Path:
     return _installed(source, [maven, "--quiet", "--batch-mode", "dependency:copy-dependencies"])
 
 
+def _files_of(source: Path) -> list[Path]:
+    return sorted(path for path in source.iterdir() if path.is_file())
+
+
+def _folder_of(source: Path) -> Path:
+    """Return where the tests keep what they install for these files."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in _files_of(source))).hexdigest()
+    return INSTALLED / digest[:16]
+
+
 def _installed(source: Path, *commands: list[str]) -> Path:
-    files = sorted(path for path in source.iterdir() if path.is_file())
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-    folder = INSTALLED / digest[:16]
+    folder = _folder_of(source)
     if folder.exists():
         return folder
     INSTALLED.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=INSTALLED) as name:
         draft = Path(name) / "draft"
         draft.mkdir()
-        for path in files:
+        for path in _files_of(source):
             shutil.copy(path, draft)
         for command in commands:
             done = subprocess.run(command, cwd=draft, capture_output=True, text=True, timeout=INSTALL_SECONDS)

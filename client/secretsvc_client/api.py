@@ -15,9 +15,11 @@ from typing import Any, Optional, Union, cast
 from urllib.parse import urlencode, urlsplit
 
 from secretsvc_client import VERSION, credentials
-from secretsvc_client.errors import Failure, failure_of
-from secretsvc_client.grammar import REQUEST_ID, printable, segment
-from secretsvc_client.origins import Origin, origin_of
+from secretsvc_client.errors import Failure
+from secretsvc_client.grammar import printable, segment
+from secretsvc_client.origins import origin_of
+from secretsvc_client.refusals import refusal
+from secretsvc_client.repeats import Repeats
 from secretsvc_client.settings import Settings
 from secretsvc_client.transport import Answer, exchange
 
@@ -32,8 +34,10 @@ _MOMENT = 30.0
 class Service:
     """The service of the settings, asked with the settings' credential."""
 
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, environ: Mapping[str, str], wait: float = 0.0) -> None:
+        """`wait` is the number of seconds from now on for which a busy service is asked again."""
         self.settings, self._environ = settings, environ
+        self._repeats = Repeats(wait)
         self.origin = origin_of(settings.need_url())
         self._kept: tuple[float, dict[str, str]] = (0.0, {})
 
@@ -42,8 +46,21 @@ class Service:
         return as_object(self.answer("GET", path, query))
 
     def send(self, method: str, path: str, body: Json) -> Json:
-        """The object that a write answers with."""
+        """Return the object that a request with a body answers with."""
         return as_object(self.answer(method, path, None, body))
+
+    def write(self, path: str, body: Json) -> Json:
+        """Send a secret write, again if a proxy answers 502; return the object of the answer.
+
+        The service does the write once, for it knows the repetition by its key (contract 8.2).
+        """
+        key = {"Idempotency-Key": os.urandom(16).hex()}
+        try:
+            return as_object(self.answer("POST", path, None, body, key))
+        except Failure as failure:
+            if failure.status == 502:
+                failure.hint = "It may be written or not: see `secretsvc history`."
+            raise
 
     def pages(self, path: str, query: Query, limit: int | None) -> Iterator[Json]:
         """The items of a list, page by page, so many at most."""
@@ -69,10 +86,30 @@ class Service:
         *,
         anonymous: bool = False,
     ) -> Answer:
-        """The answer to a request, 2xx or 304; raises the `Failure` that any other means."""
+        """Return the answer to a request, 2xx or 304; raise the `Failure` that any other means."""
+        given, done = headers or {}, 0
+        while True:
+            try:
+                return self._answer(method, path, query, body, given, anonymous)
+            except Failure as failure:
+                pause = self._repeats.pause(failure, done, is_safe_write="Idempotency-Key" in given)
+                if pause is None:
+                    raise
+            done += 1
+            time.sleep(pause)
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Json | None,
+        headers: Mapping[str, str],
+        anonymous: bool,
+    ) -> Answer:
         request_id = os.urandom(12).hex()
         sent = {"Accept": "*/*", "User-Agent": f"secretsvc-client/{VERSION}", "X-Request-Id": request_id}
-        sent.update(headers or {})
+        sent.update(headers)
         raw = None
         if body is not None:
             raw = json.dumps(body).encode()
@@ -96,7 +133,7 @@ class Service:
     def _refusal(self, answer: Answer, request_id: str) -> Failure:
         """Return `refusal`, with a hint if no credential was sent."""
         failure = refusal(answer, self.origin, request_id)
-        is_unknown = answer.status == 401 or (answer.status == 403 and not failure.code)
+        is_unknown = answer.status == 401 or (answer.status == 403 and not failure.is_own)
         if is_unknown and not self.settings.credential.has_source:
             failure.hint = (
                 f"No credential was sent, for none is kept for {self.origin.server}: run `secretsvc login"
@@ -135,8 +172,6 @@ def environment_path(settings: Settings) -> str:
 
 def as_object(answer: Answer) -> Json:
     """The JSON object that an answer holds; raises `Failure` for anything else."""
-    if answer.status == 204:
-        return {}
     try:
         found = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -158,6 +193,22 @@ def items_of(found: Json, name: str = "items") -> list[Json]:
     return items
 
 
+def secrets_of(found: Json) -> dict[str, Any]:
+    """Return the secrets of an export, whose values are not checked; raise `Failure` if there are none."""
+    secrets = found.get("secrets")
+    if isinstance(secrets, dict):
+        return secrets
+    raise Failure("the answer lacks secrets, which the client needs", "Is there another program at that URL?")
+
+
+def revision_of(answer: Answer) -> int:
+    """Return the revision of an export that is no JSON; raise `Failure` if it is not the service's."""
+    tag = answer.headers.get("etag", "").strip('"')
+    if tag.isascii() and tag.isdigit():
+        return int(tag)
+    raise Failure("the answer lacks its revision", "Is there another program at that URL?")
+
+
 def number(found: Json, name: str) -> int:
     """A whole number of an answer; raises `Failure` where there is none."""
     value = found.get(name)
@@ -172,54 +223,3 @@ def text(found: Json, name: str) -> str:
     if isinstance(value, str):
         return value
     raise Failure(f"the answer lacks {name}, which the client needs", "Is the client newer than the service?")
-
-
-def refusal(answer: Answer, origin: Origin, request_id: str) -> Failure:
-    """What an answer that is no success means."""
-    if answer.status in (301, 302, 303, 307, 308):
-        target = urlsplit(answer.headers.get("location", "")).netloc.rpartition("@")[2]
-        failure = Failure(
-            f"{origin.authority} answers with a redirect{f' to {printable(target)}' if target else ''},"
-            " which is not followed",
-            "It may be the login of an access proxy: run `secretsvc login URL` to see.",
-        )
-    else:
-        failure = _of_envelope(answer)
-    failure.status = answer.status
-    failure.request_id = failure.request_id or request_id
-    return failure
-
-
-_NEXT = {
-    401: "Is the credential there and in force? See `secretsvc login --help`.",
-    403: "Ask an administrator for a grant; `secretsvc access` shows what you have.",
-    404: "It is not there, or you have no grant on it; `secretsvc projects` shows what you see.",
-    409: "Look at it again with `secretsvc list` or `secretsvc history`, then repeat.",
-    412: "Somebody wrote meanwhile: look with `secretsvc history`, then repeat.",
-    429: "Wait and ask again, less often.",
-}
-
-
-def _of_envelope(answer: Answer) -> Failure:
-    try:
-        found = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        found = None
-    envelope: Json = found if isinstance(found, dict) else {}
-    told = envelope.get("message")
-    message = printable(told)[:500] if isinstance(told, str) else "something before the service answered"
-    hint = envelope.get("hint")
-    failure = failure_of(answer.status)(f"{answer.status} {message}")
-    failure.hint = printable(hint)[:500] if isinstance(hint, str) else _NEXT.get(answer.status)
-    seconds = answer.headers.get("retry-after", "")
-    if seconds.isascii() and seconds.isdigit() and len(seconds) < 6:
-        failure.hint = f"Ask again in {seconds} s."
-    code, request_id = envelope.get("code"), envelope.get("request_id")
-    failure.code = printable(code)[:64] if isinstance(code, str) else None
-    if isinstance(request_id, str) and REQUEST_ID.fullmatch(request_id):
-        failure.request_id = request_id
-    issues = envelope.get("issues")
-    for one in issues[:20] if isinstance(issues, list) else []:
-        if isinstance(one, dict):
-            failure.issues.append((printable(one.get("path"))[:300], printable(one.get("message"))[:300]))
-    return failure

@@ -68,7 +68,7 @@ class Call(NamedTuple):
     @property
     def service(self) -> Service:
         """The service of the settings; raises `WrongUse` where it is not known."""
-        return Service(self.settings, os.environ)
+        return Service(self.settings, os.environ, getattr(self.args, "wait", 0.0))
 
 
 class Parser(argparse.ArgumentParser):
@@ -87,8 +87,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; its exit code (contract 9.1)."""
+    """Run a command; return its exit code (contracts 9.1 and 16.8)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stderr is None:
+        # Without it a report would be a second failure, with an exit code of its own.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the whole process
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -101,21 +104,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The parser's own, after it has shown the help.
         return int(ended.code or 0)
     except Failure as failure:
-        output.report(failure, is_json="--json" in _own(given))
-        return failure.exit_code
+        return _reported(failure, given)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # The reader of the output has enough.
         output.drop()
-        return 1
+        return Failure.run_code if _is_run(given) else Failure.exit_code
     except Exception as error:
         problem = _unexpected(error)
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             problem = Failure(f"the output cannot be written: {error.strerror}")
             output.drop()
-        output.report(problem, is_json="--json" in _own(given))
-        return 1
+        return _reported(problem, given)
+
+
+def _reported(failure: Failure, given: list[str]) -> int:
+    """Show a failure; return the exit code."""
+    is_run = _is_run(given)
+    output.report(failure, is_json="--json" in _own(given), is_run=is_run)
+    return failure.run_code if is_run else failure.exit_code
+
+
+def _is_run(given: list[str]) -> bool:
+    return _leading(given)[1][:1] == ["run"]
 
 
 def parser_of(name: str) -> Parser:
@@ -200,7 +212,7 @@ def _overview() -> str:
             "",
             "`secretsvc COMMAND --help` tells more, with examples.",
             "Exit codes: 2 wrong use, 3 not reached, 4 refused, 5 conflict, 6 invalid, 1 anything else;",
-            "after `run`, the command's own.",
+            "after `run`, the command's own; 125 failure of secretsvc, 126 not executable, 127 not found.",
         ]
     )
 

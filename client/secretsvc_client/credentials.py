@@ -25,6 +25,7 @@ _TAKEN = {
     "content-type",
     "if-none-match",
     "if-match",
+    "idempotency-key",
 }
 
 

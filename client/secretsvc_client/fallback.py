@@ -31,7 +31,7 @@ _NONCE, _KEY = 12, 32
 _LARGEST = 64 * 1024 * 1024
 #: Seconds by which a clock may have been wrong when the file was written.
 _SKEW = 300.0
-#: Answers after which nobody may go on with an older state.
+#: Answers of the service itself that end the access to an older state.
 _DELETING = (401, 403, 404)
 
 
@@ -86,8 +86,8 @@ class Fallback:
             output.warn(f"the fallback was not kept: {failure.message}")
 
     def forget_after(self, failure: Failure) -> None:
-        """Removes the file where the failure says that access has ended."""
-        if failure.status in _DELETING and os.path.isfile(self.path):
+        """Remove the file if the service itself says that access has ended."""
+        if failure.is_own and failure.status in _DELETING and os.path.isfile(self.path):
             # The file itself, if the path is a link; a pipe or a device stays.
             with suppress(FileNotFoundError):
                 os.unlink(os.path.realpath(self.path))

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from secretsvc_client.errors import Unreachable
 from secretsvc_client.origins import Origin
-
-if TYPE_CHECKING:
-    from secretsvc_client.transport import Deadline
+from secretsvc_client.timed_socket import Deadline
 
 #: Seconds of silence in a TLS handshake after which the client looks for HTTP without TLS.
 _SILENCE = 1.0
 
 
-def secured(plain: socket.socket, origin: Origin, deadline: Deadline) -> ssl.SSLSocket:
-    """Return the socket after the TLS handshake; raise `OSError` and `Unreachable`."""
+def secured(
+    plain: socket.socket, origin: Origin, deadline: Deadline, *, is_tunnel: bool = False
+) -> ssl.SSLSocket:
+    """Return the socket after the TLS handshake; raise `OSError` and `Unreachable`.
+
+    `is_tunnel` says that the other side of the socket is a proxy, which no probe may ask.
+    """
     # Not the default context: that one logs the keys of connections where SSLKEYLOGFILE says so.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_default_certs()
     made = context.wrap_socket(plain, server_hostname=origin.host, do_handshake_on_connect=False)
     try:
-        _shake_hands(made, origin, deadline)
+        if is_tunnel:
+            made.settimeout(deadline.left())
+            made.do_handshake()
+        else:
+            _shake_hands(made, origin, deadline)
     except BaseException:
         made.close()
         raise

@@ -55,8 +55,11 @@ def moment(value: object) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value / 1000))
 
 
-def report(failure: Failure, *, is_json: bool) -> None:
-    """A failure on stderr: why, and on the next lines what to do and the request id; or one JSON document."""
+def report(failure: Failure, *, is_json: bool, is_run: bool) -> None:
+    """Show a failure on stderr: in one line the reason, what to do and the request id, or as JSON.
+
+    Under `run`, whose exit code does not show it, the line begins with the code of contract 9.1.
+    """
     if is_json:
         told: Mapping[str, Any] = {
             "error": {
@@ -76,7 +79,8 @@ def report(failure: Failure, *, is_json: bool) -> None:
         parts.append(failure.hint)
     request = f" (request {failure.request_id})" if failure.request_id else ""
     # One line, for the log it may end in.
-    warn(" | ".join(part.replace("\n", " ") for part in parts) + request)
+    code = f"exit {failure.exit_code}: " if is_run else ""
+    warn(code + " | ".join(part.replace("\n", " ") for part in parts) + request)
 
 
 def drop() -> None:

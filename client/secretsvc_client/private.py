@@ -1,4 +1,4 @@
-"""Files that nobody else reads, and that are whole or not there."""
+"""Files that are replaced as a whole, by default readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from secretsvc_client.errors import Failure
 from secretsvc_client.grammar import printable
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Writes the file anew, readable by its owner alone; raises `Failure`."""
+def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replace the file by one of that mode, by default readable by its owner alone; raises `Failure`."""
     draft = None
     try:
         handle, draft = tempfile.mkstemp(prefix=".secretsvc-", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -1,28 +1,31 @@
 """One request and its answer: over TLS unless to this machine, within one deadline, of bounded size.
 
+A proxy of the environment gets a tunnel and no request.
+
 Nothing is followed and nothing is sent twice: a redirect is an answer like another.
 """
 
 from __future__ import annotations
 
-import io
+import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from secretsvc_client.errors import Failure, Refused, Unreachable, WrongUse
 from secretsvc_client.grammar import printable
 from secretsvc_client.origins import Origin, is_loopback
+from secretsvc_client.timed_socket import Deadline, TimedSocket, too_slow
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
 
-    from typing_extensions import Buffer
+    from secretsvc_client.proxies import Proxy
 
 #: Bytes of an answer.
 LARGEST = 64 * 1024 * 1024
+_LARGEST_ERROR = 1024 * 1024
 _PIECE = 262_144
 _NO_BODY = {204, 304}
 #: Python of python.org has no certificates on macOS at first.
@@ -35,28 +38,6 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-class Deadline:
-    """A point in time after which nothing is waited for."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """Seconds; raises `Unreachable` when there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise too_slow(self.seconds)
-        return left
-
-
-def too_slow(seconds: float) -> Unreachable:
-    """The failure of a server that takes longer than that."""
-    return Unreachable(
-        f"the service gave no whole answer within {seconds:g} s", "Try again, or give --timeout."
-    )
 
 
 def exchange(
@@ -99,7 +80,7 @@ def _exchanged(
     from http.client import HTTPConnection
 
     with _connected(origin, deadline) as connected:
-        timed = _Timed(connected, deadline)
+        timed = TimedSocket(connected, deadline)
         connection = HTTPConnection(origin.host, origin.port)
         connection.sock = cast("socket.socket", timed)
         connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
@@ -120,6 +101,8 @@ def _read(response: HTTPResponse) -> Answer:
     headers = {name.lower(): value for name, value in response.getheaders()}
     if response.status in _NO_BODY:
         return Answer(response.status, headers, b"")
+    if response.status >= 300:
+        return Answer(response.status, headers, _error_body(response))
     if response.length is None and not response.chunked:
         raise Failure("the answer has no length, so that nobody can tell whether it is whole")
     if headers.get("content-encoding", "identity") != "identity":
@@ -137,6 +120,19 @@ def _read(response: HTTPResponse) -> Answer:
     return Answer(response.status, headers, b"".join(pieces))
 
 
+def _error_body(response: HTTPResponse) -> bytes:
+    """Return the body of an error, empty if it cannot be read: its status counts in any case.
+
+    Load balancers send error pages without a length.
+    """
+    from http.client import HTTPException
+
+    try:
+        return response.read(_LARGEST_ERROR)
+    except (HTTPException, OSError, Unreachable):
+        return b""
+
+
 def _cut() -> Unreachable:
     return Unreachable("the connection was cut before the answer was whole", "Try again.")
 
@@ -145,56 +141,11 @@ def _too_large() -> Failure:
     return Failure(f"the answer is larger than {LARGEST >> 20} MiB")
 
 
-class _Reader(io.RawIOBase):
-    """What a connected socket says, until the deadline at most."""
-
-    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
-        self._connected, self._deadline = connected, deadline
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        """As a socket's `recv_into`."""
-        self._connected.settimeout(self._deadline.left())
-        return self._connected.recv_into(buffer)
-
-
-class _Lines(io.BufferedReader):
-    """A reader that remembers the last line that was read, empty at the end."""
-
-    line = b"-"
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """As any reader's."""
-        self.line = super().readline(size)
-        return self.line
-
-
-class _Timed:
-    """A connected socket as `http.client` uses it; whoever connected it closes it."""
-
-    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
-        self._connected, self._deadline = connected, deadline
-        self.reader = _Lines(_Reader(connected, deadline), _PIECE)
-
-    def sendall(self, data: Buffer) -> None:
-        """As a socket's; the time holds for all of it."""
-        self._connected.settimeout(self._deadline.left())
-        self._connected.sendall(data)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """As a socket's, for reading."""
-        return self.reader
-
-    def close(self) -> None:
-        """Nothing: the answer is read after `http.client` has closed its side."""
-
-
 def _connected(origin: Origin, deadline: Deadline) -> socket.socket:
-    """A connection to the first address that takes it."""
+    """Return a connection to the first address that accepts it, or a tunnel through the proxy."""
     problem: OSError = OSError("no address")
-    for family, kind, protocol, _name, address in _addresses(origin, deadline):
+    proxy = _proxy_of(origin)
+    for family, kind, protocol, _name, address in _addresses(proxy or origin, deadline):
         if origin.scheme == "http" and not is_loopback(str(address[0])):
             raise WrongUse(f"{printable(origin.host)} is not this machine: it is asked over https only")
         plain = socket.socket(family, kind, protocol)
@@ -203,23 +154,37 @@ def _connected(origin: Origin, deadline: Deadline) -> socket.socket:
             plain.connect(address)
             if origin.scheme == "http":
                 return plain
+            if proxy is not None:
+                proxy.open_tunnel(plain, origin, deadline)
             from secretsvc_client.handshake import secured
 
-            return secured(plain, origin, deadline)
+            return secured(plain, origin, deadline, is_tunnel=proxy is not None)
         except OSError as error:
             plain.close()
             problem = error
+        except BaseException:
+            plain.close()
+            raise
     raise problem
+
+
+def _proxy_of(origin: Origin) -> Proxy | None:
+    """Return the proxy for the origin, whose module is loaded only where the environment names one."""
+    if not (os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")):
+        return None
+    from secretsvc_client.proxies import proxy_of
+
+    return proxy_of(origin, os.environ)
 
 
 _Addresses = Iterable[tuple[int, int, int, str, tuple[object, ...]]]
 
 
-def _addresses(origin: Origin, deadline: Deadline) -> _Addresses:
-    """What a resolver knows; a name is asked for in a thread, for a resolver knows no deadline."""
+def _addresses(server: Origin | Proxy, deadline: Deadline) -> _Addresses:
+    """Return the resolver's answer; a thread asks for a name, for a resolver knows no deadline."""
 
     def resolve(flags: int = 0) -> _Addresses:
-        return socket.getaddrinfo(origin.host, origin.port, 0, socket.SOCK_STREAM, 0, flags)
+        return socket.getaddrinfo(server.host, server.port, 0, socket.SOCK_STREAM, 0, flags)
 
     try:
         return resolve(socket.AI_NUMERICHOST)
@@ -262,4 +227,10 @@ def _unreachable(origin: Origin, error: OSError) -> Failure:
 
         return no_tls(origin)
     reason = type(error).__name__ if error.errno is None else printable(error.strerror or error.errno)
+    proxy = _proxy_of(origin)
+    if proxy is not None:
+        return Unreachable(
+            f"{origin.authority} cannot be reached through the proxy {proxy}: {reason}",
+            "Is HTTPS_PROXY right? If the service is reached without a proxy, name its host in NO_PROXY.",
+        )
     return Unreachable(f"{origin.authority} cannot be reached: {reason}", "Is the service running?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -26,7 +27,16 @@ class Done:
     started: tuple[str, list[str], dict[bytes, bytes]] | None = None
     raw: bytes = field(default=b"", repr=False)
 
+    @property
+    def reason(self) -> int | None:
+        """The code of contract 9.1 that the last line of stderr names after a failure of `run`."""
+        last = self.err.rstrip("\n").rpartition("\n")[2]
+        found = re.match(r"secretsvc: exit (\d): ", last)
+        return int(found[1]) if found and self.code in (125, 126, 127) else None
 
+
+#: Variables of the machine that runs the tests.
+OUTSIDE = ("SECRETSVC_", "ACTIONS_", "XDG_", "SSL_", "NO_COLOR", "HTTPS_PROXY", "NO_PROXY")
 _SIGNALS = {"SIGPIPE": 0, "SIGXFSZ": 0, "SIG_DFL": 0, "signal": lambda *_: None}
 
 
@@ -41,7 +51,7 @@ Ask = Callable[..., Done]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home; nothing of whoever runs the tests reaches the client."""
     for name in list(os.environ):
-        if name.startswith(("SECRETSVC_", "ACTIONS_", "XDG_", "SSL_", "NO_COLOR")):
+        if name.upper().startswith(OUTSIDE):
             monkeypatch.delenv(name)
     made = tmp_path / "home"
     (made / "work").mkdir(parents=True)
@@ -136,3 +146,15 @@ def real(service: Any, issuer: Any, at: Any) -> Iterator[Any]:
             return at(f"http://127.0.0.1:{port}", **{"SECRETSVC_TOKEN": issuer.sign(who), **more})
 
         yield variables
+
+
+@pytest.fixture
+def machine(service: Any, issuer: Any, tmp_path: Path) -> Iterator[Any]:
+    """A machine with the client, and the real service with the values of the recipes in shop/prod."""
+    from recipes import VALUES, Machine
+    from server import served
+    from service import ADMIN
+
+    service.user().post("/projects/shop/environments/prod/secrets:batch", {"mode": "merge", "set": VALUES})
+    with served(service.app) as port:
+        yield Machine(tmp_path, f"http://127.0.0.1:{port}", issuer.sign(ADMIN))

@@ -1,4 +1,4 @@
-"""Services that fail, each in its way, with the exit code that `run` must have (contract 9.1)."""
+"""Services that fail, each in its way, with the code of contract 9.1 that `run` must name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from hostile import answered, refused, secrets
+from hostile import answered, refused, secrets, told
 
 #: Seconds that the client waits where a server is slow, and what that takes. For any other answer a client on
 #: a busy machine may need longer.
@@ -25,6 +25,11 @@ class Case:
     code: int
     script: Callable[[str], object]
     patience: float = LONG
+
+    @property
+    def ends_access(self) -> bool:
+        """Whether the service itself says that access has ended, so that no older state is kept."""
+        return self.name.startswith("ended ")
 
 
 def _answer(script: object, _other: str) -> object:
@@ -52,12 +57,20 @@ def _chunked(*chunks: bytes) -> bytes:
 
 BODY = GOOD.partition(b"\r\n\r\n")[2]
 CASES = [
-    _case("denied 401", 4, refused(401, "UNAUTHENTICATED")),
-    _case("denied 403", 4, refused(403, "FORBIDDEN", hint="Ask for a grant.")),
-    _case("denied 404", 4, refused(404, "NOT_FOUND")),
+    _case("ended 401", 4, refused(401, "UNAUTHENTICATED")),
+    _case("ended 403", 4, refused(403, "FORBIDDEN", hint="Ask for a grant.")),
+    _case("ended 404", 4, refused(404, "NOT_FOUND")),
+    _case("ended 403 with a code of a newer service", 4, refused(403, "NEWER")),
     _case("denied 429", 4, [refused(429, "RATE_LIMITED")]),
     _case("a 403 of something before the service", 4, answered(403, HTML)),
     _case("a 401 that asks for a password", 4, answered(401, b"", "WWW-Authenticate: Basic")),
+    _case("a 403 of JSON without a request id", 4, told(403, {"code": "FORBIDDEN", "message": "No."})),
+    _case("a 404 of an ingress without its backend", 3, answered(404, b"default backend")),
+    _case("a 404 of JSON of another program", 3, told(404, {"message": "no Route matched"})),
+    _case("a 429 of HTML", 3, answered(429, HTML)),
+    _case("a 409 of HTML", 3, answered(409, HTML)),
+    _case("a 422 of nothing", 3, answered(422, b"")),
+    _case("a 418 of HTML", 3, answered(418, HTML)),
     _case("conflict 409", 5, refused(409, "CONFLICT")),
     _case("precondition 412", 5, refused(412, "PRECONDITION_FAILED")),
     _case("bad request 400", 6, refused(400, "BAD_REQUEST")),
@@ -70,12 +83,23 @@ CASES = [
     _case("not implemented 501", 3, refused(501, "NOT_IMPLEMENTED")),
     _case("bad gateway 502", 3, answered(502, b"")),
     _case("unavailable 503", 3, refused(503, "UNAVAILABLE")),
+    _case("a 503 without a length, as of HAProxy", 3, b"HTTP/1.0 503 X\r\n\r\n" + HTML),
+    _case("a 404 without a length", 3, b"HTTP/1.0 404 X\r\n\r\n" + HTML),
+    _case("a 403 without a length", 4, b"HTTP/1.0 403 X\r\n\r\n" + HTML),
+    _case("a 404 that is compressed", 3, answered(404, b"\x1f\x8b", "Content-Encoding: gzip")),
+    _case("a 403 that is compressed", 4, answered(403, b"\x1f\x8b", "Content-Encoding: gzip")),
+    _case("a 401 cut in the middle", 4, answered(401, HTML, length=len(HTML) + 1)),
+    _case("a 401 cut in a chunk", 4, b"HTTP/1.1 401 X\r\nTransfer-Encoding: chunked\r\n\r\n99\r\nab"),
+    _case("a 502 larger than anything", 3, answered(502, HTML, length=1 << 40)),
+    _case("slow in the body of a 403", 4, [answered(403, HTML)[:-5], SLOW, HTML[-5:]]),
     _case("gateway timeout 504", 3, answered(504, HTML)),
     Case("redirect 301", 1, partial(_redirect, 301)),
     Case("redirect 302", 1, partial(_redirect, 302)),
     Case("redirect 303", 1, partial(_redirect, 303)),
     Case("redirect 307", 1, partial(_redirect, 307)),
     Case("redirect 308", 1, partial(_redirect, 308)),
+    _case("redirect to what is no URL", 1, answered(302, b"", "Location: http://[")),
+    _case("a 300 of HTML", 1, answered(300, HTML)),
     _case("a 304 that was not asked for", 1, b"HTTP/1.1 304 Not Modified\r\n\r\n"),
     _case("no content 204", 1, b"HTTP/1.1 204 No Content\r\n\r\n"),
     _case("hung up at once", 3, b""),

@@ -16,9 +16,11 @@ from urllib.parse import urlencode
 
 import jwt
 import pytest
+from service import ADMIN, Client, Maker
 
 from secretsvc.devproxy import CHOICE, make_filter
 from secretsvc.devproxy.signing import Assertions
+from secretsvc.kernel.clock import now_ms
 
 ISSUER, AUDIENCE = "https://access.test", "secretsvc-dev"
 HEADER = "HTTP_PROXY_ACCESS_JWT_ASSERTION"
@@ -118,6 +120,38 @@ def test_a_service_token_may_have_a_name_with_spaces(proxy: Proxy) -> None:
 def test_nobody_has_no_assertion_at_all(proxy: Proxy, variables: dict[str, str]) -> None:
     variables = {"HTTP_PROXY_ACCESS_JWT_ASSERTION": "forged", **variables}
     assert HEADER not in proxy.get(**variables).environ
+
+
+@pytest.mark.parametrize("value", ["Bearer ssv_any", "Bearer ", ""])
+def test_a_request_with_authorization_gets_no_assertion(proxy: Proxy, value: str) -> None:
+    answer = proxy.get(
+        HTTP_AUTHORIZATION=value,
+        HTTP_PROXY_ACCESS_JWT_ASSERTION="forged",
+        HTTP_X_DEV_IDENTITY="bob@example.test",
+        HTTP_COOKIE=f"a=1; Proxy_Authorization=forged; {CHOICE}=eve%40example.test",
+    )
+    assert answer.environ["HTTP_AUTHORIZATION"] == value
+    assert not {HEADER, "HTTP_X_DEV_IDENTITY"} & set(answer.environ)
+    assert answer.environ["HTTP_COOKIE"] == "a=1"
+
+
+def test_a_token_is_judged_behind_the_proxy_as_in_production(make_service: Maker, tmp_path: Path) -> None:
+    development = {"ACCESS_ISSUER": ISSUER, "ACCESS_AUDIENCE": AUDIENCE, "SERVICE_TOKENS": "on"}
+    service = make_service(**development, ACCESS_JWKS_URL=f"file:{tmp_path}/jwks.json")
+    options = {"directory": str(tmp_path), "issuer": ISSUER, "audience": AUDIENCE, "identity": ADMIN}
+    app = make_filter({}, **options)(service.app)
+    admin = Client(app, None)
+    admin.app.extra_environ = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost:6543"}
+    made = admin.post("/identities", {"kind": "service", "subject": "deploy"}, 201).json
+    later = {"name": "here", "expires_at": now_ms() + 60_000}
+    token = admin.post(f"/identities/{made['id']}/tokens", later, 201).json["token"]
+
+    def whoami(token: str, status: int) -> Any:
+        return admin.get("/whoami", status, headers={"Authorization": f"Bearer {token}"})
+
+    assert whoami(token, 200).json["identity"]["subject"] == "deploy"
+    whoami(token[:-1] + "x", 401)
+    whoami("ssv_bad", 401)
 
 
 @pytest.mark.parametrize(

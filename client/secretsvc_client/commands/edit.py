@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from secretsvc_client import editing, output
-from secretsvc_client.api import Json, Service, environment_path, number
+from secretsvc_client.api import Json, Service, environment_path, number, secrets_of
 from secretsvc_client.cli import Call
 from secretsvc_client.commands.writes import show
 from secretsvc_client.errors import Conflict, Failure, WrongUse
@@ -111,7 +111,7 @@ def _edit(call: Call, service: Service, path: str, draft: Draft) -> int:
             output.tell("nothing changed, nothing is written")
             return 0
         try:
-            return show(call, service.send("POST", f"{path}/secrets:batch", _body(call, rev, base, ours)))
+            return show(call, service.write(f"{path}/secrets:batch", _body(call, rev, base, ours)))
         except Conflict as conflict:
             if conflict.status != 412:
                 raise
@@ -128,9 +128,9 @@ def _edit(call: Call, service: Service, path: str, draft: Draft) -> int:
 
 def _read(service: Service, path: str) -> tuple[int, dict[str, str]]:
     found = service.get(f"{path}/secrets:export", {"reason": "reveal"})
-    secrets = found.get("secrets")
-    if not isinstance(secrets, dict) or not all(isinstance(one, str) for one in secrets.values()):
-        raise Failure("the answer lacks secrets, which the client needs")
+    secrets = secrets_of(found)
+    if not all(isinstance(one, str) for one in secrets.values()):
+        raise Failure("a value of the answer is no text", "Is there another program at that URL?")
     return number(found, "rev"), secrets
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from secretsvc_client import output
-from secretsvc_client.api import Json, as_object, environment_path
+from secretsvc_client.api import Json, as_object, environment_path, revision_of, secrets_of
 from secretsvc_client.cli import Call
 from secretsvc_client.commands.values import REASONS
 from secretsvc_client.commands.writes import written
@@ -25,7 +25,7 @@ EXAMPLES = {
     "export": [
         "secretsvc export --format env --output .env",
         'secrets=$(secretsvc export --format shell) && eval "$secrets"',
-        "secretsvc export --format kubernetes --name shop | kubectl apply -f -",
+        "secretsvc export --format kubernetes --name shop | kubectl apply --server-side -f -",
     ],
 }
 FORMATS = ("json", "env", "shell", "docker", "kubernetes")
@@ -86,7 +86,10 @@ def export(call: Call) -> int:
         import json
 
         found = as_object(answer)
-        content = json.dumps(found if is_json else found.get("secrets"), indent=1).encode() + b"\n"
+        secrets = secrets_of(found)
+        content = json.dumps(found if is_json else secrets, indent=1).encode() + b"\n"
+    else:
+        revision_of(answer)
     if args.output:
         message = write_to(Path(args.output), content, mode)
         if message:

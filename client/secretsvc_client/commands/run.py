@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from secretsvc_client import output
-from secretsvc_client.api import Service, as_object, environment_path, number
+from secretsvc_client.api import Service, as_object, environment_path, number, revision_of, secrets_of
 from secretsvc_client.cli import Call
-from secretsvc_client.errors import Failure, Invalid, Refused, WrongUse
+from secretsvc_client.errors import Failure, Invalid, NotFound, NotStarted, Refused, WrongUse
 from secretsvc_client.grammar import checked_key, is_key, printable
 from secretsvc_client.transport import Answer
 
@@ -67,6 +67,13 @@ def configure(_name: str, parser: argparse.ArgumentParser) -> None:
         "--fallback-age", metavar="HOURS", type=float, default=24.0, help="how old it may be (default 24)"
     )
     parser.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=float,
+        default=10.0,
+        help="how long to ask again while the service is busy (503, 429) and says when (default 10)",
+    )
+    parser.add_argument(
         "--mode",
         metavar="OCTAL",
         help="permissions of the files of --format and --fallback"
@@ -101,10 +108,22 @@ def program_of(call: Call) -> str:
         raise WrongUse("there is no command to start", "Write it after `--`: secretsvc run -- ./server")
     if not 0 < call.args.interval <= 86_400:
         raise WrongUse("--interval takes seconds, more than 0 and at most 86400")
+    if not 0 <= call.args.wait <= 3600:
+        raise WrongUse("--wait takes seconds, 0 to 3600")
     program = shutil.which(call.rest[0])
     if program is None:
-        raise WrongUse(f"there is no program {printable(call.rest[0])}")
+        raise _not_executable(call.rest[0])
     return program
+
+
+def _not_executable(name: str) -> Failure:
+    """Return why a command is none: it is not there, or the system does not execute it."""
+    if shutil.which(name, os.F_OK) or (os.path.dirname(name) and os.path.exists(name)):
+        return NotStarted(
+            f"{printable(name)} cannot be started: it is not executable",
+            "Is it a program, and does its mode allow you to run it?",
+        )
+    return NotFound(f"command not found: {printable(name)}")
 
 
 class Selection(NamedTuple):
@@ -159,17 +178,9 @@ class Selection(NamedTuple):
 
     def _state_of(self, answer: Answer) -> State:
         if self.media != "json":
-            tag = answer.headers.get("etag", "").strip('"')
-            if not (tag.isascii() and tag.isdigit()):
-                raise Failure("the answer lacks its revision")
-            return State(int(tag), {}, answer.body)
+            return State(revision_of(answer), {}, answer.body)
         found = as_object(answer)
-        secrets = found.get("secrets")
-        if not isinstance(secrets, dict):
-            raise Failure(
-                "the answer lacks secrets, which the client needs", "Is there another program at that URL?"
-            )
-        return State(number(found, "rev"), secrets)
+        return State(number(found, "rev"), secrets_of(found))
 
     def narrowed(self, state: State) -> State:
         """Those that were asked for; raises where one is missing, or cannot be carried."""
@@ -257,14 +268,18 @@ def not_started(program: str, error: OSError) -> Failure:
     """Return why a program cannot be started, with what to do."""
     import errno
 
+    if error.errno == errno.ENOENT and not os.path.exists(program):
+        return NotFound(f"command not found: {printable(program)}")
     if error.errno == errno.E2BIG:
-        return Failure(
+        return NotStarted(
             "the secrets are more than an environment holds", "Take --only, --prefix or --format FILE."
         )
     hint = None
     if error.errno == errno.ENOEXEC:
         hint = "A script begins with a line such as #!/bin/sh."
-    return Failure(f"{printable(program)} cannot be started: {error.strerror}", hint)
+    if error.errno == errno.ENOENT:
+        hint = "Is the interpreter of its first line there?"
+    return NotStarted(f"{printable(program)} cannot be started: {error.strerror}", hint)
 
 
 RUN = {"run": run}

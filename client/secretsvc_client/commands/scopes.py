@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from secretsvc_client import output
-from secretsvc_client.api import Json, items_of
+from secretsvc_client.api import Json, items_of, text
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import WrongUse
 from secretsvc_client.grammar import checked_slug, printable, segment
@@ -51,16 +51,17 @@ def _list_or_make(call: Call, path: str, kind: str) -> int:
         if args.description:
             body["description"] = args.description
         made = call.service.send("POST", path, body)
+        slug = text(made, "slug")
         if call.settings.is_json:
             output.print_json(made)
         else:
-            print(f"the {kind} {printable(made.get('slug'))} is made")
+            print(f"the {kind} {printable(slug)} is made")
         return 0
     found = call.service.get(path)
+    rows = items_of(found)
     if call.settings.is_json:
         output.print_json(found)
         return 0
-    rows = items_of(found)
     if kind == "project":
         columns = [(one.get("slug"), one.get("name"), one.get("description")) for one in rows]
         output.print_table(("PROJECT", "NAME", "DESCRIPTION"), columns)
@@ -78,15 +79,13 @@ def _list_or_make(call: Call, path: str, kind: str) -> int:
 def search(call: Call) -> int:
     """What has the text in its name."""
     found = call.service.get("/search", {"q": call.args.text, "limit": call.args.limit})
+    rows = items_of(found)
     if call.settings.is_json:
         output.print_json(found)
         return 0
     output.print_table(
         ("KIND", "PROJECT", "ENVIRONMENT", "KEY", "NAME"),
-        [
-            [one.get(name) for name in ("kind", "project", "environment", "key", "name")]
-            for one in items_of(found)
-        ],
+        [[one.get(name) for name in ("kind", "project", "environment", "key", "name")] for one in rows],
     )
     return 0
 

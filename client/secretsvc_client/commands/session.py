@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shlex
+import stat
 from pathlib import Path
 
 from secretsvc_client import output
@@ -61,7 +62,7 @@ def login(call: Call) -> int:
     service = Service(call.settings._replace(url=str(origin), credential=credential), os.environ)
     in_front = None if call.args.no_check else probe(service)
     found = service.get("/whoami") if in_front and credential.has_source else None
-    identity = _identity_of(found) if found else {}
+    identity = {} if found is None else _identity_of(found)
     known = profiles.known.get(origin.server)
     write_profiles(path, profiles.added(Profile(str(origin), table or (known.credential if known else {}))))
     role = found.get("global_role") if found else None
@@ -154,10 +155,11 @@ def _credential_table(call: Call) -> Json:
 def whoami(call: Call) -> int:
     """The identity, and its role everywhere."""
     found = call.service.get("/whoami")
+    identity = _identity_of(found)
     if call.settings.is_json:
         output.print_json(found)
     else:
-        _print_identity(_identity_of(found), found.get("global_role"))
+        _print_identity(identity, found.get("global_role"))
     return 0
 
 
@@ -190,13 +192,22 @@ def use(call: Call) -> int:
             f"Run chmod o-w on {printable(path.parent)}, or choose another folder.",
         )
     settings = call.settings._replace(project=project, environment=environment, distrust=None)
-    Service(settings, os.environ).get(environment_path(settings))
-    replace_file(path, f'project = "{project}"\nenvironment = "{environment}"\n'.encode())
+    text(Service(settings, os.environ).get(environment_path(settings)), "slug")
+    replace_file(path, f'project = "{project}"\nenvironment = "{environment}"\n'.encode(), _shared_mode(path))
     if call.settings.is_json:
         output.print_json({"project": project, "environment": environment, "file": str(path)})
     else:
         print(f"{printable(path)} says {project}/{environment}; it holds no secret and may be committed")
     return 0
+
+
+def _shared_mode(path: Path) -> int:
+    """Return the mode of the file, or of a new one. Others cannot write to it: it would not count."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode) & ~0o022
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o644 & ~mask
 
 
 RUN = {"login": login, "whoami": whoami, "use": use}

@@ -78,6 +78,7 @@ def diff(call: Call) -> int:
     if args.other:
         query["project"], query["environment"] = _scope(call, args.other)
     found = call.service.get(f"{environment_path(call.settings)}/secrets:compare", query)
+    items = items_of(found)
     if call.settings.is_json:
         output.print_json(found)
         return 0
@@ -85,7 +86,7 @@ def diff(call: Call) -> int:
         ("KEY", "IS", "VERSION HERE", "VERSION THERE"),
         [
             [one.get(name) for name in ("key", "kind", "version", "with_version")]
-            for one in items_of(found)
+            for one in items
             if args.all or one.get("kind") != "same"
         ],
     )

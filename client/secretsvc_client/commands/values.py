@@ -31,6 +31,7 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
 def list_keys(call: Call) -> int:
     """The keys, their versions and descriptions."""
     found = call.service.get(f"{environment_path(call.settings)}/secrets", {"rev": call.args.rev})
+    items = items_of(found)
     if call.settings.is_json:
         output.print_json(found)
         return 0
@@ -43,7 +44,7 @@ def list_keys(call: Call) -> int:
                 output.moment(one.get("updated_at")) + ("" if one.get("readable", True) else " UNREADABLE"),
                 one.get("description"),
             )
-            for one in items_of(found)
+            for one in items
         ],
     )
     return 0

@@ -92,20 +92,20 @@ def written(call: Call, operation: str, body: Json) -> int:
         value = getattr(call.args, name, None)
         if value is not None:
             body[name] = value
-    return show(call, call.service.send("POST", f"{environment_path(call.settings)}/{operation}", body))
+    return show(call, call.service.write(f"{environment_path(call.settings)}/{operation}", body))
 
 
 def show(call: Call, found: Json) -> int:
-    """Shows the result of a write or of its dry run."""
+    """Show the result of a write or of its dry run."""
+    changes, rev = items_of(found, "changes"), number(found, "rev")
     if call.settings.is_json:
         output.print_json(found)
         return 0
-    for change in items_of(found, "changes"):
+    for change in changes:
         version = change.get("version")
         print(
             printable(f"{change.get('kind')} {change.get('key')}{f' (version {version})' if version else ''}")
         )
-    rev = number(found, "rev")
     print(f"nothing is written, the revision is {rev}" if found.get("dry_run") else f"revision {rev}")
     expandable = found.get("expandable")
     if isinstance(expandable, list) and expandable:

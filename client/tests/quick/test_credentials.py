@@ -51,14 +51,14 @@ def test_a_token_that_no_header_takes_is_wrong_use_and_not_shown(ask, at, home, 
     (home / "token").write_text(token)
     with Hostile(secrets({})) as server:
         done = ask("run", "--token-file", str(home / "token"), "--", "true", **bare(at, server))
-    assert (done.code, server.requests) == (2, [])
+    assert (done.code, done.reason, server.requests) == (125, 2, [])
     assert "X: y" not in done.err
 
 
 def test_a_token_file_that_is_not_there_starts_nothing(ask, at):
     with Hostile(secrets({})) as server:
         done = ask("run", "--token-file", "absent", "--", "true", **bare(at, server))
-    assert (done.code, done.started, server.requests) == (1, None, [])
+    assert (done.code, done.reason, done.started, server.requests) == (125, 1, None, [])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_command_that_gives_no_credential_starts_nothing(ask, at, home, comman
     with Hostile(secrets({})) as server:
         configure(home, f'url = "{server.url}"\n[credential]\ncommand = {command}\n')
         done = ask(*RUN, **bare(at, server))
-    assert done.code in (1, 2)
+    assert done.reason in (1, 2)
     assert (done.started, server.requests) == (None, [])
 
 
@@ -132,10 +132,10 @@ def test_a_job_that_gets_no_token_asks_the_service_nothing(ask, at, answer):
             "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "of-the-job",
         }
         done = ask("run", "--github-audience", "a", "--", "true", **variables)
-    assert (done.code, done.started, server.requests) == (1, None, [])
+    assert (done.code, done.reason, done.started, server.requests) == (125, 1, None, [])
 
 
 def test_outside_a_job_of_github_it_says_so(ask, at):
     with Hostile(secrets({})) as server:
-        assert ask("run", "--github-audience", "a", "--", "true", **bare(at, server)).code == 2
+        assert ask("run", "--github-audience", "a", "--", "true", **bare(at, server)).reason == 2
     assert server.requests == []

@@ -22,7 +22,7 @@ def test_a_service_that_fails_starts_nothing(ask, at, case):
         done = ask("run", "--timeout", str(case.patience), "--", "true", **at(server))
         # On a busy machine the server may read the request after the client has given up.
         assert eventually(lambda: server.requests)
-    assert (done.code, done.started) == (case.code, None)
+    assert (done.code, done.reason, done.started) == (125, case.code, None)
     assert done.out == ""
     assert done.err.count("\n") == 1
     assert other.requests == []
@@ -37,13 +37,13 @@ def test_there_are_forty_such_cases_at_least():
 
 def test_a_service_that_is_stopped_is_not_reached(ask, at):
     done = ask("run", "--", "true", **at(f"http://127.0.0.1:{closed_port()}"))
-    assert (done.code, done.started) == (3, None)
+    assert (done.code, done.reason, done.started) == (125, 3, None)
     assert done.err.count("\n") == 1
 
 
 def test_a_name_that_nobody_knows_is_not_reached(ask, at):
     done = ask("run", *WAIT, "--", "true", **at("https://no-such-host.invalid"))
-    assert (done.code, done.started) == (3, None)
+    assert (done.code, done.reason, done.started) == (125, 3, None)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def certificate(tmp_path):
 def test_a_certificate_that_nobody_trusts_is_refused(ask, at, certificate):
     with Hostile(GOOD, certificate=certificate) as server:
         done = ask("run", *WAIT_LONG, "--", "true", **at(server))
-    assert (done.code, done.started, server.requests) == (4, None, [])
+    assert (done.code, done.reason, done.started, server.requests) == (125, 4, None, [])
     assert "certificate" in done.err
 
 
@@ -62,7 +62,7 @@ def test_a_certificate_of_another_host_is_refused(ask, at, certificate):
     with Hostile(GOOD, certificate=certificate) as server:
         url = server.url.replace("127.0.0.1", "localhost")
         done = ask("run", *WAIT_LONG, "--", "true", **at(url, SSL_CERT_FILE=str(certificate)))
-    assert (done.code, done.started, server.requests) == (4, None, [])
+    assert (done.code, done.reason, done.started, server.requests) == (125, 4, None, [])
 
 
 def test_a_certificate_that_fits_is_taken(ask, at, certificate, tmp_path):
@@ -78,7 +78,7 @@ def test_what_speaks_no_tls_is_not_reached(ask, at):
     # The server waits for the end of a request, as servers of HTTP do: the deadline must not be needed.
     with Hostile(GOOD) as server:
         done = ask("run", "--timeout", "600", "--", "true", **at(server.url.replace("http:", "https:")))
-    assert (done.code, done.started) == (3, None)
+    assert (done.code, done.reason, done.started) == (125, 3, None)
     assert "does not speak TLS" in done.err
     assert b"HEAD / HTTP/1.0\r\n\r\n" in server.requests
     assert not any(b"the-token" in request for request in server.requests)
@@ -131,7 +131,7 @@ def test_what_nobody_thought_of_is_told_without_its_text(ask, at, monkeypatch):
     monkeypatch.setattr("secretsvc_client.commands.run.replaced", fail)
     with Hostile(secrets({"A": "canary"})) as server:
         done = ask("run", "--", "true", **at(server))
-    assert done.code == 1
+    assert (done.code, done.reason) == (125, 1)
     assert "RuntimeError at test_failures.py" in done.err
     assert "canary" not in done.err
 

@@ -58,8 +58,8 @@ def test_only_a_service_that_cannot_be_reached_is_stood_in_for(sealed, case):
         assert "THE SERVICE CANNOT BE REACHED" in done.err
         assert "REVISION 1" in done.err
     else:
-        assert (done.code, done.started) == (case.code, None)
-    assert sealed.path.exists() != (case.code == 4 and "429" not in case.name)
+        assert (done.code, done.reason, done.started) == (125, case.code, None)
+    assert sealed.path.exists() is not case.ends_access
     assert "canary" not in done.err
 
 
@@ -67,7 +67,7 @@ def test_only_a_service_that_cannot_be_reached_is_stood_in_for(sealed, case):
 def test_without_a_kept_state_nothing_is_started(sealed, case):
     with Hostile(case.script("")) as server:
         done = sealed(server, patience=case.patience)
-    assert (done.code, done.started) == (3, None)
+    assert (done.code, done.reason, done.started) == (125, 3, None)
     assert not sealed.path.exists()
 
 
@@ -82,7 +82,7 @@ def test_a_certificate_that_does_not_fit_is_never_stood_in_for(sealed, tmp_path)
     with Hostile(secrets(STATE), certificate=certificate) as server:
         assert sealed(server, SSL_CERT_FILE=str(certificate)).started
         done = sealed(server)
-    assert (done.code, done.started) == (4, None)
+    assert (done.code, done.reason, done.started) == (125, 4, None)
     assert sealed.path.exists()
 
 
@@ -100,7 +100,7 @@ def test_the_state_of_another_place_or_key_is_not_used(sealed, variables):
     with Hostile(secrets(STATE)) as server:
         sealed(server)
     done = sealed(server, **variables)
-    assert (done.code, done.started) == (3, None)
+    assert (done.code, done.reason, done.started) == (125, 3, None)
     assert "not used" in done.err
 
 
@@ -124,7 +124,7 @@ def test_a_state_that_is_too_old_or_of_the_future_is_not_used(sealed, monkeypatc
     monkeypatch.setattr(time, "time", lambda: now + hours * 3600)
     done = sealed(server)
     assert (done.started is not None) is is_used
-    assert done.code == (0 if is_used else 3)
+    assert done.reason == (None if is_used else 3)
     assert sealed(server, "--fallback-age", "48").started or hours < 0
 
 
@@ -134,13 +134,13 @@ def test_what_was_not_asked_for_is_kept_but_not_given(sealed):
         done = sealed(server, "--only", "API_KEY")
         missing = sealed(server, "--only", "ABSENT")
     assert b"OTHER" not in done.started[2]
-    assert (missing.code, missing.started) == (4, None)
+    assert (missing.reason, missing.started) == (4, None)
 
 
 def test_a_state_that_cannot_be_carried_does_not_replace_the_last_good_one(sealed):
     with Hostile(secrets(STATE), secrets({"A": "\0"}), b"") as server:
         sealed(server)
-        assert sealed(server).code == 6
+        assert sealed(server).reason == 6
         assert sealed(server).started[2][b"API_KEY"] == b"canary-value"
 
 
@@ -150,14 +150,14 @@ def test_a_state_that_cannot_be_carried_does_not_replace_the_last_good_one(seale
 def test_a_key_that_is_none_is_wrong_use(sealed, key):
     with Hostile(secrets(STATE)) as server:
         done = sealed(server, SECRETSVC_FALLBACK_KEY=key)
-    assert (done.code, server.requests) == (2, [])
+    assert (done.code, done.reason, server.requests) == (125, 2, [])
 
 
 def test_without_a_key_and_a_keyring_it_is_wrong_use(ask, at, home, monkeypatch):
     monkeypatch.setitem(sys.modules, "keyring", None)
     with Hostile(secrets(STATE)) as server:
         done = ask("run", "--fallback", str(home / "f"), "--", "true", **at(server))
-    assert (done.code, server.requests) == (2, [])
+    assert (done.code, done.reason, server.requests) == (125, 2, [])
     assert "SECRETSVC_FALLBACK_KEY" in done.err
 
 
@@ -178,7 +178,7 @@ def test_without_cryptography_the_option_is_refused_by_name(sealed, monkeypatch)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
     with Hostile(secrets(STATE)) as server:
         done = sealed(server)
-    assert (done.code, server.requests) == (2, [])
+    assert (done.code, done.reason, server.requests) == (125, 2, [])
     assert "--fallback needs the package cryptography" in done.err
 
 
@@ -195,7 +195,7 @@ def test_a_credential_that_cannot_be_had_is_no_failure_of_the_service(sealed, ho
         sealed(server)
     given = {"SECRETSVC_TOKEN": "", "SECRETSVC_TOKEN_FILE": str(home / "absent")}
     done = sealed(server, **given)
-    assert (done.code, done.started) == (1, None)
+    assert (done.code, done.reason, done.started) == (125, 1, None)
 
 
 def test_the_reason_of_a_denial_reaches_whoever_asks(sealed):

@@ -58,7 +58,7 @@ def test_a_file_that_is_not_trusted_stops_and_is_named(ask, file, spoil, why):
     spoil(file)
     with Hostile(secrets({})) as server:
         done = ask(*RUN, SECRETSVC_URL=server.url)
-    assert (done.code, done.started, server.requests) == (2, None, [])
+    assert (done.code, done.reason, done.started, server.requests) == (125, 2, None, [])
     assert f"{file} is not trusted: it {why}" in done.err
     assert "SECRETSVC_PROJECT" in done.err
 
@@ -171,3 +171,14 @@ def test_use_refuses_a_folder_whose_file_would_not_count(ask, file):
         )
     assert (done.code, server.requests) == (2, [])
     assert f"chmod o-w on {file.parent}" in done.err
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 0o644), (0o640, 0o640), (0o664, 0o644), (0o600, 0o600)])
+def test_use_lets_colleagues_read_the_file_as_before(ask, file, before, after):
+    file.unlink()
+    if before is not None:
+        file.touch()
+        file.chmod(before)
+    with Hostile(told(200, {"slug": "prod"})) as server:
+        assert ask("use", "shop", "prod", SECRETSVC_URL=server.url).code == 0
+    assert file.stat().st_mode & 0o777 == after

@@ -43,7 +43,7 @@ def test_only_what_was_asked_for_is_given(ask, at):
 def test_what_was_asked_for_and_is_not_there_starts_nothing(ask, at, flags):
     with Hostile(secrets(VALUES)) as server:
         done = ask("run", *flags, "--", "true", **at(server))
-    assert (done.code, done.started) == (4, None)
+    assert (done.code, done.reason, done.started) == (125, 4, None)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_was_asked_for_and_is_not_there_starts_nothing(ask, at, flags):
 def test_what_no_environment_holds_is_refused_by_name(ask, at, values, code, named):
     with Hostile(secrets({"GOOD": "canary", **values})) as server:
         done = ask("run", "--", "true", **at(server))
-    assert (done.code, done.started) == (code, None)
+    assert (done.code, done.reason, done.started) == (125, code, None)
     assert named in done.err
     assert "canary" not in done.err
     assert "\x1b" not in done.err
@@ -88,7 +88,8 @@ def test_the_program_is_found_by_the_path_of_whoever_asks_not_by_that_of_a_secre
 def test_a_program_that_is_not_there_is_noticed_before_anything_is_asked(ask, at):
     with Hostile(secrets(VALUES)) as server:
         done = ask("run", "--", "no-such-program", **at(server))
-    assert (done.code, server.requests) == (2, [])
+    assert (done.code, done.reason, server.requests) == (127, 2, [])
+    assert done.err == "secretsvc: exit 2: command not found: no-such-program\n"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_program_that_is_not_there_is_noticed_before_anything_is_asked(ask, at
 )
 def test_without_a_command_after_the_dashes_nothing_is_asked(ask, at, arguments):
     with Hostile(secrets(VALUES)) as server:
-        assert ask(*arguments, **at(server)).code == 2
+        assert ask(*arguments, **at(server)).reason == 2
     assert server.requests == []
 
 
@@ -123,7 +124,7 @@ def test_a_file_of_another_format_is_what_the_service_makes_of_it(ask, at, home)
 @pytest.mark.parametrize("name", ["secrets", "secrets.xml"])
 def test_a_file_whose_ending_says_no_format_is_wrong_use(ask, at, name):
     with Hostile(secrets(VALUES)) as server:
-        assert ask("run", "--format", name, "--", "true", **at(server)).code == 2
+        assert ask("run", "--format", name, "--", "true", **at(server)).reason == 2
     assert not os.path.exists(name)
 
 
@@ -135,7 +136,7 @@ def test_a_file_whose_ending_says_no_format_is_wrong_use(ask, at, name):
 def test_an_answer_of_another_shape_starts_nothing(ask, at, found):
     with Hostile(told(200, found)) as server:
         done = ask("run", "--", "true", **at(server))
-    assert (done.code, done.started) == (1, None)
+    assert (done.code, done.reason, done.started) == (125, 1, None)
 
 
 def test_what_a_newer_server_adds_changes_nothing(ask, at):

@@ -63,7 +63,7 @@ def test_a_folder_that_says_more_than_project_and_environment_is_wrong_use(ask, 
     (home / "work" / ".secretsvc.toml").write_text(text)
     with Hostile(secrets({})) as server:
         done = ask("run", "--", "true", **at(server))
-    assert (done.code, done.started, server.requests) == (2, None, [])
+    assert (done.code, done.reason, done.started, server.requests) == (125, 2, None, [])
     assert not (home / "work" / "owned").exists()
     assert "\x1b" not in done.err
 
@@ -74,7 +74,7 @@ def test_the_folder_above_counts_up_to_the_home(ask, at, home, monkeypatch):
     url_only = {"SECRETSVC_TOKEN": "t"}
     with Hostile(secrets({})) as server:
         (home.parent / ".secretsvc.toml").write_text('project = "above"\nenvironment = "home"\n')
-        assert ask("run", "--", "true", SECRETSVC_URL=server.url, **url_only).code == 2
+        assert ask("run", "--", "true", SECRETSVC_URL=server.url, **url_only).reason == 2
         (home / ".secretsvc.toml").write_text('project = "of"\nenvironment = "home"\n')
         ask("run", "--", "true", SECRETSVC_URL=server.url, **url_only)
         (home / "work" / ".secretsvc.toml").write_text('project = "of"\nenvironment = "work"\n')
@@ -86,7 +86,7 @@ def test_a_configuration_that_others_may_write_is_wrong_use(ask, at, home):
     configure(home, 'project = "user"')
     (home / ".config" / "secretsvc" / "config.toml").chmod(0o666)
     with Hostile(secrets({})) as server:
-        assert ask("run", "--", "true", **at(server)).code == 2
+        assert ask("run", "--", "true", **at(server)).reason == 2
     assert server.requests == []
 
 
@@ -122,7 +122,7 @@ def test_a_byte_order_mark_is_no_part_of_a_setting(ask, at, home):
 )
 def test_a_url_that_no_credential_may_go_to_is_wrong_use(ask, at, url):
     done = ask("run", "--", "true", **at(url))
-    assert (done.code, done.started) == (2, None)
+    assert (done.code, done.reason, done.started) == (125, 2, None)
     assert "canary" not in done.err
 
 

@@ -111,7 +111,8 @@ def test_a_service_that_fails_starts_nothing(start, home, case, kept):
             server=server,
             SECRETSVC_FALLBACK_KEY=key,
         )
-    assert done.returncode == case.code
+    assert done.returncode == 125
+    assert done.stderr.startswith(f"secretsvc: exit {case.code}: ")
     assert done.stderr.count("\n") == 1
     assert sorted(os.listdir()) == []
     assert other.requests == []
@@ -120,7 +121,8 @@ def test_a_service_that_fails_starts_nothing(start, home, case, kept):
 def test_a_service_that_takes_ten_seconds_is_not_waited_for(start, home):
     with Hostile([10.0, GOOD]) as server:
         done = start("run", "--", "touch", "started", server=server)
-    assert (done.returncode, os.listdir()) == (3, [])
+    assert (done.returncode, os.listdir()) == (125, [])
+    assert "secretsvc: exit 3: " in done.stderr
     assert "within 8 s" in done.stderr
 
 
@@ -134,7 +136,7 @@ def test_the_single_file_without_cryptography_refuses_the_fallback_by_name(file,
             check=False,
             timeout=SECONDS,
         )
-    assert (done.returncode, server.requests) == (2, [])
+    assert (done.returncode, server.requests) == (125, [])
     assert "--fallback needs the package cryptography" in done.stderr
 
 

@@ -64,5 +64,5 @@ def test_more_than_an_environment_holds_starts_nothing_and_says_why(home, at, tm
             check=False,
             timeout=60,
         )
-    assert (done.returncode, os.listdir()) == (1, [])
+    assert (done.returncode, os.listdir()) == (126, [])
     assert "more than an environment holds" in done.stderr
