@@ -69,10 +69,12 @@ MORE_WORKERS := $(shell $(PYTHON) -c "import os; print(2 * (os.cpu_count() or 1)
 
 # All kills, rounds, faults and sizes of which `test-all` has a fixed sample (tests/extent.py), and new examples of
 # properties. Name files to run only theirs: make test-long LONG=tests/load/test_kill.py
+# (tests/extent.py has no test: its folder registers --long, also for files of client/tests.)
 LONG ?=
 
 test-long: $(VENV)/dev.done client/dist/secretsvc.pyz ## run for hours what `test-all` has a sample of
-	$(BIN)/python -m pytest --long -m "long or hypothesis" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(LONG)
+	$(BIN)/python -m pytest --long -m "long or hypothesis" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		$(if $(LONG),tests/extent.py) $(LONG)
 
 test-plain: $(VENV)/dev.done ## run the tests of the database without its fast path (secretsvc/db/fast)
 	$(BIN)/python -m pytest --plain --numprocesses $(WORKERS) --dist worksteal tests/domain $(PLAIN)
