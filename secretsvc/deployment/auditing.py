@@ -90,11 +90,7 @@ def verify(directories: tuple[Path, ...], ini: Path | None, key: str | None, old
             connection = stack.enter_context(snapshot(registry.database.engine))
             signers = own_key(connection, registry, key, newest)
             checkpoints = [_checkpoint(path, signers) for path in older]
-            ring = _ring(registry)
-            found.append(("database", verify_database(connection, signers, checkpoints, newest, ring)))
-            found += [("database", compare_hashes(connection, signers, one)) for one in folders[:-1]]
-            if not is_replayed(connection, signers, newest):
-                click.echo(NOT_REPLAYED, err=True)
+            found += _of_database(connection, registry, signers, checkpoints, folders)
         elif newest is not None:
             signers = signers_by(_found_key(newest) if key is None else _key("--key", key), newest.notes())
             checkpoints = [_checkpoint(path, signers) for path in older]
@@ -105,6 +101,24 @@ def verify(directories: tuple[Path, ...], ini: Path | None, key: str | None, old
     if wrong:
         sys.exit(1)
     click.echo("All is as it was sealed.")
+
+
+def _of_database(
+    connection: Connection,
+    registry: ServiceRegistry,
+    signers: Signers,
+    checkpoints: Sequence[Checkpoint],
+    folders: Sequence[Files],
+) -> list[tuple[str, Iterator[str]]]:
+    """Return what is wrong with the database, also against the folders of an export."""
+    newest = folders[-1] if folders else None
+    if not is_replayed(connection, signers, newest):
+        click.echo(NOT_REPLAYED, err=True)
+    each = [
+        verify_database(connection, signers, checkpoints, newest, _ring(registry)),
+        *(compare_hashes(connection, signers, one) for one in folders[:-1]),
+    ]
+    return [("database", one) for one in each]
 
 
 def _of_folders(

@@ -1,13 +1,10 @@
-"""The hashes of folders of an export that hold more than one tile of the second level."""
+"""The hashes of folders of an export whose log has more than one tile of the second level."""
 
 from __future__ import annotations
 
-import base64
 from hashlib import sha256
 
-import pytest
-
-from secretsvc.kernel.merkle import Frontier, root_of
+from secretsvc.kernel.merkle import Frontier
 from secretsvc.kernel.notes import Checkpoint, Verifier, public_key_of, sign
 from secretsvc.kernel.succession import Signers
 from secretsvc.kernel.tiles import WIDTH, tiles_of
@@ -18,26 +15,47 @@ from secretsvc.sealedlog.rules.folders import begin_folder
 
 KEY = bytes(range(32))
 SIGNERS = Signers(Verifier("log", public_key_of(KEY)))
-#: Full tiles of the lowest level before the cut, and entries behind it, also beyond a tile of the next level.
-CUTS = [(1, 0), (3, 7), (255, 100), (256, 0), (256, 1), (257, 255), (300, 30)]
-LATER = 66_000 + 30_000
+#: Full files of entries where a folder is closed, and the entries behind them.
+CUTS = [(3, 7), (255, 100), (256, 0), (257, 255)]
+#: How many entries a folder gets after it was begun.
+MORE = WIDTH + 50
 
 
-def leaves(size):
-    return [sha256(str(index).encode()).digest() for index in range(size)]
+def roots_of(leaves):
+    """The roots of the trees of the first leaves, by their number."""
+    frontier, found = Frontier(), {}
+    for leaf in leaves:
+        frontier.append(leaf)
+        found[frontier.size] = frontier.root()
+    return found
 
 
-def write_hashes(files, found, done, first):
-    """What an export writes of these leaf hashes, but for their entries."""
-    for tile in tiles_of(len(found), done):
+def export(files, leaves, root, done, first=0):
+    """Write the hashes of an export, and entries that are empty, from `done` on."""
+    for tile in tiles_of(len(leaves), done):
         start = tile.number * WIDTH
-        files.write(tile.path(0), b"".join(found[start : start + tile.width]))
-        files.write(tile.path(None), b"")
-    write_levels(files, len(found), done, first)
-    head = Checkpoint("log", len(found), root_of(found))
-    files.write("checkpoint", sign("log", KEY, head.body).encode())
+        hashes = b"".join(leaves[start : start + tile.width])
+        for level, content in ((0, hashes), (None, b"")):
+            path = files.folder / tile.path(level)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    write_levels(files, len(leaves), done, first)
+    files.write("checkpoint", sign("log", KEY, Checkpoint("log", len(leaves), root).body).encode())
 
 
-@pytest.fixture(scope="module")
-def all_leaves():
-    return leaves(LATER)
+def test_roots_are_those_of_the_whole_log_wherever_a_folder_begins(tmp_path):
+    every = [sha256(bytes([index % 251])).digest() for index in range(WIDTH * 258 + MORE)]
+    whole, done, roots = Files(tmp_path / "whole"), 0, roots_of(every)
+    for tiles, behind in CUTS:
+        size, total = tiles * WIDTH, tiles * WIDTH + behind
+        export(whole, every[:total], roots[total], done)
+        boundary = Boundary(size, roots[size], bytes(32))
+        whole.write(CLOSED, sign_boundary("log", KEY, boundary).encode())
+        files = Files(tmp_path / str(total))
+        begin_folder(files, whole, SIGNERS, 0)
+        done, grown = total, total + MORE
+        assert files.root(total, total) == roots[total]
+        export(files, every[:grown], roots[grown], done, size)
+        for end in (size, total, size + 1, total + WIDTH, grown):
+            assert files.root(end, grown) == roots[end], (size, end)
+        assert not (files.folder / "tile" / "0" / "000").exists()

@@ -32,10 +32,6 @@ class Boundary(NamedTuple):
     root: bytes
     state: bytes
 
-    def checkpoint(self, origin: str) -> Checkpoint:
-        """Return what the note says of the tree, as a head of the log."""
-        return Checkpoint(origin, self.size, self.root)
-
 
 def sign_boundary(origin: str, key: bytes, boundary: Boundary) -> str:
     """Return the note."""

@@ -15,7 +15,7 @@ from secretsvc.kernel.notes import Checkpoint, Signatory, other_log, read_checkp
 from secretsvc.kernel.succession import Signers
 from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules.boundaries import BEGIN, CLOSED, boundary_of
+from secretsvc.sealedlog.rules.boundaries import BEGIN, CLOSED, boundary_of, first_of
 from secretsvc.sealedlog.rules.columns import wrong_columns
 from secretsvc.sealedlog.rules.comparing import COMPARED
 from secretsvc.sealedlog.rules.explaining import Replay
@@ -51,27 +51,30 @@ def verify_files(files: Files, signers: Signers, older: Sequence[Checkpoint]) ->
         yield _unsigned(files.text(CHECKPOINT), signers)
         return
     try:
-        begin, closed = (boundary_of(files, one, signers) for one in (BEGIN, CLOSED))
+        ends = [one for name in (BEGIN, CLOSED) if (one := boundary_of(files, name, signers)) is not None]
+        first = first_of(files, signers)
     except ValueError as error:
         yield str(error)
         return
-    first = 0 if begin is None else begin.size
-    for tile in tiles_of(head.size, first):
-        yield from _wrong_entries(files, tile)
-    level = 1
-    while head.size >> LEVELS * level:
-        for tile in tiles_of(head.size >> LEVELS * level, first >> LEVELS * level):
-            yield from _wrong_hashes(files, level, tile, first >> LEVELS * level)
-        level += 1
+    yield from _wrong_tiles(files, first, head.size)
     # The notes on replaced keys are written before the checkpoint, and may be ahead of it.
     both = [one for one in signers.heads if first <= one.size <= head.size]
-    ends = [one for one in (begin, closed) if one is not None]
-    heads = [one.checkpoint(signers.name) for one in ends]
+    heads = [Checkpoint(signers.name, one.size, one.root) for one in ends]
     yield from _wrong_roots(files, [*older, *both, *heads, head], head.size, first)
     yield from wrong_states(files, signers)
     for one in ends:
         if sha256(state_at(files, one.size) or b"").digest() != one.state:
             yield f"index {one.size}: the state that was kept where the export begins or ends is another"
+
+
+def _wrong_tiles(files: Files, first: int, size: int) -> Iterator[str]:
+    for tile in tiles_of(size, first):
+        yield from _wrong_entries(files, tile)
+    level = 1
+    while size >> LEVELS * level:
+        for tile in tiles_of(size >> LEVELS * level, first >> LEVELS * level):
+            yield from _wrong_hashes(files, level, tile, first >> LEVELS * level)
+        level += 1
 
 
 def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
@@ -149,13 +152,12 @@ def verify_database(
     files: Files | None,
     ring: KeyRing | None,
 ) -> Iterator[str]:
-    """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
+    """Yield what is wrong with the log in the database, and with both it and the folder of an export.
 
-    Without an export, a record that was changed together with its hash is told by the checkpoints between
-    which it is. What is pruned is explained by sealed records of prunings that the log's key has signed, and
-    their digests must be those of the hashes that stayed. The log is replayed, too, unless `is_replayed`
-    denies it: which rows of other tables it does not explain. Without a ring, descriptions are not compared.
-    The connection must read one state of the database.
+    Without an export, a record that was changed together with its hash is named by the checkpoints around
+    it. What is pruned is explained by sealed records of prunings that the log's key has signed, and their
+    digests must be those of the hashes that stayed. The log is replayed, too, unless `is_replayed` denies
+    it. Without a ring, descriptions are not compared. The connection must read one state of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, signers)
@@ -163,9 +165,9 @@ def verify_database(
         yield "nothing is sealed" if stored is None else _unsigned(stored.checkpoint, signers)
         return
     exported = None if files is None else _head(files.text(CHECKPOINT), signers)
+    compared = range(0) if files is None else indexes_of(files, signers)
     if files is not None and exported is None:
         yield f"of the export {_unsigned(files.text(CHECKPOINT), signers)}"
-    compared = range(0) if files is None else indexes_of(files, signers)
     prunings = _sealed_prunings(connection, signers)
     try:
         can, begin = beginning(connection, signers, files, prunings)
