@@ -174,8 +174,16 @@ TAMPERED = {
     "a changed end": ("closed", b"secretsvc closed/1\n", "closed is not signed by this key"),
     "no beginning": ("begin", None, "two does not begin where"),
     "no end": ("closed", None, "two is not closed"),
-    "another state": ("state/512.json", b"{}", "index 512: the state that was kept where"),
-    "no state": ("state/512.json", None, "index 512: the state that was kept where"),
+    "another state": (
+        "state/512.json",
+        b"{}",
+        "the state that was kept where the export begins or ends is another",
+    ),
+    "no state": (
+        "state/512.json",
+        None,
+        "the state that was kept where the export begins or ends is another",
+    ),
     "other hashes to its left": ("tile/1/000.p/3", bytes(96), "index 0 to 511: something in there is not"),
     "no hashes to its left": ("tile/1/000.p/3", b"", "tile/1/000.p/3 is missing or too short"),
 }
@@ -294,7 +302,7 @@ def test_a_beginning_that_ends_at_any_file_is_no_export_and_goes_on(filled, serv
         except Crash:
             monkeypatch.setattr(Files, "write", write)
             if most:
-                with pytest.raises(ValueError, match="was not begun to the end: run the same command with"):
+                with pytest.raises(ValueError, match="is incomplete: begin it again, by --after"):
                     export(service, two)
     monkeypatch.setattr(Files, "write", write)
     assert most > 5

@@ -104,9 +104,7 @@ def placed(unit: str, folder: Path) -> str:
 
 
 @pytest.mark.engine_neutral
-def test_the_units_close_the_export_and_prune_what_the_closed_one_has(
-    service, request, database_url, tmp_path
-):
+def test_the_units_close_the_export_and_prune_what_is_in_it(service, request, database_url, tmp_path):
     given = Operator(tmp_path, database_url).environment({"MASTER_KEY": MASTER_KEY, "KEEP_DAYS": "1"})
     (tmp_path / "audit").mkdir()
     export, close, prune, verify = (

@@ -32,7 +32,7 @@ def export_log(connection: Connection, signers: Signers, files: Files) -> Checkp
     checkpoint = _read("newest checkpoint", head.checkpoint, signers)
     done, first = _exported(files, signers), first_of(files, signers)
     if done < first:
-        raise ValueError(f"{files.folder} was not begun to the end: run the same command with --after")
+        raise ValueError(f"{files.folder} is incomplete: begin it again, by --after")
     if done > checkpoint.size:
         raise ValueError(f"the export has {done} entries, the database {checkpoint.size}")
     pruned = pruned_of(connection).position

@@ -63,7 +63,7 @@ def begin_folder(files: Files, closed: Files, signers: Signers, pruned: int) -> 
     if closed.root(size, total) != boundary.root:
         raise ValueError(f"{closed.folder} is damaged: its tree is not that of its note")
     files.write(BEGIN, note.encode())
-    copy_states(files, closed, {size, *range(pruned, total + 1)})
+    copy_states(files, closed, size, pruned)
     _copy_edge(files, closed, size, total)
     for tile in tiles_of(total, size):
         _copy_entries(files, closed, tile)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, exists, select
@@ -50,10 +50,10 @@ def keep_state(files: Files, origin: str, key: bytes, kept: Kept) -> None:
     files.sync()
 
 
-def copy_states(files: Files, source: Files, sizes: Container[int]) -> None:
-    """Copy the states of these sizes, as far as they are there, from one export to another."""
-    for size in (size for size in _sizes(source) if size in sizes):
-        for path in _paths(size):
+def copy_states(files: Files, source: Files, size: int, least: int) -> None:
+    """Copy from one export to another the state of `size` records, and those of `least` records or more."""
+    for kept in (one for one in _sizes(source) if one == size or one >= least):
+        for path in _paths(kept):
             files.write(path, source.read(path) or b"")
 
 
