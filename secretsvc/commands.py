@@ -18,6 +18,7 @@ from secretsvc.deployment.backup import back_up
 from secretsvc.deployment.checks.environment import use_environment
 from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
+from secretsvc.deployment.exporting import export
 from secretsvc.deployment.first import write_first_files
 from secretsvc.deployment.ini_files import read_ini, set_up_logging
 from secretsvc.deployment.pruning import prune
@@ -255,6 +256,7 @@ def explain_token(ini: str) -> None:
     sys.exit(0 if found.good else 1)
 
 
+audit.add_command(export)
 audit.add_command(prune)
 audit.add_command(replace_key)
 main.add_command(audit)

@@ -1,10 +1,10 @@
-"""`secretsvc-server audit`: the sealed log is exported, verified and followed."""
+"""`secretsvc-server audit`: the sealed log is verified and followed, and its export brought up to date."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +17,10 @@ from secretsvc.deployment.running import INI, failing_plainly, registry_of
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
+from secretsvc.kernel.notes import Checkpoint, Signatory, Verifier, read_checkpoint, read_verifier
+from secretsvc.kernel.succession import Signers
+from secretsvc.sealedlog.rules.boundaries import by_folder, first_of, wrong_order
+from secretsvc.sealedlog.rules.exported import compare_hashes
 from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.heads import Sealing
@@ -55,70 +59,86 @@ def audit() -> None:
 
 
 @audit.command()
-@INI
-@click.argument("directory", metavar="DIR", type=FOLDER)
-def export(ini: str, directory: Path) -> None:
-    """Copy the sealed log into DIR.
-
-    DIR gets tiles, entries and a checkpoint (C2SP tlog-tiles). Waiting records are sealed first. The next
-    export into DIR goes on where this one stopped, also if it was interrupted. It fails, and leaves the
-    old checkpoint, where the log is no longer what was sealed. The first one also adopts what the tables
-    hold, as what a replay of the log begins with.
-
-    \b
-    Example:
-      secretsvc-server audit export production.ini /srv/audit
-    """
-    with failing_plainly(), problems_are_plain():
-        size = export_to(registry_of(ini), Files(directory)).size
-    click.echo(f"{size} entries are in {directory}.")
-
-
-@audit.command()
-@click.argument("directory", metavar="[DIR]", required=False, type=FOLDER)
+@click.argument("directories", metavar="[DIR]...", nargs=-1, type=FOLDER)
 @click.option("--ini", type=FILE, help="Verify the database of this ini, also against DIR.")
 @click.option("--key", metavar="KEY", help="The verifier key. Without it, the one that is found: not proof.")
 @click.option("--checkpoint", "older", multiple=True, type=FILE, help="An older checkpoint that must hold.")
-def verify(directory: Path | None, ini: Path | None, key: str | None, older: tuple[Path, ...]) -> None:
+def verify(directories: tuple[Path, ...], ini: Path | None, key: str | None, older: tuple[Path, ...]) -> None:
     """Prove that nothing is changed or missing.
 
     It names each index and row that is wrong, and exits 1. Of a database, the log is also replayed and
     compared with the tables: grants, memberships, identities, service tokens, environments, each key and
     its description, every version and revision, and denials.
 
-    DIR is verified offline, by its files alone. Keep the key, and a checkpoint now and then, where whoever
-    writes to the database cannot: --key and --checkpoint are what the proof rests on.
+    DIR is verified offline, by its files alone. Name the folders of an export that was closed in their
+    order, the oldest first; a folder that begins where another was closed can be verified alone, from there
+    on. Keep the key, and a checkpoint now and then, where a writer to the database cannot change them: the
+    proof rests on --key and --checkpoint.
 
     \b
     Example:
       secretsvc-server audit verify /srv/audit --key "$KEY" --checkpoint last-month
       secretsvc-server audit verify --ini production.ini --key "$KEY" /srv/audit
+      secretsvc-server audit verify /srv/closed/2025 /srv/audit --key "$KEY"
     """
-    if directory is None and ini is None:
+    folders = [Files(one) for one in directories]
+    if not folders and ini is None:
         raise click.UsageError("Name a folder, or a database by --ini.")
-    files = None if directory is None else Files(directory)
+    newest = folders[-1] if folders else None
     with failing_plainly(), problems_are_plain(), ExitStack() as stack:
         found: list[tuple[str, Iterator[str]]] = []
         if ini is not None:
             registry = registry_of(str(ini))
             connection = stack.enter_context(snapshot(registry.database.engine))
-            signers = own_key(connection, registry, key, files)
+            signers = own_key(connection, registry, key, newest)
             checkpoints = [_checkpoint(path, signers) for path in older]
-            ring = _ring(registry)
-            found.append(("database", verify_database(connection, signers, checkpoints, files, ring)))
-            if not is_replayed(connection, signers, files):
-                click.echo(NOT_REPLAYED, err=True)
-        elif files is not None:
-            signers = signers_by(_found_key(files) if key is None else _key("--key", key), files.notes())
+            found += _of_database(connection, registry, signers, checkpoints, folders)
+        elif newest is not None:
+            signers = signers_by(_found_key(newest) if key is None else _key("--key", key), newest.notes())
             checkpoints = [_checkpoint(path, signers) for path in older]
-        if files is not None:
-            found.append(("export", verify_files(files, signers, checkpoints)))
+        found += _of_folders(folders, signers, checkpoints)
         wrong = _told(found)
     if key != signers.newest.text:
         click.echo(f"{FOUND if key is None else FOLLOWED} {signers.newest.text}", err=True)
     if wrong:
         sys.exit(1)
     click.echo("All is as it was sealed.")
+
+
+def _of_database(
+    connection: Connection,
+    registry: ServiceRegistry,
+    signers: Signers,
+    checkpoints: Sequence[Checkpoint],
+    folders: Sequence[Files],
+) -> list[tuple[str, Iterator[str]]]:
+    """Return what is wrong with the database, also against the folders of an export."""
+    newest = folders[-1] if folders else None
+    if not is_replayed(connection, signers, newest):
+        click.echo(NOT_REPLAYED, err=True)
+    each = [
+        verify_database(connection, signers, checkpoints, newest, _ring(registry)),
+        *(compare_hashes(connection, signers, one) for one in folders[:-1]),
+    ]
+    return [("database", one) for one in each]
+
+
+def _of_folders(
+    folders: Sequence[Files], signers: Signers, checkpoints: Sequence[Checkpoint]
+) -> list[tuple[str, Iterator[str]]]:
+    """Return what is wrong with the folders of an export, under a name for each.
+
+    Raises ValueError for a note on a beginning that is not signed.
+    """
+    if not folders:
+        return []
+    first = first_of(folders[0], signers)
+    if first:
+        click.echo(f"{folders[0].folder} begins at index {first}: older records are not verified.", err=True)
+    names = [str(one.folder) if len(folders) > 1 else "export" for one in folders]
+    wanted = by_folder(folders, signers, checkpoints)
+    each = [verify_files(one, signers, mine) for one, mine in zip(folders, wanted, strict=True)]
+    return [("export", wrong_order(folders)), *zip(names, each, strict=True)]
 
 
 @audit.command()
@@ -174,7 +194,7 @@ def write_lines(engine: Engine, out: BinaryIO, first: int | None) -> int:
 
 
 def export_to(registry: ServiceRegistry, files: Files) -> Checkpoint:
-    """Seals what waits, brings an export up to date, and tells the database how much it has.
+    """Seal what waits, bring an export up to date, and tell the database how much it has.
 
     Raises as `export_log`.
     """

@@ -12,7 +12,7 @@ from secretsvc.kernel.crypto import generate_master_key
 
 INI, KEY, SAMPLES = "production.ini", "master-key", "deploy"
 #: What a timer starts.
-_TASKS = ("audit-export", "audit-verify", "audit-prune", "backup", "backup-postgresql")
+_TASKS = ("audit-export", "audit-verify", "audit-prune", "audit-close", "backup", "backup-postgresql")
 #: By name: in a source tree whoever starts containers there keeps a master key and passwords beside them.
 DEPLOY = (
     *("Caddyfile", "Dockerfile", "compose.yaml", "haproxy.cfg", "kubernetes.yaml", "nginx.conf"),

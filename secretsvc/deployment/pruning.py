@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import cast
 
 import click
 from sqlalchemy import Connection, Engine
 
 from secretsvc.audit.rules.records import record
 from secretsvc.db.engine import read_once, read_transaction, snapshot, write_transaction
-from secretsvc.db.types import FoundRow
 from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain
+from secretsvc.deployment.exporting import signing_key
 from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
+from secretsvc.kernel.notes import read_checkpoint
+from secretsvc.kernel.succession import Signers
+from secretsvc.sealedlog.rules.boundaries import CLOSED, boundary_of, folder_of, wrong_order
 from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
-from secretsvc.sealedlog.rules.keeping import keep_state
+from secretsvc.sealedlog.rules.keeping import keep_state, led_to
 from secretsvc.sealedlog.rules.pruning import (
     BATCH_ROWS,
     PRUNE,
@@ -29,7 +33,6 @@ from secretsvc.sealedlog.rules.pruning import (
     prunings_of,
     signed,
 )
-from secretsvc.sealedlog.rules.signing import find_signer, private_key
 from secretsvc.sealedlog.rules.snapshots import find_snapshot
 from secretsvc.sealedlog.rules.verifying import verify_files
 from secretsvc.transparency.signed_note import read_checkpoint
@@ -47,29 +50,39 @@ DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"])
 @INI
 @click.option("--before", metavar="DATE", required=True, type=DATE, help="Older records go; in UTC.")
 @click.option(
-    "--export", "directory", metavar="DIR", required=True, type=FOLDER, help="It is brought up to date."
+    "--export",
+    "directories",
+    metavar="DIR",
+    required=True,
+    multiple=True,
+    type=FOLDER,
+    help="It is brought up to date. Name closed folders before it, with an --export for each.",
 )
-def prune(ini: str, before: datetime, directory: Path) -> None:
+def prune(ini: str, before: datetime, directories: tuple[Path, ...]) -> None:
     """Remove sealed records from before DATE.
 
     The log is first exported into DIR, and the export verified. Then the pruning is recorded, and records go
     in small batches, from the oldest on up to the first that is not from before DATE. Hashes and indexes
     stay. A run that was interrupted is taken up by the next. It needs a role that owns the tables.
 
+    If DIR begins where another folder was closed, name that folder before it, as long as the database has
+    records that only the closed one has.
+
     \b
     Example:
       secretsvc-server audit prune production.ini --before 2026-01-01 --export /srv/audit
+      secretsvc-server audit prune production.ini --before 2026-01-01 --export /srv/2025 --export /srv/audit
     """
     until = round(before.replace(tzinfo=UTC).timestamp() * 1000)
     if until > now_ms():
         raise click.BadParameter("it is still to come.", param_hint="--before")
     with failing_plainly(), problems_are_plain():
-        registry, files = registry_of(ini), Files(directory)
-        size = _export_whole(registry, files)
+        registry, [*closed, files] = registry_of(ini), [Files(one) for one in directories]
+        size = _export_whole(registry, files, closed)
         begun = _unfinished(registry)
         if begun is not None:
-            _finish(registry, files, begun)
-        pruning = _record(registry, files, until, size)
+            _finish(registry, files, begun, closed)
+        pruning = _record(registry, files, until, size, closed)
         if pruning is None:
             click.echo("Nothing is left to prune.")
             return
@@ -78,14 +91,29 @@ def prune(ini: str, before: datetime, directory: Path) -> None:
     click.echo(f"{pruning.count} records are pruned. The first index that is left is {pruning.size}.")
 
 
-def _export_whole(registry: ServiceRegistry, files: Files) -> int:
-    """Brings the export up to date and verifies it, all of it; how many entries it has."""
+def _export_whole(registry: ServiceRegistry, files: Files, closed: Sequence[Files] = ()) -> int:
+    """Bring the export up to date, verify what the database may lose, and return its number of entries.
+
+    `closed` are the folders before it, the oldest first. Raises ValueError where records are in none of them.
+    """
     done = export_to(registry, files)
     with snapshot(registry.database.engine) as connection:
-        verifier = own_key(connection, registry)
-    for problem in verify_files(files, verifier, [done]):
+        signers, pruned = own_key(connection, registry), pruned_of(connection).position
+    folders = [*closed, files]
+    folder_of(folders, signers, pruned)
+    for problem in wrong_order(folders):
+        raise ValueError(f"nothing was pruned: {problem}")
+    needed = [one for one in closed if _end_of(one, signers) > pruned]
+    each = [*(verify_files(one, signers, []) for one in needed), verify_files(files, signers, [done])]
+    for problem in chain.from_iterable(each):
         raise ValueError(f"nothing was pruned, because the export is damaged: {problem}")
     return done.size
+
+
+def _end_of(files: Files, signers: Signers) -> int:
+    """Return where a folder was closed, 0 for one that was not. Raises ValueError as `boundary_of`."""
+    end = boundary_of(files, CLOSED, signers)
+    return 0 if end is None else end.size
 
 
 def _unfinished(registry: ServiceRegistry) -> Pruning | None:
@@ -100,26 +128,29 @@ def _recorded(connection: Connection, registry: ServiceRegistry) -> list[Told]:
     return prunings_of(connection, own_key(connection, registry))
 
 
-def _record(registry: ServiceRegistry, files: Files, before: int, size: int) -> Pruning | None:
-    """Writes what is about to be done into the log, signed; None where there is nothing to do.
+def _record(
+    registry: ServiceRegistry, files: Files, before: int, size: int, closed: Sequence[Files] = ()
+) -> Pruning | None:
+    """Write what is about to be done into the log, signed; None where there is nothing to do.
 
-    The state that it leads to is in the export before, for whoever verifies meanwhile.
+    The state that it leads to is written into the export first, for verifications during the pruning.
     """
     with snapshot(registry.database.engine) as connection:
         first, end = pruned_of(connection).position, end_of(connection, before, size)
-        key = _signing_key(connection, registry)
+        key, signers = signing_key(connection, registry), own_key(connection, registry)
     if end <= first:
         return None
-    pruning = Pruning(before, end - first, end, files.root(end, size).hex())
-    _keep(registry, files, pruning)
+    source = folder_of([*closed, files], signers, end)
+    root = source.root(end, _size_of(source, signers))
+    pruning = Pruning(before, end - first, end, root.hex())
+    _keep(registry, files, pruning, closed)
     with system_call(registry, writes=True) as call:
         record(call, PRUNE, detail=signed(call.settings.audit_origin, key, pruning))
     return pruning
 
 
-def _signing_key(connection: Connection, registry: ServiceRegistry) -> bytes:
-    # It is there: the export was verified with its public half.
-    return private_key(registry.load_ring(), cast("FoundRow", find_signer(connection)))
+def _size_of(files: Files, signers: Signers) -> int:
+    return read_checkpoint(files.text(CHECKPOINT), signers).size
 
 
 def _await_seal(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
@@ -134,21 +165,20 @@ def _await_seal(registry: ServiceRegistry, files: Files, pruning: Pruning) -> No
     raise ValueError("nothing was pruned, because the record of the pruning was not sealed in time")
 
 
-def _finish(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
-    """Goes on with a pruning, whose state may be in another export."""
-    _keep(registry, files, pruning)
+def _finish(registry: ServiceRegistry, files: Files, pruning: Pruning, closed: Sequence[Files] = ()) -> None:
+    """Go on with a pruning, whose state may be in another export."""
+    _keep(registry, files, pruning, closed)
     _remove(registry.database.engine, pruning)
 
 
-def _keep(registry: ServiceRegistry, files: Files, pruning: Pruning) -> None:
-    """Writes the state that the records lead to into the export."""
-    engine, origin = registry.database.engine, registry.service_settings.audit_origin
-    with snapshot(engine) as connection:
-        key = _signing_key(connection, registry)
-        verifier = own_key(connection, registry)
-        begin = find_snapshot(connection, verifier)
-    total = read_checkpoint(files.text(CHECKPOINT), verifier).size
-    keep_state(files, origin, key, begin, pruning.size, total)
+def _keep(registry: ServiceRegistry, files: Files, pruning: Pruning, closed: Sequence[Files]) -> None:
+    """Write the state that the records lead to into the export, also where a closed folder has them."""
+    with snapshot(registry.database.engine) as connection:
+        key, signers = signing_key(connection, registry), own_key(connection, registry)
+        begin = find_snapshot(connection, signers)
+    source = folder_of([*closed, files], signers, pruning.size)
+    kept = led_to(source, signers, begin, pruning.size, _size_of(source, signers))
+    keep_state(files, signers.name, key, kept)
 
 
 def _remove(engine: Engine, pruning: Pruning) -> None:

@@ -73,14 +73,16 @@ def test_a_task_is_a_valid_unit_and_its_timer_a_valid_timer(task: str, tmp_path)
 @pytest.mark.parametrize("task", [task for task in TASKS if not task.endswith("postgresql")])
 def test_what_a_task_runs_is_a_command_of_ours(task: str) -> None:
     (line,) = values(f"{task}.service", "ExecStart")
-    (call,) = re.findall(r"/opt/secretsvc/bin/secretsvc-server (.*?)'?$", line)
-    # The date is of the shell.
-    words = shlex.split(re.sub(r"\$\$\(date[^)]*days[^)]*\)", "2020-01-01", call))
-    placed = [str(ROOT / "production.ini") if one.endswith(".ini") else one for one in words]
-    command: click.Command = main
-    while isinstance(command, click.Group):
-        command = command.commands[placed.pop(0)]
-    command.make_context(task, placed)
+    calls = re.findall(r"/opt/secretsvc/bin/secretsvc-server ([^;']*)", line)
+    assert calls
+    for call in calls:
+        # The date, and the folders that are closed, are of the shell.
+        text = re.sub(r"\$\$\(date[^)]*days[^)]*\)", "2020-01-01", call).replace('"$$@" ', "")
+        placed = [str(ROOT / "production.ini") if one.endswith(".ini") else one for one in shlex.split(text)]
+        command: click.Command = main
+        while isinstance(command, click.Group):
+            command = command.commands[placed.pop(0)]
+        command.make_context(task, placed)
 
 
 def test_the_tasks_of_one_export_wait_for_one_another() -> None:

@@ -6,6 +6,11 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
+from secretsvc.kernel.merkle import leaf_hash, root_of
+from secretsvc.kernel.notes import Checkpoint, Signatory, read_checkpoint
+from secretsvc.kernel.succession import Signers, read_replacement
+from secretsvc.kernel.tiles import WIDTH, Tile, bundled, tiles_of
+from secretsvc.sealedlog.rules.boundaries import CLOSED, first_of
 from secretsvc.sealedlog.rules.files import CHECKPOINT, KEY, LEVELS, Files, detail_path, note_path
 from secretsvc.sealedlog.rules.pruning import pruned_of
 from secretsvc.sealedlog.rules.replacing import notes_of
@@ -17,16 +22,21 @@ from secretsvc.transparency.tiles import WIDTH, Tile, bundled, tiles_of
 
 
 def export_log(connection: Connection, signers: Signers, files: Files) -> Checkpoint | None:
-    """Brings an export up to the newest checkpoint, which it returns; None where nothing is sealed.
+    """Bring an export up to the newest checkpoint and return that; None where nothing is sealed.
 
     What was pruned must be in the export already. Raises ValueError where it is not, where the database does
-    not hold what was sealed, or the folder another log: then the checkpoint in the folder stays what it was.
+    not hold what was sealed, where the folder holds another log or is closed: then the checkpoint in the
+    folder stays what it was.
     """
+    if files.read(CLOSED) is not None:
+        raise ValueError(f"{files.folder} is closed: export into the folder that goes on from it")
     head = head_of(connection)
     if head is None:
         return None
     checkpoint = _read("newest checkpoint", head.checkpoint, signers)
-    done = _exported(files, signers)
+    done, first = _exported(files, signers), first_of(files, signers)
+    if done < first:
+        raise ValueError(f"{files.folder} is incomplete: begin it again, by --after")
     if done > checkpoint.size:
         raise ValueError(f"the export has {done} entries, the database {checkpoint.size}")
     pruned = pruned_of(connection).position
@@ -36,10 +46,7 @@ def export_log(connection: Connection, signers: Signers, files: Files) -> Checkp
     for tile in tiles_of(checkpoint.size, done):
         _write_entries(files, tile, kept, [*islice(rows, tile.width - len(kept))])
         kept = []
-    level = 1
-    while checkpoint.size >> LEVELS * level:
-        _write_level(files, level, checkpoint.size, done)
-        level += 1
+    write_levels(files, checkpoint.size, done, first)
     if files.root(checkpoint.size, checkpoint.size) != checkpoint.root:
         raise ValueError("the tree is not that of the checkpoint: the log was changed, or the export was")
     files.write(KEY, f"{signers.newest.text}\n".encode())
@@ -89,9 +96,24 @@ def _write_entries(files: Files, tile: Tile, kept: list[bytes], sealed: list[Sea
     files.write(tile.path(0), b"".join(hashes))
 
 
-def _write_level(files: Files, level: int, size: int, done: int) -> None:
-    """The tiles of a level that are new or have become longer: each hash is that of a full tile below."""
-    for tile in tiles_of(size >> LEVELS * level, done >> LEVELS * level):
-        below = range(tile.number * WIDTH, tile.number * WIDTH + tile.width)
-        hashes = (root_of(files.hashes(level - 1, Tile(number, WIDTH))) for number in below)
-        files.write(tile.path(level), b"".join(hashes))
+def write_levels(files: Files, size: int, done: int, first: int) -> None:
+    """Write the hashes above the lowest level that a tree of `size` has beyond those of `done`.
+
+    The first entry of the folder is `first`: hashes of entries before it alone are there already.
+    """
+    level = 1
+    while size >> LEVELS * level:
+        for tile in tiles_of(size >> LEVELS * level, done >> LEVELS * level):
+            _write_tile(files, level, tile, done, first)
+        level += 1
+
+
+def _write_tile(files: Files, level: int, tile: Tile, done: int, first: int) -> None:
+    """Write a tile that is new or has become longer: each hash is that of a full tile below."""
+    start = tile.number * WIDTH
+    begun = max(0, (first >> LEVELS * level) - start)
+    had = Tile(tile.number, min(WIDTH, (done >> LEVELS * level) - start))
+    kept = files.hashes(level, had)[:begun] if begun else []
+    below = range(start + begun, start + tile.width)
+    hashes = [root_of(files.hashes(level - 1, Tile(number, WIDTH))) for number in below]
+    files.write(tile.path(level), b"".join([*kept, *hashes]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection, exists, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.sealedlog.models import audit_seal
+from secretsvc.sealedlog.rules.boundaries import first_of
 from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import Files, detail_path
 from secretsvc.sealedlog.rules.leaves import BY_DIGEST, Leaf
@@ -18,22 +20,54 @@ from secretsvc.sealedlog.rules.stored import Sealed
 from secretsvc.transparency.signed_note import Signatory
 from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 
+OTHER_TIME = "the state that a replay begins with is of another time"
 
-def keep_state(files: Files, origin: str, key: bytes, begin: Snapshot | None, size: int, total: int) -> None:
-    """Writes the state that the first `size` records lead to into an export of `total` entries.
 
-    `begin` is what a replay begins with; where that is of more records, it is written instead. Raises
-    ValueError for an export that cannot be replayed.
+class Kept(NamedTuple):
+    """The state that the first `size` records of the log lead to, as JSON."""
+
+    size: int
+    content: bytes
+
+
+def led_to(files: Files, signatory: Signatory, begin: Snapshot | None, size: int, total: int) -> Kept:
+    """Return the state that the first `size` records lead to, by an export of `total` entries.
+
+    `begin` is what a replay of the database begins with; if that has more records, it is returned instead.
+    Raises ValueError for an export that cannot be replayed.
     """
-    if begin is not None and begin.size >= size:
-        size, state = begin.size, begin.state
-    else:
-        state = _replayed(files, begin, size, total)
-    content = state.to_json()
-    json, note = _paths(size)
-    files.write(json, content)
-    files.write(note, sign_state(origin, key, size, content).encode())
+    start = _start(files, signatory, begin)
+    if start is not None and start.size >= size:
+        return Kept(start.size, start.state.to_json())
+    return Kept(size, _replayed(files, start, size, total).to_json())
+
+
+def keep_state(files: Files, origin: str, key: bytes, kept: Kept) -> None:
+    """Write a state into an export, signed."""
+    json, note = _paths(kept.size)
+    files.write(json, kept.content)
+    files.write(note, sign_state(origin, key, kept.size, kept.content).encode())
     files.sync()
+
+
+def copy_states(files: Files, source: Files, size: int, least: int) -> None:
+    """Copy from one export to another the state of `size` records, and those of `least` records or more."""
+    for kept in (one for one in _sizes(source) if one == size or one >= least):
+        for path in _paths(kept):
+            files.write(path, source.read(path) or b"")
+
+
+def _start(files: Files, signatory: Signatory, begin: Snapshot | None) -> Snapshot | None:
+    """Return the later of what a replay of the database and one of the folder begin with."""
+    first = first_of(files, signatory)
+    if first <= (0 if begin is None else begin.size):
+        return begin
+    json, note = _paths(first)
+    kept = open_state(files.text(note), signatory, files.read(json) or b"")
+    if kept.size != first:
+        raise ValueError(OTHER_TIME)
+    # The record of what was adopted may be yet to come.
+    return kept._replace(digest=None if begin is None else begin.digest)
 
 
 def beginning(
@@ -53,11 +87,22 @@ def beginning(
             continue
         kept = open_state(files.text(note), signatory, files.read(json) or b"")
         if kept.size != size:
-            raise ValueError("the state that a replay begins with is of another time")
+            raise ValueError(OTHER_TIME)
         # The record of what was adopted is yet to come, or is pruned, or about to be.
         adopted = begin.digest if begin is not None and _is_told(connection, size) else None
         return True, kept._replace(digest=adopted)
     return False, None
+
+
+def _sizes(files: Files) -> list[int]:
+    """Return the sizes of the states that an export has, the smallest first."""
+    names = [one.stem for one in files.folder.glob(_paths("*")[1])]
+    return sorted(int(one) for one in names if one.isdecimal())
+
+
+def state_at(files: Files, size: int) -> bytes | None:
+    """Return the JSON of the state of that many records; None where an export has none."""
+    return files.read(_paths(size)[0])
 
 
 def wrong_states(files: Files, signatory: Signatory) -> Iterator[str]:

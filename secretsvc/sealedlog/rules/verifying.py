@@ -11,13 +11,15 @@ from sqlalchemy import Connection
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
+from secretsvc.sealedlog.rules.boundaries import BEGIN, CLOSED, boundary_of, first_of
 from secretsvc.sealedlog.rules.columns import wrong_columns
 from secretsvc.sealedlog.rules.comparing import COMPARED
 from secretsvc.sealedlog.rules.explaining import Replay
+from secretsvc.sealedlog.rules.exported import indexes_of, wrong_hash
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
 from secretsvc.sealedlog.rules.heads import NotSignedLast, frontier_of
 from secretsvc.sealedlog.rules.ids import malformed_ids
-from secretsvc.sealedlog.rules.keeping import beginning, wrong_states
+from secretsvc.sealedlog.rules.keeping import beginning, state_at, wrong_states
 from secretsvc.sealedlog.rules.leaves import is_bare_digest
 from secretsvc.sealedlog.rules.pruning import Pruned, Told, pruned_of, prunings_of
 from secretsvc.sealedlog.rules.replacing import wrong_signers
@@ -38,26 +40,41 @@ from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 LOG = (audit_record, audit_key, audit_seal, audit_unsealed)
 CHANGED = "index {} to {}: something in there is not what the checkpoint has that ends there"
 PRUNED_OTHERWISE = "index 0 to {}: what is pruned is not what the record of the pruning tells of"
+EARLIER = "name the folder before it, too"
 UNSIGNED = "the checkpoint is not signed by this key, or is none of this log"
 
 
 def verify_files(files: Files, signers: Signers, older: Sequence[Checkpoint]) -> Iterator[str]:
-    """What is wrong with an export, the lowest index first; nothing where all is well."""
+    """Yield what is wrong with the folder of an export, the lowest index first."""
     head = _head(files.text(CHECKPOINT), signers)
     if head is None:
         yield _unsigned(files.text(CHECKPOINT), signers)
         return
-    for tile in tiles_of(head.size):
+    try:
+        ends = [one for name in (BEGIN, CLOSED) if (one := boundary_of(files, name, signers)) is not None]
+        first = first_of(files, signers)
+    except ValueError as error:
+        yield str(error)
+        return
+    yield from _wrong_tiles(files, first, head.size)
+    # The notes on replaced keys are written before the checkpoint, and may be ahead of it.
+    both = [one for one in signers.heads if first <= one.size <= head.size]
+    heads = [Checkpoint(signers.name, one.size, one.root) for one in ends]
+    yield from _wrong_roots(files, [*older, *both, *heads, head], head.size, first)
+    yield from wrong_states(files, signers)
+    for one in ends:
+        if sha256(state_at(files, one.size) or b"").digest() != one.state:
+            yield f"index {one.size}: the state that was kept where the export begins or ends is another"
+
+
+def _wrong_tiles(files: Files, first: int, size: int) -> Iterator[str]:
+    for tile in tiles_of(size, first):
         yield from _wrong_entries(files, tile)
     level = 1
-    while head.size >> LEVELS * level:
-        for tile in tiles_of(head.size >> LEVELS * level):
-            yield from _wrong_hashes(files, level, tile)
+    while size >> LEVELS * level:
+        for tile in tiles_of(size >> LEVELS * level, first >> LEVELS * level):
+            yield from _wrong_hashes(files, level, tile, first >> LEVELS * level)
         level += 1
-    # The notes on replaced keys are written before the checkpoint, and may be ahead of it.
-    both = [one for one in signers.heads if one.size <= head.size]
-    yield from _wrong_roots(files, [*older, *both, head], head.size)
-    yield from wrong_states(files, signers)
 
 
 def _wrong_entries(files: Files, tile: Tile) -> Iterator[str]:
@@ -89,9 +106,10 @@ def _has_detail(files: Files, index: int, entry: bytes) -> bool:
     return beside is not None and sha256(beside).hexdigest() == detail["sha256"]
 
 
-def _wrong_hashes(files: Files, level: int, tile: Tile) -> Iterator[str]:
+def _wrong_hashes(files: Files, level: int, tile: Tile, first: int) -> Iterator[str]:
+    """Compare the hashes from the `first` of their level on: of others, the tiles below are elsewhere."""
     hashes = files.hashes(level, tile)
-    for at in range(tile.width):
+    for at in range(max(0, first - tile.number * WIDTH), tile.width):
         number = tile.number * WIDTH + at
         below = root_of(files.hashes(level - 1, Tile(number, WIDTH)))
         if at >= len(hashes) or hashes[at] != below:
@@ -107,9 +125,12 @@ def _surplus(files: Files, level: int | None, tile: Tile) -> Iterator[str]:
         yield f"index {index}: {tile.path(level)} holds more than was sealed"
 
 
-def _wrong_roots(files: Files, wanted: Sequence[Checkpoint], total: int) -> Iterator[str]:
+def _wrong_roots(files: Files, wanted: Sequence[Checkpoint], total: int, first: int) -> Iterator[str]:
     good = 0
     for one in sorted(wanted, key=lambda checkpoint: checkpoint.size):
+        if one.size < first:
+            yield f"the export begins at index {first}, and a checkpoint has {one.size} entries: {EARLIER}"
+            continue
         if one.size > total:
             yield from _missing(total, one.size)
             continue
@@ -131,13 +152,12 @@ def verify_database(
     files: Files | None,
     ring: KeyRing | None,
 ) -> Iterator[str]:
-    """What is wrong with the log in the database, nothing where all is well; with an export, also with both.
+    """Yield what is wrong with the log in the database, and with both it and the folder of an export.
 
-    Without an export, a record that was changed together with its hash is told by the checkpoints between
-    which it is. What is pruned is explained by sealed records of prunings that the log's key has signed, and
-    their digests must be those of the hashes that stayed. The log is replayed, too, unless `is_replayed`
-    denies it: which rows of other tables it does not explain. Without a ring, descriptions are not compared.
-    The connection must read one state of the database.
+    Without an export, a record that was changed together with its hash is named by the checkpoints around
+    it. What is pruned is explained by sealed records of prunings that the log's key has signed, and their
+    digests must be those of the hashes that stayed. The log is replayed, too, unless `is_replayed` denies
+    it. Without a ring, descriptions are not compared. The connection must read one state of the database.
     """
     stored = head_of(connection)
     head = None if stored is None else _head(stored.checkpoint, signers)
@@ -145,6 +165,7 @@ def verify_database(
         yield "nothing is sealed" if stored is None else _unsigned(stored.checkpoint, signers)
         return
     exported = None if files is None else _head(files.text(CHECKPOINT), signers)
+    compared = range(0) if files is None else indexes_of(files, signers)
     if files is not None and exported is None:
         yield f"of the export {_unsigned(files.text(CHECKPOINT), signers)}"
     prunings = _sealed_prunings(connection, signers)
@@ -157,8 +178,8 @@ def verify_database(
     tree = _Tree([*older, *signers.heads, head, *([exported] if exported is not None else [])], prunings)
     for entry in sealed_from(connection, 0, head.size):
         yield from tree.meet(entry)
-        if files is not None and exported is not None:
-            yield from _not_as_exported(entry, files, exported)
+        if files is not None:
+            yield from wrong_hash(entry, files, compared)
         yield from () if replay is None else replay.meet(entry)
     yield from tree.end()
     yield from _wrong_end_of_pruning(pruned_of(connection), tree.gone, prunings)
@@ -236,14 +257,6 @@ def _wrong_end_of_pruning(stored: Pruned, gone: int, prunings: Sequence[Told]) -
     dates = {one.pruning.before for one in prunings if one.pruning.size >= gone}
     if stored.complete_since is not None and stored.complete_since not in dates:
         yield f"no pruning that the log tells of is from before {stored.complete_since}, as the database says"
-
-
-def _not_as_exported(entry: Sealed, files: Files, exported: Checkpoint) -> Iterator[str]:
-    if entry.position < exported.size:
-        number, at = divmod(entry.position, WIDTH)
-        tile = Tile(number, min(WIDTH, exported.size - number * WIDTH))
-        if [entry.leaf_hash] != files.hashes(0, tile)[at : at + 1]:
-            yield f"index {entry.position}: the hash is not the one that was exported"
 
 
 def _beside_the_log(connection: Connection, size: int, signers: Signers, pruned: int) -> Iterator[str]:
