@@ -13,7 +13,7 @@ SHIPPED += ("deploy/*.example",)
 
 
 class BuildWithShipped(build_py):
-    """Copies them. An editable installation finds them where they are (secretsvc/deployment/shipped.py)."""
+    """Copy them. secretsvc/deployment/package_data.py finds them in an editable installation."""
 
     def run(self):
         super().run()

@@ -25,7 +25,7 @@ from sqlalchemy import insert, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import write_transaction
-from secretsvc.deployment.auditing import STEP
+from secretsvc.deployment.audit import STEP
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.sealing import seal_some

@@ -12,18 +12,18 @@ from shlex import quote
 import click
 
 from secretsvc.authentication.explain_token import explain
-from secretsvc.deployment import migrating
-from secretsvc.deployment.auditing import audit
+from secretsvc.deployment import migrate as migrations
+from secretsvc.deployment.audit import audit
+from secretsvc.deployment.audit_export import export
+from secretsvc.deployment.audit_prune import prune
 from secretsvc.deployment.backup import back_up
 from secretsvc.deployment.checks.environment import use_environment
-from secretsvc.deployment.checks.every import check_deployment
 from secretsvc.deployment.checks.findings import Level
-from secretsvc.deployment.exporting import export
-from secretsvc.deployment.first import write_first_files
+from secretsvc.deployment.checks.runner import check_deployment
+from secretsvc.deployment.cli import INI, cli_errors, registry_of, system_call
 from secretsvc.deployment.ini_files import read_ini, set_up_logging
-from secretsvc.deployment.pruning import prune
-from secretsvc.deployment.replacing import replace_key
-from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
+from secretsvc.deployment.init import write_first_files
+from secretsvc.deployment.replace_key import replace_key
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import generate_master_key
 from secretsvc.kernel.settings import Settings
@@ -54,9 +54,9 @@ def rekey(ini: str, page: int) -> None:
       MASTER_KEY=<new> MASTER_KEY_OLD=<old> secretsvc-server rekey production.ini
     """
     registry = registry_of(ini)
-    with failing_plainly(), system_call(registry, writes=False) as call:
+    with cli_errors(), system_call(registry, writes=False) as call:
         total = domain.count_remaining(call)
-    with failing_plainly(), click.progressbar(length=total, label="Rekeying") as bar:
+    with cli_errors(), click.progressbar(length=total, label="Rekeying") as bar:
         while True:
             with system_call(registry, writes=True) as call:
                 done = domain.rekey(call, page)
@@ -81,7 +81,7 @@ def verify(ini: str) -> None:
     """
     registry = registry_of(ini)
     seen = bad = 0
-    with failing_plainly(), system_call(registry, writes=False) as call:
+    with cli_errors(), system_call(registry, writes=False) as call:
         for found in domain.verify(call):
             seen += 1
             if found is not None:
@@ -91,7 +91,7 @@ def verify(ini: str) -> None:
         unused = domain.unused_keys(call)
     click.echo(f"{seen} envelopes, {bad} unreadable.")
     if unused:
-        with failing_plainly(), system_call(registry, writes=True) as call:
+        with cli_errors(), system_call(registry, writes=True) as call:
             domain.retire_unused_keys(call)
     sys.exit(1 if bad else 0)
 
@@ -121,7 +121,7 @@ def adopt(ini: str) -> None:
     Example:
       MASTER_KEY=<key> secretsvc-server adopt production.ini
     """
-    with failing_plainly(), system_call(registry_of(ini), writes=True) as call:
+    with cli_errors(), system_call(registry_of(ini), writes=True) as call:
         done = domain.adopt(call)
     if not done.changed:
         click.echo(f"Master key {done.kid} is the newest adopted already: nothing to do.")
@@ -143,7 +143,7 @@ def init(directory: Path) -> None:
     Example:
       secretsvc-server init /var/lib/secretsvc
     """
-    with failing_plainly():
+    with cli_errors():
         ini, key, samples = write_first_files(directory)
     name = quote(str(ini))
     click.echo(f"Wrote {ini} and {key}, and samples into {samples}.")
@@ -168,18 +168,18 @@ def migrate(ini: str, down_to: str | None, lose_data: bool) -> None:
     """
     if lose_data and down_to is None:
         raise click.UsageError("--lose-data goes with --down-to.")
-    with failing_plainly():
+    with cli_errors():
         set_up_logging(ini)
         if down_to is None:
-            click.echo(f"The schema is at {', '.join(migrating.upgrade(ini))}.")
+            click.echo(f"The schema is at {', '.join(migrations.upgrade(ini))}.")
             return
-        undone = migrating.undone_by(ini, down_to)
+        undone = migrations.undone_by(ini, down_to)
         for one in undone:
             click.echo(f"Undoing {one.revision} loses {one.lost}.")
         if undone and not lose_data:
             raise click.ClickException("nothing was changed. After a backup, say so by --lose-data.")
         if undone:
-            migrating.downgrade(ini, down_to)
+            migrations.downgrade(ini, down_to)
     click.echo(f"{len(undone)} migrations were undone.")
 
 
@@ -201,7 +201,7 @@ def check(ini: str, environment: Path | None, start: bool) -> None:
       secretsvc-server check --environment /etc/secretsvc/environment production.ini
     """
     failed = False
-    with failing_plainly():
+    with cli_errors():
         ignored = [] if environment is None else use_environment(environment)
         for found in (*ignored, *check_deployment(ini, start=start)):
             click.echo(found.line)
@@ -223,7 +223,7 @@ def backup(ini: str, file: Path) -> None:
     Example:
       secretsvc-server backup production.ini /var/backups/secretsvc-$(date +%F).sqlite
     """
-    with failing_plainly():
+    with cli_errors():
         made = back_up(Settings(read_ini(ini)).database_url, file)
     click.echo(f"Wrote {file}: {made.size} bytes, schema {', '.join(made.schema)}.")
     for kid, count in made.envelopes.items():
@@ -246,7 +246,7 @@ def explain_token(ini: str) -> None:
     Example:
       secretsvc-server explain-token production.ini < token
     """
-    with failing_plainly():
+    with cli_errors():
         set_up_logging(ini)
         settings = Settings(read_ini(ini))
         text = sys.stdin.buffer.read(LONGEST_TOKEN).decode("ascii", "replace")

@@ -17,7 +17,7 @@ from service import Client, Service
 from secretsvc.db.engine import snapshot
 from secretsvc.sealedlog.models import audit_signer
 from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.verifying import verify_database
+from secretsvc.sealedlog.rules.verification import verify_database
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Verifier
 

@@ -25,7 +25,7 @@ from secretsvc.kernel.authorization import GLOBAL, Role, ScopePath, decide, deci
 from secretsvc.kernel.errors import Issue, NotFound, ValidationFailed
 from secretsvc.kernel.schema_annotations import Count, Cursor, KindText, Subject, Time, Word, one_of, text
 from secretsvc.kernel.use_case import Call
-from secretsvc.sealedlog.rules.reading import START, SealedLog, positions_of, sealed_log
+from secretsvc.sealedlog.rules.positions import START, SealedLog, positions_of, sealed_log
 from secretsvc.tables.projects import environment, project
 
 #: How many records one file has at most, and how many characters their details.

@@ -27,7 +27,7 @@ from secretsvc.keyring.rules import (
     retire_unused,
     save_page,
 )
-from secretsvc.sealedlog.rules.signing import move_signer
+from secretsvc.sealedlog.rules.signer import move_signer
 from secretsvc.sealedlog.rules.state import LogState, log_state
 from secretsvc.secrets.queries.rows import open_value, problem_with
 from secretsvc.secrets.write.sealing import COMMAND, Plain, adopt_key, invalidate_key_status, known_keys, seal

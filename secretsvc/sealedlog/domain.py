@@ -6,8 +6,8 @@ from secretsvc.authorization.rules.checks import assert_admin_somewhere, assert_
 from secretsvc.kernel.authorization import GLOBAL, Role
 from secretsvc.kernel.errors import NotFound
 from secretsvc.kernel.use_case import Call
-from secretsvc.sealedlog.rules.reading import newest_checkpoint
-from secretsvc.sealedlog.rules.signing import find_signer
+from secretsvc.sealedlog.rules.positions import newest_checkpoint
+from secretsvc.sealedlog.rules.signer import find_signer
 from secretsvc.transparency.signed_note import Verifier
 
 NOTHING_SEALED = "Nothing is sealed yet."

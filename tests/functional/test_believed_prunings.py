@@ -12,16 +12,16 @@ from tampering import tampered
 
 from secretsvc.audit.models import audit_record
 from secretsvc.db.engine import snapshot, write_transaction
-from secretsvc.deployment import auditing, pruning
+from secretsvc.deployment import audit, audit_prune
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_pruned, audit_seal
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.pruning import Pruning, prune_some, prunings_of, signed
-from secretsvc.sealedlog.rules.replacing import replace_key
-from secretsvc.sealedlog.rules.signing import find_signer, private_key
-from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database
+from secretsvc.sealedlog.rules.key_replacement import replace_key
+from secretsvc.sealedlog.rules.prune import Pruning, prune_some, prunings_of, signed
+from secretsvc.sealedlog.rules.signer import find_signer, private_key
+from secretsvc.sealedlog.rules.verification import is_replayed, verify_database
 
 OLD = 30
 BEFORE = 1_000_000
@@ -46,27 +46,27 @@ def pruned(service, files, request):
 def record(service, files, before):
     """A pruning that is recorded, sealed and exported, and not begun."""
     registry = service.app.registry
-    size = pruning._export_whole(registry, files)
-    found = pruning._record(registry, files, before, size)
-    pruning._await_seal(registry, files, found)
+    size = audit_prune._export_whole(registry, files)
+    found = audit_prune._record(registry, files, before, size)
+    audit_prune._await_seal(registry, files, found)
     return found
 
 
 def prune(service, files, before):
     found = record(service, files, before)
-    pruning._remove(service.engine, found)
+    audit_prune._remove(service.engine, found)
     return found
 
 
 def problems(service, files=None):
     with snapshot(service.engine) as connection:
-        signers = auditing.own_key(connection, service.app.registry, None, files)
+        signers = audit.own_key(connection, service.app.registry, None, files)
         return [*verify_database(connection, signers, [], files, service.app.registry.load_ring())]
 
 
 def replayed(service, files=None):
     with snapshot(service.engine) as connection:
-        return is_replayed(connection, auditing.own_key(connection, service.app.registry), files)
+        return is_replayed(connection, audit.own_key(connection, service.app.registry), files)
 
 
 def key_of(service):
@@ -76,7 +76,7 @@ def key_of(service):
 
 def believed(service):
     with snapshot(service.engine) as connection:
-        signers = auditing.own_key(connection, service.app.registry)
+        signers = audit.own_key(connection, service.app.registry)
         return [one.pruning.size for one in prunings_of(connection, signers)]
 
 
@@ -144,7 +144,7 @@ def test_between_the_record_of_a_pruning_and_its_end_nothing_is_wrong(pruned, va
         assert OLD < prune_some(connection, found, 4) < found.size
     assert problems(pruned, files) == []
     assert (replayed(pruned, files), replayed(pruned)) == (True, True)
-    pruning._finish(pruned.app.registry, files, found)
+    audit_prune._finish(pruned.app.registry, files, found)
     assert problems(pruned, files) == problems(pruned) == []
     assert (replayed(pruned, files), replayed(pruned)) == (True, False)
 
@@ -166,6 +166,6 @@ def test_an_auditors_own_export_lacks_the_state_and_is_told_so_without_an_alarm(
         done = secretsvc("audit", *arguments, "production.ini", str(own))
         assert done.returncode == 0, (done.stdout, done.stderr)
     assert done.stdout == "All is as it was sealed.\n"
-    assert auditing.NOT_REPLAYED in done.stderr
+    assert audit.NOT_REPLAYED in done.stderr
     done = secretsvc("audit", "verify", "--ini", "production.ini", str(files.folder))
-    assert (done.stdout, auditing.NOT_REPLAYED in done.stderr) == ("All is as it was sealed.\n", False)
+    assert (done.stdout, audit.NOT_REPLAYED in done.stderr) == ("All is as it was sealed.\n", False)

@@ -10,11 +10,11 @@ import pytest
 from resource_fields import log
 
 from secretsvc.db.engine import snapshot
-from secretsvc.deployment import auditing, pruning
+from secretsvc.deployment import audit, audit_prune
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.keeping import led_to
-from secretsvc.sealedlog.rules.verifying import verify_files
+from secretsvc.sealedlog.rules.pruned_state import led_to
+from secretsvc.sealedlog.rules.verification import verify_files
 
 pytestmark = pytest.mark.engine_neutral
 
@@ -28,13 +28,13 @@ def files(service, request, tmp_path):
     log(service, OLD, ids=[earliest_id(1000 * number) for number in range(OLD)])
     request.getfixturevalue("vault").set(A="x")
     found = Files(Path(tmp_path / "export"))
-    auditing.export_to(service.app.registry, found)
+    audit.export_to(service.app.registry, found)
     return found
 
 
 def signers(service):
     with snapshot(service.engine) as connection:
-        return auditing.own_key(connection, service.app.registry)
+        return audit.own_key(connection, service.app.registry)
 
 
 def problems(service, files):
@@ -70,7 +70,7 @@ def test_a_wider_tile_stands_in_for_a_partial_one_also_with_what_is_not_signed_y
 
 
 def test_a_state_that_is_not_as_it_was_signed_is_named_with_nothing_else_at_hand(files, service):
-    pruning._record(service.app.registry, files, 1_000_000, size_of(files))
+    audit_prune._record(service.app.registry, files, 1_000_000, size_of(files))
     [state] = (files.folder / "state").glob("*.json")
     assert problems(service, files) == []
     note = state.with_suffix(".note")
@@ -135,7 +135,7 @@ def test_names_of_files_outlast_a_failure_of_power_before_the_checkpoint_tells_o
 
     monkeypatch.setattr(os, "fsync", noting)
     another = Files(files.folder.parent / "another")
-    auditing.export_to(service.app.registry, another)
+    audit.export_to(service.app.registry, another)
     [last] = [at for at, path in enumerate(synced) if path.name.startswith(".checkpoint")]
     folders = {path.parent for path in another.folder.rglob("*")} | {another.folder.parent}
     assert folders <= {*synced[:last]}
@@ -169,8 +169,8 @@ def test_a_new_export_is_its_owners_alone_from_the_first_byte(files, service, tm
     made = Files(tmp_path / "new" / "export")
     before = os.umask(umask)
     try:
-        size = auditing.export_to(service.app.registry, made).size
-        pruning._record(service.app.registry, made, 1_000_000, size)
+        size = audit.export_to(service.app.registry, made).size
+        audit_prune._record(service.app.registry, made, 1_000_000, size)
     finally:
         os.umask(before)
     assert (made.folder / "state").exists()
@@ -185,7 +185,7 @@ def test_files_and_folders_of_an_export_keep_the_mode_that_they_have(files, serv
         one.chmod(0o750 if one.is_dir() else 0o640)
     checkpoint = files.read("checkpoint")
     log(service, 10)
-    auditing.export_to(service.app.registry, files)
+    audit.export_to(service.app.registry, files)
     assert files.read("checkpoint") != checkpoint
     for name, mode in {"checkpoint": 0o640, "key": 0o640, "tile": 0o750, "tile/entries/000": 0o640}.items():
         assert (files.folder / name).stat().st_mode & 0o777 == mode
@@ -209,7 +209,7 @@ def test_an_export_that_ends_at_any_file_is_whole_up_to_its_checkpoint_and_goes_
 
         monkeypatch.setattr(Files, "write", crashing)
         try:
-            auditing.export_to(service.app.registry, another)
+            audit.export_to(service.app.registry, another)
             break
         except Crash:
             assert problems(service, another) in ([], ["the checkpoint is missing"])

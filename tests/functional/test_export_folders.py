@@ -9,20 +9,21 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from honest import Writer
-from shapes import log
+from audited_writers import Writer
+from resource_fields import log
 
 from secretsvc.db.engine import snapshot
-from secretsvc.deployment import auditing, exporting, pruning
+from secretsvc.deployment import audit as auditing
+from secretsvc.deployment import audit_export, audit_prune
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.kernel.notes import read_checkpoint
 from secretsvc.sealedlog.models import audit_pruned, audit_seal
 from secretsvc.sealedlog.rules.boundaries import by_folder, folder_of, wrong_order
 from secretsvc.sealedlog.rules.exported import compare_hashes
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.replacing import replace_key
-from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.sealedlog.rules.key_replacement import replace_key
+from secretsvc.sealedlog.rules.verification import verify_database, verify_files
+from secretsvc.transparency.signed_note import read_checkpoint
 
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"
@@ -65,21 +66,21 @@ def export(service, files):
 
 
 def close(service, files):
-    return exporting.close_export(service.app.registry, files)
+    return audit_export.close_export(service.app.registry, files)
 
 
 def begin(service, files, closed):
-    exporting.begin_export(service.app.registry, files, closed)
+    audit_export.begin_export(service.app.registry, files, closed)
     return export(service, files)
 
 
 def prune(service, before, *folders):
     """Prunes, as the command does; the first index that is left."""
     registry, [*closed, files] = service.app.registry, folders
-    size = pruning._export_whole(registry, files, closed)
-    found = pruning._record(registry, files, before, size, closed)
-    pruning._await_seal(registry, files, found)
-    pruning._remove(service.engine, found)
+    size = audit_prune._export_whole(registry, files, closed)
+    found = audit_prune._record(registry, files, before, size, closed)
+    audit_prune._await_seal(registry, files, found)
+    audit_prune._remove(service.engine, found)
     return found
 
 
@@ -297,7 +298,7 @@ def test_a_beginning_that_ends_at_any_file_is_no_export_and_goes_on(filled, serv
 
         monkeypatch.setattr(Files, "write", crashing)
         try:
-            exporting.begin_export(service.app.registry, two, one)
+            audit_export.begin_export(service.app.registry, two, one)
             break
         except Crash:
             monkeypatch.setattr(Files, "write", write)
@@ -348,27 +349,29 @@ def test_a_pruning_reads_only_the_folders_that_have_what_is_left(chain, service)
     registry = service.app.registry
     prune(service, LATER, *chain)
     (one.folder / "tile" / "entries" / "000").unlink()
-    assert pruning._export_whole(registry, three, [one, two]) == pruning._export_whole(registry, three, [two])
+    assert audit_prune._export_whole(registry, three, [one, two]) == audit_prune._export_whole(
+        registry, three, [two]
+    )
     for wrong, told in (([], "are in the export before"), ([two, one], "does not begin where")):
         with pytest.raises(ValueError, match=told):
-            pruning._export_whole(registry, three, wrong)
+            audit_prune._export_whole(registry, three, wrong)
     entries = two.folder / "tile" / "entries" / "002"
     entries.write_bytes(entries.read_bytes()[:-1])
     with pytest.raises(ValueError, match="nothing was pruned, because the export is damaged: index 767"):
-        pruning._export_whole(registry, three, [two])
+        audit_prune._export_whole(registry, three, [two])
 
 
 def test_a_pruning_that_was_interrupted_goes_on_with_the_folders_that_have_its_records(chain, service):
     _one, two, three = chain
     registry = service.app.registry
-    size = pruning._export_whole(registry, three, chain[:2])
-    found = pruning._record(registry, three, LATER, size, chain[:2])
-    pruning._await_seal(registry, three, found)
+    size = audit_prune._export_whole(registry, three, chain[:2])
+    found = audit_prune._record(registry, three, LATER, size, chain[:2])
+    audit_prune._await_seal(registry, three, found)
     state = three.folder / "state" / f"{found.size}.json"
     state.unlink()
     with pytest.raises(ValueError, match="are in the export before"):
-        pruning._finish(registry, three, found)
-    pruning._finish(registry, three, found, [two])
+        audit_prune._finish(registry, three, found)
+    audit_prune._finish(registry, three, found, [two])
     assert state.exists()
     assert problems_of_database(service, three) == []
 

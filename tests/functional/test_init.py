@@ -14,7 +14,7 @@ from pyramid.paster import get_appsettings
 import secretsvc
 from secretsvc.commands import main
 from secretsvc.db.schema import REVISION
-from secretsvc.deployment.first import DEPLOY
+from secretsvc.deployment.init import DEPLOY
 from secretsvc.kernel.parsers import master_key
 from secretsvc.kernel.settings import Settings
 

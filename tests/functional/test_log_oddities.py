@@ -18,18 +18,18 @@ from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import read_once, snapshot, write_transaction
-from secretsvc.deployment import auditing
+from secretsvc.deployment import audit
 from secretsvc.kernel.ids import earliest_id, new_id
 from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules import sealing, waiting
+from secretsvc.sealedlog.rules import sealing, unsealed
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.rules.state import log_state
 from secretsvc.sealedlog.rules.tail_file import tail_file
-from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.sealedlog.rules.verification import verify_database, verify_files
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.transparency.canonical_json import canonical
 from secretsvc.transparency.merkle import leaf_hash
@@ -40,7 +40,7 @@ DIGEST = {"sha256": "0" * 64}
 @pytest.fixture
 def sealed(vault, service, monkeypatch):
     """A service whose records are sealed, and that has not complained of anything."""
-    monkeypatch.setattr(waiting, "_complaints", LogThrottle())
+    monkeypatch.setattr(unsealed, "_complaints", LogThrottle())
     vault.set(A="x")
     seal(service)
     return service
@@ -65,7 +65,7 @@ def listed_ids(service):
 def problems(service, files=None):
     """What a verification of the database finds."""
     with snapshot(service.engine) as connection:
-        signers = auditing.own_key(connection, service.app.registry)
+        signers = audit.own_key(connection, service.app.registry)
         ring = service.app.registry.load_ring()
         found = [*verify_database(connection, signers, [], files, ring)]
         return [*found, *([] if files is None else verify_files(files, signers, []))]
@@ -135,7 +135,7 @@ def test_what_is_listed_and_missing_is_no_part_of_a_state_that_is_adopted(sealed
     again = sealed.audit()[0]["id"]
     missing = new_id()
     sealed.execute(audit_unsealed.insert(), [{"record_id": one} for one in (again, missing)])
-    auditing.export_to(sealed.app.registry, Files(Path(tmp_path / "export")))
+    audit.export_to(sealed.app.registry, Files(Path(tmp_path / "export")))
     assert len(sealed.audit("audit.adopt")) == 1
     assert problems(sealed) == [f"record {missing} is listed to be sealed, and is missing"]
 
@@ -153,12 +153,12 @@ def test_rows_that_the_service_never_writes_are_sealed_exported_verified_and_tol
     for columns in odd:
         log(sealed, **columns)
     files = Files(Path(tmp_path / "export"))
-    auditing.export_to(sealed.app.registry, files)
+    audit.export_to(sealed.app.registry, files)
     assert sealed.rows(audit_unsealed) == []
     assert problems(sealed, files) == []
     out = tmp_path / "lines"
     with out.open("wb") as lines:
-        size = auditing.write_lines(sealed.engine, lines, None)
+        size = audit.write_lines(sealed.engine, lines, None)
     told = [json.loads(line) for line in out.read_bytes().splitlines()]
     assert [one["index"] for one in told] == [*range(size)]
     assert {json.dumps(one["detail"]) for one in told} > {
@@ -207,7 +207,7 @@ def test_a_digest_that_was_sealed_as_it_was_is_exported_as_it_was_sealed(sealed,
         data
     )
     files = Files(Path(tmp_path / "export"))
-    auditing.export_to(sealed.app.registry, files)
+    audit.export_to(sealed.app.registry, files)
     [found] = problems(sealed)
     assert "its detail is a digest" in found
 

@@ -16,7 +16,7 @@ from alembic import command
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import read_once, write_transaction
 from secretsvc.db.schema import WRITES
-from secretsvc.deployment.checks.rights import check_rights
+from secretsvc.deployment.checks.privileges import check_rights
 from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import (
     audit_export,

@@ -22,7 +22,7 @@ from secretsvc.db.engine import make_engine, read_once
 from secretsvc.db.migration_lock import migration_lock
 from secretsvc.db.schema import REVISION
 from secretsvc.db.sqlite_files import open_to_others
-from secretsvc.deployment.migrating import NOT_THE_OWNER
+from secretsvc.deployment.migrate import NOT_THE_OWNER
 
 PAGE = (ROOT / "docs" / "operations" / "upgrade.md").read_text("utf-8")
 VERSIONS = sorted((ROOT / "alembic" / "versions").glob("*.py"))

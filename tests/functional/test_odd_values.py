@@ -14,10 +14,10 @@ from tampering import tampered
 
 from secretsvc.audit.models import EVERYWHERE, denial_tally
 from secretsvc.db.engine import snapshot
-from secretsvc.deployment import auditing
+from secretsvc.deployment import audit
 from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.verifying import verify_database
+from secretsvc.sealedlog.rules.verification import verify_database
 
 pytestmark = pytest.mark.postgresql("none")
 
@@ -51,7 +51,7 @@ def seal(service):
 
 def problems(service):
     with snapshot(service.engine) as connection:
-        signers = auditing.own_key(connection, service.app.registry)
+        signers = audit.own_key(connection, service.app.registry)
         return [*verify_database(connection, signers, [], None, service.app.registry.load_ring())]
 
 
@@ -96,8 +96,8 @@ def test_where_a_table_of_a_few_rows_cannot_be_read_each_command_says_which_in_o
     registry = sealed.app.registry
     for command in (
         lambda: problems(sealed),
-        lambda: auditing.export_to(registry, Files(Path(tmp_path / "export"))),
-        lambda: auditing.write_lines(sealed.engine, io.BytesIO(), None),
+        lambda: audit.export_to(registry, Files(Path(tmp_path / "export"))),
+        lambda: audit.write_lines(sealed.engine, io.BytesIO(), None),
     ):
         with pytest.raises(ValueError, match=f"{FEW[statement]} of another type"):
             command()

@@ -16,7 +16,7 @@ from statements import recorded
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.clock import now_ms
 from secretsvc.keyring.ui import rate
-from secretsvc.sealedlog.rules.pruning import note_export
+from secretsvc.sealedlog.rules.prune import record_exported_size
 from secretsvc.transparency.signed_note import Checkpoint
 
 pytestmark = pytest.mark.postgresql("none")
@@ -204,7 +204,7 @@ def test_the_state_of_the_sealed_log_is_told_with_its_checkpoint_and_its_export(
     assert (link.text, link["download"]) == ("Download the checkpoint", "checkpoint")
     log(service, 1, created_at=now_ms() - 7_200_000)
     with write_transaction(service.engine) as connection:
-        note_export(connection, Checkpoint("secretsvc", count - 1, bytes(32)), now_ms() - 7_200_000)
+        record_exported_size(connection, Checkpoint("secretsvc", count - 1, bytes(32)), now_ms() - 7_200_000)
     _, lines = state()
     assert "The oldest that waits is of 2 h ago" in lines[3]
     assert lines[4] == f"Export of the audit log{count - 1} records, last 2 h ago"

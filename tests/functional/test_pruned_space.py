@@ -10,12 +10,12 @@ import pytest
 from resource_fields import log
 from sqlalchemy import text
 
-from secretsvc.deployment import pruning
-from secretsvc.deployment.auditing import export_to
+from secretsvc.deployment import audit_prune
+from secretsvc.deployment.audit import export_to
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.pruning import Pruning
+from secretsvc.sealedlog.rules.prune import Pruning
 
 COUNT = 2000
 
@@ -52,10 +52,12 @@ def test_the_lock_is_free_for_as_long_as_it_was_held_and_the_tidying_counts(
     pauses = []
     # A batch looks at the clock three times; nothing passes until the next.
     clock = accumulate(cycle([0, held, tidied]))
-    monkeypatch.setattr(pruning, "time", SimpleNamespace(perf_counter=clock.__next__, sleep=pauses.append))
-    monkeypatch.setattr(pruning, "FIRST_ROWS", 2)
-    monkeypatch.setattr(pruning, "LEAST_ROWS", 2)
-    pruning._remove(service.engine, everything)
+    monkeypatch.setattr(
+        audit_prune, "time", SimpleNamespace(perf_counter=clock.__next__, sleep=pauses.append)
+    )
+    monkeypatch.setattr(audit_prune, "FIRST_ROWS", 2)
+    monkeypatch.setattr(audit_prune, "LEAST_ROWS", 2)
+    audit_prune._remove(service.engine, everything)
     assert len(pauses) > 1
     assert pauses == [pause] * len(pauses)
 
@@ -68,7 +70,7 @@ def pruned(vault, service, tmp_path):
     add(service, 0)
     size = export_to(service.app.registry, Files(tmp_path / "export")).size
     before = size_of(service)
-    pruning._remove(service.engine, Pruning(now_ms() + 1000, size, size, ""))
+    audit_prune._remove(service.engine, Pruning(now_ms() + 1000, size, size, ""))
     assert len(service.audit()) == 0
     return service, before, before - empty
 

@@ -16,14 +16,15 @@ from sqlalchemy.exc import DBAPIError
 
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.db.engine import make_engine, snapshot, write_transaction
-from secretsvc.deployment import auditing, pruning
+from secretsvc.deployment import audit as auditing
+from secretsvc.deployment import audit_prune
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_export, audit_pruned, audit_seal, audit_snapshot
-from secretsvc.sealedlog.rules import pruning as pruning_rules
+from secretsvc.sealedlog.rules import prune as pruning_rules
 from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.pruning import Pruning
-from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.sealedlog.rules.prune import Pruning
+from secretsvc.sealedlog.rules.verification import verify_database, verify_files
 
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"
@@ -140,9 +141,9 @@ class Crash(Exception):
 def exported(filled, service, folder):
     """A service whose log was exported, its pruning, and the key, without a process for it."""
     registry, files = service.app.registry, Files(folder)
-    size = pruning._export_whole(registry, files)
-    found = pruning._record(registry, files, 1_000_000, size)
-    pruning._await_seal(registry, files, found)
+    size = audit_prune._export_whole(registry, files)
+    found = audit_prune._record(registry, files, 1_000_000, size)
+    audit_prune._await_seal(registry, files, found)
     return found
 
 
@@ -178,11 +179,11 @@ def test_a_crash_at_any_batch_leaves_a_log_that_verifies_and_the_next_run_goes_o
     assert (seen, left(service)[0]) == ([200], 100)
     assert problems(service, folder) == []
     registry, files = service.app.registry, Files(folder)
-    assert pruning._unfinished(registry) == exported
-    pruning._export_whole(registry, files)
-    pruning._remove(service.engine, exported)
-    assert (left(service)[0], pruning._unfinished(registry)) == (300, None)
-    assert pruning._record(registry, files, 1_000_000, exported.size) is None
+    assert audit_prune._unfinished(registry) == exported
+    audit_prune._export_whole(registry, files)
+    audit_prune._remove(service.engine, exported)
+    assert (left(service)[0], audit_prune._unfinished(registry)) == (300, None)
+    assert audit_prune._record(registry, files, 1_000_000, exported.size) is None
     assert problems(service, folder) == []
 
 
@@ -227,7 +228,7 @@ def test_after_a_pruning_what_was_adopted_is_not_adopted_again(exported, filled,
     }[service.engine.name]
     for statement in (off, "DELETE FROM audit_snapshot", "UPDATE identity SET disabled = true"):
         service.execute(statement)
-    pruning._export_whole(service.app.registry, Files(folder))
+    audit_prune._export_whole(service.app.registry, Files(folder))
     assert service.rows(audit_snapshot) == []
     [found] = problems(service, folder)
     assert str(service.identity_id("root@example.com")) in found
@@ -237,7 +238,7 @@ def test_a_replay_holds_while_the_record_of_what_was_adopted_is_about_to_go(
     exported, filled, service, folder, monkeypatch
 ):
     prune_more(service, folder, exported)
-    monkeypatch.setattr(pruning, "_remove", lambda engine, found: prune_some(engine, found, 1))
+    monkeypatch.setattr(audit_prune, "_remove", lambda engine, found: prune_some(engine, found, 1))
     prune_more(service, folder)
     assert len(service.audit("audit.adopt")) == 1
     assert problems(service, folder) == []
@@ -247,10 +248,10 @@ def prune_more(service, folder, begun=None):
     """Finishes a pruning, or prunes all that is there; how many records are gone then."""
     registry, files = service.app.registry, Files(folder)
     if begun is None:
-        size = pruning._export_whole(registry, files)
-        begun = pruning._record(registry, files, now_ms() + 1000, size)
-        pruning._await_seal(registry, files, begun)
-    pruning._finish(registry, files, begun)
+        size = audit_prune._export_whole(registry, files)
+        begun = audit_prune._record(registry, files, now_ms() + 1000, size)
+        audit_prune._await_seal(registry, files, begun)
+    audit_prune._finish(registry, files, begun)
     return begun.size
 
 
@@ -291,7 +292,7 @@ def test_a_batch_counts_what_its_records_say_of_keys_and_takes_that_along(vault,
         vault.set(A="z", B="z")
     assert len(service.rows(audit_key)) == 6
     files = Files(folder)
-    size = pruning._export_whole(service.app.registry, files)
+    size = audit_prune._export_whole(service.app.registry, files)
     later = now_ms() + 1000
     everything = Pruning(later, size, size, "")
     ends, sizes = [], []
@@ -337,7 +338,7 @@ def test_who_serves_may_not_prune_and_who_migrates_may_by_the_function_alone(two
     owner_url, service_url = two_roles
     service, owner = Service(service_url, issuer), make_engine(owner_url)
     Vault(arrange(service, "shop", "prod")).set(A="x")
-    size = pruning._export_whole(service.app.registry, Files(folder))
+    size = audit_prune._export_whole(service.app.registry, Files(folder))
     everything = Pruning(now_ms() + 1000, size, size, "")
     with pytest.raises(DBAPIError, match="permission denied for function audit_prune"):
         prune_some(service.engine, everything, 1000)

@@ -20,16 +20,17 @@ from tampering import tampered
 from alembic import command
 from secretsvc.commands import system_call
 from secretsvc.db.engine import make_engine, snapshot
-from secretsvc.deployment import auditing, pruning
+from secretsvc.deployment import audit as auditing
+from secretsvc.deployment import audit_prune
 from secretsvc.kernel.errors import ServerMisconfigured, UnknownKid
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
-from secretsvc.sealedlog.rules import sealing, signing
+from secretsvc.sealedlog.rules import sealing, signer
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.replacing import replace_key
+from secretsvc.sealedlog.rules.key_replacement import replace_key
 from secretsvc.sealedlog.rules.sealing import seal_some
-from secretsvc.sealedlog.rules.signing import private_key
-from secretsvc.sealedlog.rules.verifying import verify_database, verify_files
+from secretsvc.sealedlog.rules.signer import private_key
+from secretsvc.sealedlog.rules.verification import verify_database, verify_files
 from secretsvc.transparency.key_succession import Replacement, read_replacement
 from secretsvc.transparency.signed_note import Verifier, public_key_of, read_checkpoint, read_verifier, sign
 
@@ -178,15 +179,15 @@ def test_no_step_signs_with_a_key_that_is_replaced_meanwhile(sealed, monkeypatch
 def test_a_rotation_that_has_read_the_old_key_does_not_put_it_over_the_new_one(sealed, monkeypatch):
     if sealed.engine.name == "sqlite":
         pytest.skip("one writer at a time")
-    now, ensure_key_may_seal = rotated(sealed), signing.ensure_key_may_seal
+    now, ensure_key_may_seal = rotated(sealed), signer.ensure_key_may_seal
 
     def late(call):
         replace(sealed)
         ensure_key_may_seal(call)
 
-    monkeypatch.setattr(signing, "ensure_key_may_seal", late)
+    monkeypatch.setattr(signer, "ensure_key_may_seal", late)
     with system_call(now.app.registry, writes=True) as call:
-        signing.move_signer(call)
+        signer.move_signer(call)
     seal(sealed)
     assert problems(sealed) == []
 
@@ -242,7 +243,7 @@ def test_whichever_key_is_kept_the_log_its_exports_and_older_checkpoints_are_ver
 def test_a_former_key_counts_for_no_checkpoint_beyond_its_replacement(sealed, files):
     ring = sealed.app.registry.load_ring()
     with snapshot(sealed.engine) as connection:
-        stolen = private_key(ring, auditing.find_signer(connection))
+        stolen = private_key(ring, audit.find_signer(connection))
     replaced = replace(sealed)
     log(sealed)
     seal(sealed)
@@ -303,10 +304,10 @@ def test_a_record_that_tells_of_a_note_by_others_is_no_alarm(sealed):
 
 def test_states_that_a_former_key_has_signed_are_replayed_from(sealed, vault, files):
     registry = sealed.app.registry
-    size = pruning._export_whole(registry, files)
-    found = pruning._record(registry, files, 4_000_000_000_000, size)
-    pruning._await_seal(registry, files, found)
-    pruning._finish(registry, files, found)
+    size = audit_prune._export_whole(registry, files)
+    found = audit_prune._record(registry, files, 4_000_000_000_000, size)
+    audit_prune._await_seal(registry, files, found)
+    audit_prune._finish(registry, files, found)
     key = key_of(sealed)
     replaced = replace(sealed)
     vault.set(B="y")

@@ -16,14 +16,14 @@ from sqlalchemy import and_, select, update
 
 from secretsvc.audit.rules.records import write
 from secretsvc.db.engine import snapshot, write_transaction
-from secretsvc.deployment import auditing, pruning
+from secretsvc.deployment import audit, audit_prune
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_snapshot
-from secretsvc.sealedlog.rules.comparing import read_state
+from secretsvc.sealedlog.rules.comparison import read_state
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.signing import find_signer, private_key
+from secretsvc.sealedlog.rules.signer import find_signer, private_key
 from secretsvc.sealedlog.rules.snapshots import ADOPTED, adopt_state
 from secretsvc.secrets.models import revision
 from secretsvc.tables.projects import environment
@@ -109,7 +109,7 @@ def test_a_random_history_is_explained_after_the_master_key_was_rotated(service,
 
 def test_versions_that_are_older_than_a_pruning_are_compared(vault, service, files):
     vault.set(OLD="first")
-    auditing.export_to(service.app.registry, files)
+    audit.export_to(service.app.registry, files)
     vault.set(OLD="second")
     steps(service, 10)
     pruned = prune(service, files)
@@ -178,10 +178,10 @@ def test_a_revision_from_before_revisions_had_actions_is_explained_where_no_olde
 def prune(service, files):
     """Prunes all that is sealed; what was pruned."""
     registry = service.app.registry
-    size = pruning._export_whole(registry, files)
-    made = pruning._record(registry, files, now_ms() + HOUR, size)
-    pruning._await_seal(registry, files, made)
-    pruning._remove(service.engine, made)
+    size = audit_prune._export_whole(registry, files)
+    made = audit_prune._record(registry, files, now_ms() + HOUR, size)
+    audit_prune._await_seal(registry, files, made)
+    audit_prune._remove(service.engine, made)
     return made
 
 

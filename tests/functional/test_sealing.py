@@ -23,7 +23,7 @@ from tampering import tampered
 from secretsvc.audit.models import audit_record
 from secretsvc.commands import system_call
 from secretsvc.db.engine import Mode, set_mode, write_transaction
-from secretsvc.deployment import auditing
+from secretsvc.deployment import audit
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.keyring import domain
 from secretsvc.sealedlog import worker
@@ -32,7 +32,7 @@ from secretsvc.sealedlog.rules import heads, sealing
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.sealing import Bound, seal_some
-from secretsvc.sealedlog.rules.signing import private_key
+from secretsvc.sealedlog.rules.signer import private_key
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.secrets.models import master_key
 from secretsvc.transparency.merkle import leaf_hash, root_of
@@ -455,7 +455,7 @@ def test_a_backlog_is_sealed_to_what_waited_then_though_others_go_on_writing(ser
         log(service, 1)
         return seal_some(engine, sealing, bound._replace(records=2))
 
-    monkeypatch.setattr(auditing, "seal_some", beside)
-    auditing.seal_all(service.engine, with_ring(service))
+    monkeypatch.setattr(audit, "seal_some", beside)
+    audit.seal_all(service.engine, with_ring(service))
     assert set(waited) <= set(order(service))
     assert service.rows(audit_unsealed) != []

@@ -16,15 +16,15 @@ from alembic import command
 from secretsvc.audit.rules import records
 from secretsvc.audit.rules.records import write
 from secretsvc.db.engine import Mode, read_once, set_mode, snapshot
-from secretsvc.deployment import auditing
+from secretsvc.deployment import audit
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules import waiting
+from secretsvc.sealedlog.rules import unsealed
 from secretsvc.sealedlog.rules.heads import Sealing
+from secretsvc.sealedlog.rules.log_reader import PAGE, waiting_leaves
 from secretsvc.sealedlog.rules.sealing import Bound, seal_some
-from secretsvc.sealedlog.rules.stored import PAGE, waiting_leaves
-from secretsvc.sealedlog.rules.verifying import verify_database
+from secretsvc.sealedlog.rules.verification import verify_database
 from secretsvc.tables.identities import identity
 
 pytestmark = pytest.mark.postgresql("every")
@@ -63,7 +63,7 @@ def problems(service) -> list[str]:
     """What a verification of the database finds."""
     registry = service.app.registry
     with snapshot(service.engine) as connection:
-        signers = auditing.own_key(connection, registry)
+        signers = audit.own_key(connection, registry)
         return [*verify_database(connection, signers, [], None, registry.load_ring())]
 
 
@@ -83,7 +83,7 @@ def test_records_are_sealed_as_they_were_written_however_many_a_step_takes(seale
 
 
 def test_what_is_listed_and_missing_is_passed_by_in_the_same_order(sealed, monkeypatch):
-    monkeypatch.setattr(waiting.log, "error", lambda *_: None)
+    monkeypatch.setattr(unsealed.log, "error", lambda *_: None)
     written = back_to_front(9)
     sealed.execute(audit_unsealed.insert(), [{"record_id": one, "number": 0} for one in written[:5]])
     for one in written[5:]:
@@ -173,7 +173,7 @@ def test_a_way_down_keeps_what_waits(sealed):
 def test_a_step_reads_what_waits_off_an_index(sealed):
     log(sealed, 2000)
     sealed.execute("ANALYZE")
-    asked = waiting.oldest(sealed.engine.name).limit(10)
+    asked = unsealed.oldest(sealed.engine.name).limit(10)
     with sealed.engine.connect() as connection:
         sql = asked.compile(connection, compile_kwargs={"literal_binds": True})
         explain = "EXPLAIN QUERY PLAN" if sealed.engine.name == "sqlite" else "EXPLAIN"

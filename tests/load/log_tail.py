@@ -13,7 +13,7 @@ from rotated import Rotated
 from waiting import eventually
 
 from secretsvc.db.engine import make_engine
-from secretsvc.deployment.auditing import append_lines
+from secretsvc.deployment.audit import append_lines
 from secretsvc.sealedlog.rules.tail_file import TailFile
 
 #: One in so many is killed whatever it has written, at most so many seconds after its start.

@@ -13,7 +13,7 @@ from toolchains import built_by_go
 
 from secretsvc.db.engine import read_transaction
 from secretsvc.sealedlog.models import audit_seal
-from secretsvc.sealedlog.rules.exporting import export_log
+from secretsvc.sealedlog.rules.export import export_log
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.merkle import root_of

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from doc_blocks import blocks, pasted
 from processes import ROOT, Deployment
+from resource_fields import log
 from rotation import Operator
 from service import ADMIN, MASTER_KEY
-from shapes import log
 
 from secretsvc.kernel.ids import earliest_id
 

@@ -18,7 +18,7 @@ from rotated import Rotated
 from rotation import Operator
 from waiting import eventually
 
-from secretsvc.deployment.auditing import append_lines
+from secretsvc.deployment.audit import append_lines
 from secretsvc.sealedlog.rules.tail_file import tail_file
 
 KILLS = 50

@@ -16,8 +16,8 @@ import pytest
 from processes import ROOT
 from wheels import copy_source, make_dist, wheel_in
 
-from secretsvc.deployment.first import DEPLOY
-from secretsvc.deployment.shipped import shipped
+from secretsvc.deployment.init import DEPLOY
+from secretsvc.deployment.package_data import shipped
 
 #: What whoever starts containers keeps beside the files of deploy/.
 PRIVATE = {".env", "master-key"}

@@ -24,7 +24,7 @@ from postgresql_server import PROGRAMS
 from processes import ROOT, free_port
 
 from secretsvc.commands import main
-from secretsvc.deployment.auditing import audit
+from secretsvc.deployment.audit import audit
 from secretsvc.deployment.checks.contradictions import STOP_SECONDS, contradictions
 from secretsvc.deployment.environment_files import read_environment
 from secretsvc.kernel.settings import Settings

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from secretsvc.kernel.merkle import Frontier
-from secretsvc.kernel.notes import Checkpoint, Verifier, public_key_of, sign
-from secretsvc.kernel.succession import Signers
-from secretsvc.kernel.tiles import WIDTH, tiles_of
 from secretsvc.sealedlog.rules.boundaries import CLOSED, Boundary, sign_boundary
-from secretsvc.sealedlog.rules.exporting import write_levels
+from secretsvc.sealedlog.rules.export import write_levels
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.folders import begin_folder
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.merkle import Frontier
+from secretsvc.transparency.signed_note import Checkpoint, Verifier, public_key_of, sign
+from secretsvc.transparency.tiles import WIDTH, tiles_of
 
 KEY = bytes(range(32))
 SIGNERS = Signers(Verifier("log", public_key_of(KEY)))

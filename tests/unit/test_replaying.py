@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secretsvc.audit.models import EVERYWHERE
-from secretsvc.sealedlog.rules.held import (
-    UNTOLD,
-    Environment,
-    Grant,
-    Identity,
-    Revision,
-    Secret,
-    Tally,
-    Token,
-    Version,
-)
 from secretsvc.sealedlog.rules.histories import History, reason_digest
-from secretsvc.sealedlog.rules.replaying import State
+from secretsvc.sealedlog.rules.replay import State
+from secretsvc.sealedlog.rules.replay_state import (
+    UNTOLD,
+    EnvironmentState,
+    GrantState,
+    IdentityState,
+    RevisionState,
+    SecretState,
+    Tally,
+    TokenState,
+    VersionState,
+)
 from secretsvc.sealedlog.rules.snapshots import open_state, sign_state
 from secretsvc.transparency.signed_note import Verifier, public_key_of, read_checkpoint
 
@@ -80,29 +80,29 @@ def replayed(records):
 def test_each_record_changes_what_it_tells_of():
     state = replayed(HISTORY)
     assert state.identities == {
-        "ada": Identity("user", "ada@example.com", False),
-        "bot": Identity("service", "bot", True),
+        "ada": IdentityState("user", "ada@example.com", False),
+        "bot": IdentityState("service", "bot", True),
     }
     assert (state.groups, state.members, state.projects) == (
         {"crew": "crew"},
         {"crew": {"bot"}},
         {"shop": "shop"},
     )
-    assert state.environments == {"prod": Environment("shop", "prod", True, 3)}
+    assert state.environments == {"prod": EnvironmentState("shop", "prod", True, 3)}
     assert state.grants == {
-        "g0": Grant("ada", None, "global", None, None, "admin", None),
-        "g1": Grant("ada", None, "environment", "shop", "prod", "writer", None),
+        "g0": GrantState("ada", None, "global", None, None, "admin", None),
+        "g1": GrantState("ada", None, "environment", "shop", "prod", "writer", None),
     }
-    assert state.secrets == {"prod": {"A": Secret(2, False, "0123", "ab"), "B": Secret(2, True)}}
+    assert state.secrets == {"prod": {"A": SecretState(2, False, "0123", "ab"), "B": SecretState(2, True)}}
     assert state.histories["prod"].versions == {
-        "A": {1: Version(1, False), 2: Version(2, False)},
-        "B": {1: Version(1, False), 2: Version(2, True)},
+        "A": {1: VersionState(1, False), 2: VersionState(2, False)},
+        "B": {1: VersionState(1, False), 2: VersionState(2, True)},
     }
     assert state.histories["prod"].revisions == {rev: revision(rev) for rev in (1, 2, 3)}
 
 
 def revision(rev, action="secret.batch", copied_from=None):
-    return Revision(action, reason_digest(f"reason {rev}"), rev, "ada", f"record {rev}", copied_from)
+    return RevisionState(action, reason_digest(f"reason {rev}"), rev, "ada", f"record {rev}", copied_from)
 
 
 @pytest.mark.parametrize("action", ["secret.rename", "secret.rollback", "secret.restore", "secret.copy"])
@@ -113,7 +113,7 @@ def test_a_value_of_another_version_has_its_origin_or_an_unknown_one_from_an_ear
     history = replayed([*HISTORY, told]).histories["prod"]
     held = {key: history.versions[key] for key in "ABC"}
     assert (held["A"][3], held["C"][1], held["B"][3]) == (
-        Version(4, False, "aa"), Version(4, False, "cc"), Version(4, True),
+        VersionState(4, False, "aa"), VersionState(4, False, "cc"), VersionState(4, True),
     )  # fmt: skip
     earlier = replayed([*HISTORY, write(4, *written, action=action, **source)]).histories["prod"].versions
     assert (earlier["A"][3].origin, earlier["B"][3].origin) == (UNTOLD, None)
@@ -132,7 +132,7 @@ TOKEN = {"token_id": "t1", "identity_id": "bot", "name": "ci", "prefix": "ssv_00
 
 def test_tokens_and_denials_are_followed_in_any_order():
     created, deleted = record("token.create", TOKEN | {"digest": "dd"}), record("token.delete", TOKEN)
-    assert replayed([created]).tokens == {"t1": Token("bot", "ci", "ssv_0000", 1, "ada", 9, "dd")}
+    assert replayed([created]).tokens == {"t1": TokenState("bot", "ci", "ssv_0000", 1, "ada", 9, "dd")}
     assert replayed([record("token.create", TOKEN)]).tokens["t1"].digest == UNTOLD
     for order in ([created, deleted], [deleted, created]):
         assert replayed(order).to_json() == State().to_json()
@@ -156,20 +156,20 @@ def test_a_state_of_an_earlier_release_is_read_and_knows_nothing_of_what_has_led
     history = state.histories["prod"]
     assert [*history.revisions] == [4, 5, 7]
     assert history.versions == {
-        "B": {3: Version(4, False)},
-        "A": {8: Version(5, False), 10: Version(7, False)},
+        "B": {3: VersionState(4, False)},
+        "A": {8: VersionState(5, False), 10: VersionState(7, False)},
     }
     assert State.from_json(state.to_json()).to_json() == state.to_json()
 
 
 def test_who_is_removed_and_comes_back_has_the_description_of_before_unless_another_is_told():
     state = replayed([*HISTORY, write(4, ("A", "removed", 3))])
-    assert state.secrets["prod"]["A"] == Secret(3, True, "0123", "ab")
+    assert state.secrets["prod"]["A"] == SecretState(3, True, "0123", "ab")
     state.apply(write(5, ("A", "added", 4)))
-    assert state.secrets["prod"]["A"] == Secret(4, False, "0123", "ab")
+    assert state.secrets["prod"]["A"] == SecretState(4, False, "0123", "ab")
     state.apply(write(6, ("A", "removed", 5)))
     state.apply(write(7, ("A", "added", 6), digests={"A": None}))
-    assert state.secrets["prod"]["A"] == Secret(6, False)
+    assert state.secrets["prod"]["A"] == SecretState(6, False)
 
 
 CHANGES = {

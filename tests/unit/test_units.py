@@ -12,7 +12,7 @@ import pytest
 from processes import ROOT
 
 from secretsvc.commands import main
-from secretsvc.deployment.first import DEPLOY
+from secretsvc.deployment.init import DEPLOY
 
 FOLDER = ROOT / "deploy"
 TASKS = sorted(name.removesuffix(".timer") for name in DEPLOY if name.endswith(".timer"))

@@ -13,8 +13,8 @@ from secretsvc.db.engine import Mode, set_mode
 from secretsvc.db.schema import REVISION, TRIGGERS, recorded, schema_release
 from secretsvc.db.sqlite_files import file_of
 from secretsvc.deployment.checks.findings import Finding, fail, ok, warn
-from secretsvc.deployment.checks.rights import check_rights
-from secretsvc.deployment.migrating import heads
+from secretsvc.deployment.checks.privileges import check_rights
+from secretsvc.deployment.migrate import heads
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.kernel.release import docs_page

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from secretsvc.kernel.notes import Checkpoint, Signatory, sign
-from secretsvc.kernel.tiles import WIDTH
 from secretsvc.sealedlog.rules.files import Files
+from secretsvc.transparency.signed_note import Checkpoint, Signatory, sign
+from secretsvc.transparency.tiles import WIDTH
 
 #: The names of the note's file: in the folder that ends, and in the one that begins there.
 CLOSED, BEGIN = "closed", "begin"

@@ -16,8 +16,8 @@ from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.types import FoundRow
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.ids import as_text
-from secretsvc.sealedlog.rules.replaying import WRITES
-from secretsvc.sealedlog.rules.stored import PAGE
+from secretsvc.sealedlog.rules.log_reader import PAGE
+from secretsvc.sealedlog.rules.replay import WRITES
 from secretsvc.secrets.queries.read_records import EXPORT, REVEAL
 
 OTHER_COLUMNS = "index {}: its key, or what was given of it, is not what its detail says"

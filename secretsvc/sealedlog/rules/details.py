@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 
-class Actor(TypedDict):
+class RecordedActor(TypedDict):
     """Who did it."""
 
     identity_id: str | None
@@ -16,7 +16,7 @@ class Actor(TypedDict):
 class ActorRecord(TypedDict):
     """A record of which the actor counts, and when it was."""
 
-    actor: Actor
+    actor: RecordedActor
     created_at: int
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from secretsvc.kernel.notes import Signatory, read_checkpoint
-from secretsvc.kernel.tiles import WIDTH, Tile
 from secretsvc.sealedlog.rules.boundaries import first_of
 from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
-from secretsvc.sealedlog.rules.stored import Sealed, sealed_from
+from secretsvc.sealedlog.rules.log_reader import Sealed, sealed_from
+from secretsvc.transparency.signed_note import Signatory, read_checkpoint
+from secretsvc.transparency.tiles import WIDTH, Tile
 
 
 def compare_hashes(connection: Connection, signatory: Signatory, files: Files) -> Iterator[str]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from secretsvc.kernel.notes import Checkpoint, read_checkpoint
-from secretsvc.kernel.succession import Signers
-from secretsvc.kernel.tiles import WIDTH, Tile, tiles_of
 from secretsvc.sealedlog.rules.boundaries import (
     BEGIN,
     CLOSED,
@@ -15,11 +12,14 @@ from secretsvc.sealedlog.rules.boundaries import (
     first_of,
     sign_boundary,
 )
-from secretsvc.sealedlog.rules.exporting import write_levels
+from secretsvc.sealedlog.rules.export import write_levels
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
-from secretsvc.sealedlog.rules.keeping import copy_states, keep_state, led_to
 from secretsvc.sealedlog.rules.leaves import BY_DIGEST
+from secretsvc.sealedlog.rules.pruned_state import copy_states, keep_state, led_to
 from secretsvc.sealedlog.rules.snapshots import Snapshot
+from secretsvc.transparency.key_succession import Signers
+from secretsvc.transparency.signed_note import Checkpoint, read_checkpoint
+from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 
 
 def close_folder(

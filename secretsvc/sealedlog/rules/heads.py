@@ -14,7 +14,7 @@ from secretsvc.db.fast.prepared import Prepared
 from secretsvc.db.types import FoundRow
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_head, audit_seal, audit_signer
-from secretsvc.sealedlog.rules.signing import private_key
+from secretsvc.sealedlog.rules.signer import private_key
 from secretsvc.secrets.write.sealing import MAY_SEAL
 from secretsvc.transparency.merkle import Frontier
 from secretsvc.transparency.signed_note import Verifier, read_checkpoint

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from secretsvc.sealedlog.rules.details import WriteDetail
-from secretsvc.sealedlog.rules.held import UNTOLD, Revision, Version
+from secretsvc.sealedlog.rules.replay_state import UNTOLD, RevisionState, VersionState
 
 #: Bytes of the digest of a reason.
 DIGEST_BYTES = 16
@@ -26,21 +26,21 @@ class History:
     """
 
     since: int = 0
-    revisions: dict[int, Revision] = field(default_factory=dict)
+    revisions: dict[int, RevisionState] = field(default_factory=dict)
     #: By key, then by number.
-    versions: dict[str, dict[int, Version]] = field(default_factory=dict)
+    versions: dict[str, dict[int, VersionState]] = field(default_factory=dict)
 
     def add(self, write: WriteDetail) -> None:
         """Add what a write made, unless an earlier release has kept the write without its revision."""
         made = write.get("revision")
         if made is None:
             return
-        self.revisions[write["rev"]] = shared(Revision(*made))
-        origins, value = write["origins"], Version(write["rev"], False)
+        self.revisions[write["rev"]] = shared(RevisionState(*made))
+        origins, value = write["origins"], VersionState(write["rev"], False)
         for change in write["changes"]:
             key = change["key"]
             if change["kind"] == "removed":
-                found = Version(write["rev"], True)
+                found = VersionState(write["rev"], True)
             elif origins is None:
                 found = value._replace(origin=UNTOLD)
             else:
@@ -66,7 +66,7 @@ class History:
         """Return what `to_lists` has made. Raises TypeError and KeyError for anything else."""
         return cls(
             found["since"],
-            {rev: shared(Revision(*rest)) for rev, *rest in found["revisions"]},
+            {rev: shared(RevisionState(*rest)) for rev, *rest in found["revisions"]},
             {key: _versions(held) for key, held in found["versions"].items()},
         )
 
@@ -79,7 +79,7 @@ def write_of(record: Mapping[str, Any], detail: Mapping[str, Any]) -> WriteDetai
     action, source = record["action"], None
     if action == COPY and detail["from"]["environment_id"] != record["environment_id"]:
         source = detail["from"]["environment_id"]
-    made = Revision(
+    made = RevisionState(
         action,
         reason_digest(record.get("reason")),
         record["created_at"],
@@ -103,7 +103,7 @@ def reason_digest(reason: object) -> str | None:
     return sha256(str(reason).encode(errors="surrogatepass")).digest()[:DIGEST_BYTES].hex()
 
 
-def shared(made: Revision) -> Revision:
+def shared(made: RevisionState) -> RevisionState:
     """Return it with one text in memory for all revisions of an action, and of an author."""
     return made._replace(action=_one(made.action), created_by=_one(made.created_by))
 
@@ -112,5 +112,5 @@ def _one(text: str | None) -> str | None:
     return sys.intern(text) if type(text) is str else text
 
 
-def _versions(found: Iterable[Any]) -> dict[int, Version]:
-    return {number: Version(*rest) for number, *rest in found}
+def _versions(found: Iterable[Any]) -> dict[int, VersionState]:
+    return {number: VersionState(*rest) for number, *rest in found}

@@ -22,8 +22,8 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.heads import HeadRow, Sealing, standing_of
 from secretsvc.sealedlog.rules.leaves import leaf_of
-from secretsvc.sealedlog.rules.signing import find_signer, is_adopted, make_signer
-from secretsvc.sealedlog.rules.waiting import waiting_records
+from secretsvc.sealedlog.rules.signer import find_signer, is_adopted, make_signer
+from secretsvc.sealedlog.rules.unsealed import waiting_records
 from secretsvc.transparency.merkle import Frontier, leaf_hash
 from secretsvc.transparency.signed_note import Checkpoint, sign
 
@@ -91,7 +91,7 @@ def seal_some(engine: Engine, sealing: Sealing, bound: Bound) -> int:
     return _begin_log(engine, sealing, bound)
 
 
-def keep_from_sealing(connection: Connection) -> None:
+def pause_sealing(connection: Connection) -> None:
     """Waits until nobody seals, for 10 seconds at most, and keeps all from it until the transaction ends.
 
     On SQLite the write lock does, which the transaction must have: who prepared a step before finds another

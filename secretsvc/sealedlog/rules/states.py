@@ -7,17 +7,17 @@ from typing import Any, Self
 import orjson
 
 from secretsvc.sealedlog.rules.details import WriteDetail
-from secretsvc.sealedlog.rules.held import (
-    Environment,
-    Grant,
-    Identity,
-    Secret,
+from secretsvc.sealedlog.rules.histories import History
+from secretsvc.sealedlog.rules.replay_state import (
+    EnvironmentState,
+    GrantState,
+    IdentityState,
+    SecretState,
     Tally,
-    Token,
+    TokenState,
     lists,
     tuples,
 )
-from secretsvc.sealedlog.rules.histories import History
 from secretsvc.transparency.canonical_json import canonical
 
 #: Of the JSON; another field makes another number.
@@ -31,15 +31,15 @@ class Contents:
     """What the tables hold if nobody changed them beside the service. All ids are texts."""
 
     def __init__(self) -> None:
-        self.identities: dict[str, Identity] = {}
+        self.identities: dict[str, IdentityState] = {}
         self.groups: dict[str, str] = {}
         self.members: dict[str, set[str]] = {}
         self.projects: dict[str, str] = {}
-        self.environments: dict[str, Environment] = {}
-        self.grants: dict[str, Grant] = {}
+        self.environments: dict[str, EnvironmentState] = {}
+        self.grants: dict[str, GrantState] = {}
         #: By environment, then by key; deleted ones too.
-        self.secrets: dict[str, dict[str, Secret]] = {}
-        self.tokens: dict[str, Token] = {}
+        self.secrets: dict[str, dict[str, SecretState]] = {}
+        self.tokens: dict[str, TokenState] = {}
         #: By identity, then by scope.
         self.tallies: dict[str, dict[str, Tally]] = {}
         #: Whether tokens and tallies from before are unknown: a state of an earlier release has led here.
@@ -86,12 +86,12 @@ class Contents:
             if found["v"] not in VERSIONS:
                 raise ValueError("a state of another version")
             state = cls()
-            state.identities = tuples(Identity, found["identities"])
+            state.identities = tuples(IdentityState, found["identities"])
             state.groups, state.projects = dict(found["groups"]), dict(found["projects"])
             state.members = {one: set(held) for one, held in found["members"].items()}
-            state.environments = tuples(Environment, found["environments"])
-            state.grants = tuples(Grant, found["grants"])
-            state.secrets = {one: tuples(Secret, held) for one, held in found["secrets"].items()}
+            state.environments = tuples(EnvironmentState, found["environments"])
+            state.grants = tuples(GrantState, found["grants"])
+            state.secrets = {one: tuples(SecretState, held) for one, held in found["secrets"].items()}
             state.waiting = {
                 one: {detail["rev"]: detail for detail in held} for one, held in found["waiting"].items()
             }
@@ -99,7 +99,7 @@ class Contents:
                 state.histories, state.is_partial = _unknown_histories(state), True
             else:
                 state.histories = {one: History.from_lists(held) for one, held in found["histories"].items()}
-                state.tokens, state.is_partial = tuples(Token, found["tokens"]), found["is_partial"]
+                state.tokens, state.is_partial = tuples(TokenState, found["tokens"]), found["is_partial"]
                 state.tallies = {one: tuples(Tally, held) for one, held in found["tallies"].items()}
             state.removed, state.changed = set(found["removed"]), dict(found.get("changed", {}))
             state.applied = set(found["applied"])

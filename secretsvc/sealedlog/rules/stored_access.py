@@ -8,8 +8,8 @@ from sqlalchemy import Connection, select
 
 from secretsvc.audit.models import REFUSALS, denial_tally
 from secretsvc.authentication.service_tokens import recorded_digest
-from secretsvc.sealedlog.rules.held import UNTOLD, Tally, Token
-from secretsvc.sealedlog.rules.replaying import State
+from secretsvc.sealedlog.rules.replay import State
+from secretsvc.sealedlog.rules.replay_state import UNTOLD, Tally, TokenState
 from secretsvc.sealedlog.rules.stored_rows import (
     MISSING,
     NOT_TOLD,
@@ -24,11 +24,11 @@ TOKEN = "service token {}"  # noqa: S105 - how one is called
 TALLY = "denials of identity {} at {}"
 
 
-def stored_tokens(connection: Connection) -> Iterator[tuple[str, Token]]:
+def stored_tokens(connection: Connection) -> Iterator[tuple[str, TokenState]]:
     """Yield the id of each token, and what counts of it."""
-    columns = [as_read(service_token.c[name]) for name in ("id", *Token._fields)]
+    columns = [as_read(service_token.c[name]) for name in ("id", *TokenState._fields)]
     for one, *fields in all_rows(connection, select(*columns).order_by(service_token.c.id)):
-        token = Token(*fields)
+        token = TokenState(*fields)
         yield one, token._replace(digest=recorded_digest(token.digest))
 
 

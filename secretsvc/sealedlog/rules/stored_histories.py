@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, func, select
 
 from secretsvc.db.types import FoundRow, Query
-from secretsvc.sealedlog.rules.held import UNTOLD, Revision, Version
 from secretsvc.sealedlog.rules.histories import History, reason_digest, shared
+from secretsvc.sealedlog.rules.replay_state import UNTOLD, RevisionState, VersionState
 from secretsvc.sealedlog.rules.stored_rows import (
     MISSING,
     NOT_TOLD,
@@ -35,7 +35,7 @@ class StoredVersion(NamedTuple):
     number: int
     created_at: int
     created_by: str | None
-    version: Version
+    version: VersionState
 
 
 def read_histories(connection: Connection) -> dict[str, History]:
@@ -105,7 +105,7 @@ def _is_before(time: object, first: object) -> bool:
 
 def _versions(connection: Connection) -> Iterator[StoredVersion]:
     for row in all_rows(connection, _version_rows()):
-        version = Version(row.rev, bool(row.deleted), _origin(row))
+        version = VersionState(row.rev, bool(row.deleted), _origin(row))
         yield StoredVersion(row.environment_id, row.key, row.version, row.created_at, row.created_by, version)
 
 
@@ -115,9 +115,9 @@ def _origin(row: FoundRow) -> str | None:
     return None if origin == (None, None, None) else origin_digest(*origin)
 
 
-def _revisions(connection: Connection) -> Iterator[tuple[str, int, Revision]]:
+def _revisions(connection: Connection) -> Iterator[tuple[str, int, RevisionState]]:
     for environment_id, rev, *rest in all_rows(connection, _revision_rows()):
-        made = Revision(*rest)
+        made = RevisionState(*rest)
         yield environment_id, rev, made._replace(reason=reason_digest(made.reason))
 
 
@@ -138,5 +138,5 @@ def _version_rows() -> Query:
 
 
 def _revision_rows() -> Query:
-    columns = (as_read(revision.c[name]) for name in ("environment_id", "rev", *Revision._fields))
+    columns = (as_read(revision.c[name]) for name in ("environment_id", "rev", *RevisionState._fields))
     return select(*columns).order_by(revision.c.environment_id, revision.c.rev)

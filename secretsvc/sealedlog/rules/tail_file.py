@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import orjson
 
-from secretsvc.sealedlog.rules.lines import last_index
+from secretsvc.sealedlog.rules.jsonl import last_index
 from secretsvc.sealedlog.rules.private_files import (
     make_folder,
     open_for_appending,

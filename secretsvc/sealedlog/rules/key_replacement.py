@@ -16,9 +16,9 @@ from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.errors import ServerMisconfigured
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.sealing import keep_from_sealing
-from secretsvc.sealedlog.rules.signing import cursor_key, find_signer, private_key, seal_signer
-from secretsvc.sealedlog.rules.stored import head_of
+from secretsvc.sealedlog.rules.log_reader import head_of
+from secretsvc.sealedlog.rules.sealing import pause_sealing
+from secretsvc.sealedlog.rules.signer import cursor_key, find_signer, private_key, seal_signer
 from secretsvc.secrets.write.sealing import MAY_SEAL
 from secretsvc.transparency.key_succession import Replacement, Signers, read_replacement
 from secretsvc.transparency.signed_note import (
@@ -40,7 +40,7 @@ def replace_key(engine: Engine, sealing: Sealing, request_id: str) -> Replacemen
     `ServerMisconfigured` where the active master key is not adopted, and as `private_key`.
     """
     with write_transaction(engine) as connection:
-        keep_from_sealing(connection)
+        pause_sealing(connection)
         signer, head = find_signer(connection), head_of(connection)
         if signer is None or head is None:
             raise ValueError("nothing is sealed yet, so that there is no key to replace")

@@ -10,7 +10,7 @@ T = TypeVar("T")
 UNTOLD = "?"
 
 
-class Identity(NamedTuple):
+class IdentityState(NamedTuple):
     """Who may be granted something."""
 
     kind: str
@@ -18,7 +18,7 @@ class Identity(NamedTuple):
     disabled: bool
 
 
-class Grant(NamedTuple):
+class GrantState(NamedTuple):
     """A role at a scope; ids as text, `expires_at` in epoch milliseconds."""
 
     identity_id: str | None
@@ -30,7 +30,7 @@ class Grant(NamedTuple):
     expires_at: int | None
 
 
-class Environment(NamedTuple):
+class EnvironmentState(NamedTuple):
     """An environment of a project, at its present revision."""
 
     project_id: str
@@ -39,7 +39,7 @@ class Environment(NamedTuple):
     rev: int
 
 
-class Secret(NamedTuple):
+class SecretState(NamedTuple):
     """A key's current version.
 
     The description is there by its digest under the key that `kid` names, None where there is none.
@@ -51,7 +51,7 @@ class Secret(NamedTuple):
     digest: str | None = None
 
 
-class Revision(NamedTuple):
+class RevisionState(NamedTuple):
     """What a write left of itself; the reason is there by its digest, times in epoch milliseconds."""
 
     action: str | None
@@ -62,7 +62,7 @@ class Revision(NamedTuple):
     copied_from: str | None
 
 
-class Version(NamedTuple):
+class VersionState(NamedTuple):
     """One version of a key; the origin is there by its digest, or `UNTOLD`."""
 
     rev: int
@@ -70,7 +70,7 @@ class Version(NamedTuple):
     origin: str | None = None
 
 
-class Token(NamedTuple):
+class TokenState(NamedTuple):
     """A service token; the stored digest is there by a digest of its own, or `UNTOLD`."""
 
     identity_id: str

@@ -11,8 +11,8 @@ import orjson
 from sqlalchemy import Connection
 
 from secretsvc.sealedlog.rules.leaves import fields_of
-from secretsvc.sealedlog.rules.pruning import pruned_of
-from secretsvc.sealedlog.rules.stored import Sealed, head_of, sealed_from
+from secretsvc.sealedlog.rules.log_reader import Sealed, head_of, sealed_from
+from secretsvc.sealedlog.rules.prune import pruned_of
 
 _BLOCK = 65_536
 #: Of each line.

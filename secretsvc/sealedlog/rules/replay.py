@@ -24,14 +24,21 @@ from secretsvc.sealedlog.rules.details import (
     ScopeRecord,
     TokenDetail,
 )
-from secretsvc.sealedlog.rules.held import UNTOLD, Environment, Grant, Identity, Tally, Token
 from secretsvc.sealedlog.rules.histories import History, write_of
+from secretsvc.sealedlog.rules.replay_state import (
+    UNTOLD,
+    EnvironmentState,
+    GrantState,
+    IdentityState,
+    Tally,
+    TokenState,
+)
 from secretsvc.sealedlog.rules.states import Contents
-from secretsvc.sealedlog.rules.stepping import revise, stepped, terms_of
+from secretsvc.sealedlog.rules.transitions import apply_pending_changes, revise, terms_of
 
 T = TypeVar("T")
 #: What a record may change that comes before the one that makes it.
-Changing = TypeVar("Changing", Identity, Environment, Grant)
+Changing = TypeVar("Changing", IdentityState, EnvironmentState, GrantState)
 
 #: What waits in `State.changed`, beside fields: changes of a grant's terms; how often more than once, or less
 #: than never, somebody has joined a group so far.
@@ -95,7 +102,7 @@ class State(Contents):
         # Who comes by itself is the actor of its own record.
         actor = record["actor"]
         kind, subject = detail.get("kind", actor["kind"]), detail.get("subject", actor["subject"])
-        self._make(self.identities, detail["identity_id"], Identity(kind, subject, False))
+        self._make(self.identities, detail["identity_id"], IdentityState(kind, subject, False))
 
     def _update_identity(self, _record: object, detail: IdentityDetail) -> None:
         self._change(self.identities, detail["identity_id"], disabled=detail["disabled"])
@@ -145,7 +152,7 @@ class State(Contents):
 
     def _create_environment(self, record: EnvironmentRecord, detail: ScopeDetail) -> None:
         environment_id = record["environment_id"]
-        made = Environment(record["project_id"], detail["slug"], False, 0)
+        made = EnvironmentState(record["project_id"], detail["slug"], False, 0)
         if self._make(self.environments, environment_id, made):
             self._go_on(environment_id)
 
@@ -161,11 +168,13 @@ class State(Contents):
 
     def _create_grant(self, record: ScopeRecord, detail: GrantDetail) -> None:
         scope = (detail["scope_type"], record["project_id"], record["environment_id"])
-        made = Grant(detail["identity_id"], detail["group_id"], *scope, detail["role"], detail["expires_at"])
+        made = GrantState(
+            detail["identity_id"], detail["group_id"], *scope, detail["role"], detail["expires_at"]
+        )
         self._make_grant(detail["grant_id"], made)
 
     def _bootstrap(self, _record: object, detail: GrantDetail) -> None:
-        made = Grant(detail["identity_id"], None, "global", None, None, "admin", None)
+        made = GrantState(detail["identity_id"], None, "global", None, None, "admin", None)
         self._make_grant(detail["grant_id"], made)
 
     def _update_grant(self, _record: object, detail: GrantDetail) -> None:
@@ -177,7 +186,7 @@ class State(Contents):
         steps.append([terms_of(detail["before"]), after])
         self._step(detail["grant_id"])
 
-    def _make_grant(self, grant_id: str, made: Grant) -> None:
+    def _make_grant(self, grant_id: str, made: GrantState) -> None:
         steps = self.changed.get(grant_id, {}).pop(STEPS, [])
         if self._make(self.grants, grant_id, made) and steps:
             self.changed[grant_id] = {STEPS: steps}
@@ -187,7 +196,7 @@ class State(Contents):
         """Applies the changes of a grant's terms that have waited for those that it has."""
         if grant_id in self.grants:
             steps = self.changed[grant_id][STEPS]
-            self.grants[grant_id] = stepped(self.grants[grant_id], steps)
+            self.grants[grant_id] = apply_pending_changes(self.grants[grant_id], steps)
             if not steps:
                 del self.changed[grant_id]
 
@@ -197,7 +206,7 @@ class State(Contents):
     def _create_token(self, record: ActorRecord, detail: TokenDetail) -> None:
         made_by, digest = record["actor"]["identity_id"], detail.get("digest", UNTOLD)
         if self._came(detail["token_id"]):
-            self.tokens[detail["token_id"]] = Token(
+            self.tokens[detail["token_id"]] = TokenState(
                 detail["identity_id"],
                 detail["name"],
                 detail["prefix"],
@@ -221,7 +230,7 @@ class State(Contents):
         first, last = min(before.first_denied_at, time), max(before.last_denied_at, time)
         held[scope] = Tally(before.denials + 1, first, last)
 
-    def _drop_grants(self, condition: Callable[[Grant], bool]) -> None:
+    def _drop_grants(self, condition: Callable[[GrantState], bool]) -> None:
         for one in [one for one, found in self.grants.items() if condition(found)]:
             del self.grants[one]
 

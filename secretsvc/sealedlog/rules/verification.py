@@ -13,17 +13,14 @@ from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
 from secretsvc.sealedlog.rules.boundaries import BEGIN, CLOSED, boundary_of, first_of
 from secretsvc.sealedlog.rules.columns import wrong_columns
-from secretsvc.sealedlog.rules.comparing import COMPARED
-from secretsvc.sealedlog.rules.explaining import Replay
+from secretsvc.sealedlog.rules.comparison import COMPARED
 from secretsvc.sealedlog.rules.exported import indexes_of, wrong_hash
 from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
 from secretsvc.sealedlog.rules.heads import NotSignedLast, frontier_of
 from secretsvc.sealedlog.rules.ids import malformed_ids
-from secretsvc.sealedlog.rules.keeping import beginning, state_at, wrong_states
+from secretsvc.sealedlog.rules.key_replacement import wrong_signers
 from secretsvc.sealedlog.rules.leaves import is_bare_digest
-from secretsvc.sealedlog.rules.pruning import Pruned, Told, pruned_of, prunings_of
-from secretsvc.sealedlog.rules.replacing import wrong_signers
-from secretsvc.sealedlog.rules.stored import (
+from secretsvc.sealedlog.rules.log_reader import (
     Sealed,
     count_beyond,
     head_of,
@@ -31,6 +28,9 @@ from secretsvc.sealedlog.rules.stored import (
     sealed_from,
     wrongly_listed,
 )
+from secretsvc.sealedlog.rules.prune import Pruned, PruneRecord, pruned_of, prunings_of
+from secretsvc.sealedlog.rules.pruned_state import beginning, state_at, wrong_states
+from secretsvc.sealedlog.rules.unexplained_rows import Replay
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.merkle import Frontier, leaf_hash, root_of
 from secretsvc.transparency.signed_note import Checkpoint, Signatory, other_log, read_checkpoint
@@ -205,7 +205,7 @@ class _Tree:
     `gone` is how many records are missing from the first on that a pruning explains.
     """
 
-    def __init__(self, checkpoints: Sequence[Checkpoint], prunings: Sequence[Told]) -> None:
+    def __init__(self, checkpoints: Sequence[Checkpoint], prunings: Sequence[PruneRecord]) -> None:
         self.gone = 0
         self._checkpoints = checkpoints
         self._pruned = {one.pruning.size: one.pruning.digest for one in prunings}
@@ -245,12 +245,12 @@ def _missing(first: int, end: int) -> Iterator[str]:
         yield f"index {first}: it is missing, and all up to {end - 1}, which a checkpoint has"
 
 
-def _sealed_prunings(connection: Connection, signers: Signers) -> list[Told]:
+def _sealed_prunings(connection: Connection, signers: Signers) -> list[PruneRecord]:
     """What explains that records are missing, the pruning of the fewest first."""
     return [one for one in prunings_of(connection, signers) if one.position is not None]
 
 
-def _wrong_end_of_pruning(stored: Pruned, gone: int, prunings: Sequence[Told]) -> Iterator[str]:
+def _wrong_end_of_pruning(stored: Pruned, gone: int, prunings: Sequence[PruneRecord]) -> Iterator[str]:
     """What the database says of its prunings otherwise than the records that are gone, and the log."""
     if stored.position != gone:
         yield f"the first {gone} records are pruned, and the database says that {stored.position} are"

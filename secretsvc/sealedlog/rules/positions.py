@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select, true
 from secretsvc.db.statements import in_parameter
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer
-from secretsvc.sealedlog.rules.signing import cursor_key
+from secretsvc.sealedlog.rules.signer import cursor_key
 
 #: Of a cursor, beside the position: bytes that make each another, and zeros by which it is known.
 _RANDOM, _ZEROS, _POSITION = 6, 3, 7

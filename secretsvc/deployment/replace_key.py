@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from secretsvc.deployment import auditing
-from secretsvc.deployment.running import INI, failing_plainly, registry_of
-from secretsvc.sealedlog.rules import replacing
+from secretsvc.deployment import audit
+from secretsvc.deployment.cli import INI, cli_errors, registry_of
+from secretsvc.sealedlog.rules import key_replacement
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.web.headers import new_request_id
 
@@ -24,12 +24,12 @@ def replace_key(ini: str) -> None:
     Example:
       secretsvc-server audit replace-key production.ini
     """
-    with failing_plainly(), auditing.problems_are_plain():
+    with cli_errors(), audit.problems_are_plain():
         registry = registry_of(ini)
         sealing = Sealing(registry.load_ring(), registry.service_settings.audit_origin)
         engine = registry.database.engine
-        auditing.seal_all(engine, sealing)
-        done = replacing.replace_key(engine, sealing, new_request_id())
-        auditing.seal_all(engine, sealing)
+        audit.seal_all(engine, sealing)
+        done = key_replacement.replace_key(engine, sealing, new_request_id())
+        audit.seal_all(engine, sealing)
     click.echo(f"The log is signed by another key after its first {done.at.size} records. Keep it:", err=True)
     click.echo(done.new.text)

@@ -10,13 +10,13 @@ from sqlalchemy import Connection, exists, select
 from secretsvc.audit.models import audit_record
 from secretsvc.sealedlog.models import audit_seal
 from secretsvc.sealedlog.rules.boundaries import first_of
-from secretsvc.sealedlog.rules.explaining import Replay
 from secretsvc.sealedlog.rules.files import Files, detail_path
 from secretsvc.sealedlog.rules.leaves import BY_DIGEST, Leaf
-from secretsvc.sealedlog.rules.pruning import Told, pruned_of
-from secretsvc.sealedlog.rules.replaying import State
+from secretsvc.sealedlog.rules.log_reader import Sealed
+from secretsvc.sealedlog.rules.prune import PruneRecord, pruned_of
+from secretsvc.sealedlog.rules.replay import State
 from secretsvc.sealedlog.rules.snapshots import ADOPTED, Snapshot, find_snapshot, open_state, sign_state
-from secretsvc.sealedlog.rules.stored import Sealed
+from secretsvc.sealedlog.rules.unexplained_rows import Replay
 from secretsvc.transparency.signed_note import Signatory
 from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 
@@ -71,7 +71,7 @@ def _start(files: Files, signatory: Signatory, begin: Snapshot | None) -> Snapsh
 
 
 def beginning(
-    connection: Connection, signatory: Signatory, files: Files | None, prunings: Sequence[Told]
+    connection: Connection, signatory: Signatory, files: Files | None, prunings: Sequence[PruneRecord]
 ) -> tuple[bool, Snapshot | None]:
     """Whether the log can be replayed without what is pruned of it, and what such a replay begins with.
 

@@ -13,28 +13,27 @@ from sqlalchemy import Connection, Engine
 
 from secretsvc.audit.rules.records import record
 from secretsvc.db.engine import read_once, read_transaction, snapshot, write_transaction
-from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain
-from secretsvc.deployment.exporting import signing_key
-from secretsvc.deployment.running import INI, failing_plainly, registry_of, system_call
+from secretsvc.deployment.audit import FOLDER, export_to, own_key, problems_are_plain
+from secretsvc.deployment.audit_export import signing_key
+from secretsvc.deployment.cli import INI, cli_errors, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
-from secretsvc.kernel.notes import read_checkpoint
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.boundaries import CLOSED, boundary_of, folder_of, wrong_order
 from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
-from secretsvc.sealedlog.rules.keeping import keep_state, led_to
-from secretsvc.sealedlog.rules.pruning import (
+from secretsvc.sealedlog.rules.prune import (
     BATCH_ROWS,
     PRUNE,
+    PruneRecord,
     Pruning,
-    Told,
     end_of,
     prune_some,
     pruned_of,
     prunings_of,
     signed,
 )
+from secretsvc.sealedlog.rules.pruned_state import keep_state, led_to
 from secretsvc.sealedlog.rules.snapshots import find_snapshot
-from secretsvc.sealedlog.rules.verifying import verify_files
+from secretsvc.sealedlog.rules.verification import verify_files
+from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import read_checkpoint
 from secretsvc.web.request import ServiceRegistry
 
@@ -76,7 +75,7 @@ def prune(ini: str, before: datetime, directories: tuple[Path, ...]) -> None:
     until = round(before.replace(tzinfo=UTC).timestamp() * 1000)
     if until > now_ms():
         raise click.BadParameter("it is still to come.", param_hint="--before")
-    with failing_plainly(), problems_are_plain():
+    with cli_errors(), problems_are_plain():
         registry, [*closed, files] = registry_of(ini), [Files(one) for one in directories]
         size = _export_whole(registry, files, closed)
         begun = _unfinished(registry)
@@ -124,7 +123,7 @@ def _unfinished(registry: ServiceRegistry) -> Pruning | None:
     return sealed[-1].pruning if sealed and sealed[-1].pruning.size > pruned else None
 
 
-def _recorded(connection: Connection, registry: ServiceRegistry) -> list[Told]:
+def _recorded(connection: Connection, registry: ServiceRegistry) -> list[PruneRecord]:
     return prunings_of(connection, own_key(connection, registry))
 
 

@@ -19,7 +19,7 @@ from alembic import command
 from secretsvc.db.engine import read_transaction
 from secretsvc.db.migrations import add_branches
 from secretsvc.deployment.ini_files import read_ini
-from secretsvc.deployment.shipped import shipped
+from secretsvc.deployment.package_data import shipped
 
 NOT_THE_OWNER = (
     "migrate: permission denied: DATABASE_URL must name the role that owns the tables, "

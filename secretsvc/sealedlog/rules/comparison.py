@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Table, select
 from secretsvc.audit.models import denial_tally
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.sealedlog.rules.held import Environment, Grant, Identity, Secret
 from secretsvc.sealedlog.rules.ids import as_text
-from secretsvc.sealedlog.rules.replaying import State
+from secretsvc.sealedlog.rules.replay import State
+from secretsvc.sealedlog.rules.replay_state import EnvironmentState, GrantState, IdentityState, SecretState
 from secretsvc.sealedlog.rules.stored_access import (
     read_tallies,
     stored_tokens,
@@ -43,7 +43,7 @@ class Named(NamedTuple):
 
 
 #: What of a row is compared.
-Followed = TypeVar("Followed", Identity, Environment, Grant, Named)
+Followed = TypeVar("Followed", IdentityState, EnvironmentState, GrantState, Named)
 
 
 class StoredSecret(NamedTuple):
@@ -60,16 +60,16 @@ def read_state(connection: Connection, ring: KeyRing) -> State:
     """What the tables hold, with descriptions digested under the active key."""
     state, kid = State(), ring.active_kid
     key = digest_key_of(connection, ring, kid)
-    state.identities = dict(_rows(connection, Identity, identity))
+    state.identities = dict(_rows(connection, IdentityState, identity))
     state.groups = {one: row.slug for one, row in _rows(connection, Named, group)}
     for group_id, identity_id in _members(connection):
         state.members.setdefault(group_id, set()).add(identity_id)
     state.projects = {one: row.slug for one, row in _rows(connection, Named, project)}
-    state.environments = dict(_rows(connection, Environment, environment))
-    state.grants = dict(_rows(connection, Grant, grant))
+    state.environments = dict(_rows(connection, EnvironmentState, environment))
+    state.grants = dict(_rows(connection, GrantState, grant))
     for row in _secrets(connection):
         digest = _digest(key, row)
-        found = Secret(row.version, row.deleted, None if digest is None else kid, digest)
+        found = SecretState(row.version, row.deleted, None if digest is None else kid, digest)
         state.secrets.setdefault(row.environment_id, {})[row.key] = found
     state.tokens, state.tallies = dict(stored_tokens(connection)), read_tallies(connection)
     state.histories = read_histories(connection)
@@ -84,7 +84,7 @@ def unexplained(connection: Connection, ring: KeyRing | None, state: State) -> I
     groups = {one: Named(slug) for one, slug in state.groups.items()}
     projects = {one: Named(slug) for one, slug in state.projects.items()}
     members = {(one, member) for one, held in state.members.items() for member in held if one in groups}
-    yield from _differing("identity", state.identities, _rows(connection, Identity, identity))
+    yield from _differing("identity", state.identities, _rows(connection, IdentityState, identity))
     yield from _differing("group", groups, _rows(connection, Named, group))
     stored = {*_members(connection)}
     for one, member in sorted(stored - members, key=str):
@@ -92,8 +92,8 @@ def unexplained(connection: Connection, ring: KeyRing | None, state: State) -> I
     for one, member in sorted(members - stored, key=str):
         yield MISSING.format(f"member {member} of group {one}")
     yield from _differing("project", projects, _rows(connection, Named, project))
-    yield from _differing("environment", state.environments, _rows(connection, Environment, environment))
-    yield from _differing("grant", state.grants, _rows(connection, Grant, grant))
+    yield from _differing("environment", state.environments, _rows(connection, EnvironmentState, environment))
+    yield from _differing("grant", state.grants, _rows(connection, GrantState, grant))
     yield from _secrets_differing(connection, _Digests(connection, ring), state)
     yield from unexplained_histories(connection, state.histories)
     yield from unexplained_tokens(connection, state)
@@ -119,7 +119,7 @@ class _Digests:
         self._connection, self._ring = connection, ring
         self._keys: dict[str, bytes | None] = {}
 
-    def problem(self, row: StoredSecret, told: Secret) -> str | None:
+    def problem(self, row: StoredSecret, told: SecretState) -> str | None:
         """None where the description is the one that is told of."""
         thing = f"key {row.key} of environment {row.environment_id}"
         if row.description is None or told.kid is None or self._ring is None:

@@ -10,15 +10,15 @@ from sqlalchemy import Connection
 
 from secretsvc.db.engine import snapshot
 from secretsvc.db.types import FoundRow
-from secretsvc.deployment.auditing import FOLDER, export_to, own_key, problems_are_plain
-from secretsvc.deployment.running import INI, failing_plainly, registry_of
+from secretsvc.deployment.audit import FOLDER, export_to, own_key, problems_are_plain
+from secretsvc.deployment.cli import INI, cli_errors, registry_of
 from secretsvc.sealedlog.rules.boundaries import Boundary
 from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.folders import begin_folder, close_folder
-from secretsvc.sealedlog.rules.pruning import pruned_of
-from secretsvc.sealedlog.rules.signing import find_signer, private_key
+from secretsvc.sealedlog.rules.prune import pruned_of
+from secretsvc.sealedlog.rules.signer import find_signer, private_key
 from secretsvc.sealedlog.rules.snapshots import find_snapshot
-from secretsvc.sealedlog.rules.verifying import verify_files
+from secretsvc.sealedlog.rules.verification import verify_files
 from secretsvc.web.request import ServiceRegistry
 
 
@@ -47,7 +47,7 @@ def export(ini: str, directory: Path, after: Path | None, *, close: bool) -> Non
     if close and after is not None:
         raise click.UsageError("Close one folder, then begin another after it: two commands.")
     files = Files(directory)
-    with failing_plainly(), problems_are_plain():
+    with cli_errors(), problems_are_plain():
         registry = registry_of(ini)
         if close:
             end = close_export(registry, files).size

@@ -13,26 +13,24 @@ import click
 from sqlalchemy import Connection, Engine
 
 from secretsvc.db.engine import read_once, snapshot, write_transaction
-from secretsvc.deployment.running import INI, failing_plainly, registry_of
+from secretsvc.deployment.cli import INI, cli_errors, registry_of
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.kernel.notes import Checkpoint, Signatory, Verifier, read_checkpoint, read_verifier
-from secretsvc.kernel.succession import Signers
 from secretsvc.sealedlog.rules.boundaries import by_folder, first_of, wrong_order
+from secretsvc.sealedlog.rules.export import export_log
 from secretsvc.sealedlog.rules.exported import compare_hashes
-from secretsvc.sealedlog.rules.exporting import export_log
 from secretsvc.sealedlog.rules.files import KEY, Files
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.lines import indexes_from, lines_of
-from secretsvc.sealedlog.rules.pruning import note_export
-from secretsvc.sealedlog.rules.replacing import notes_of, signers_by
+from secretsvc.sealedlog.rules.jsonl import indexes_from, lines_of
+from secretsvc.sealedlog.rules.key_replacement import notes_of, signers_by
+from secretsvc.sealedlog.rules.log_reader import check_types
+from secretsvc.sealedlog.rules.prune import record_exported_size
 from secretsvc.sealedlog.rules.sealing import Bound, how_many_wait, seal_some
-from secretsvc.sealedlog.rules.signing import find_signer
+from secretsvc.sealedlog.rules.signer import find_signer
 from secretsvc.sealedlog.rules.snapshots import adopt_state
-from secretsvc.sealedlog.rules.stored import check_types
 from secretsvc.sealedlog.rules.tail_file import TailFile, tail_file
-from secretsvc.sealedlog.rules.verifying import is_replayed, verify_database, verify_files
+from secretsvc.sealedlog.rules.verification import is_replayed, verify_database, verify_files
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Checkpoint, Signatory, Verifier, read_checkpoint, read_verifier
 from secretsvc.web.headers import new_request_id
@@ -85,7 +83,7 @@ def verify(directories: tuple[Path, ...], ini: Path | None, key: str | None, old
     if not folders and ini is None:
         raise click.UsageError("Name a folder, or a database by --ini.")
     newest = folders[-1] if folders else None
-    with failing_plainly(), problems_are_plain(), ExitStack() as stack:
+    with cli_errors(), problems_are_plain(), ExitStack() as stack:
         found: list[tuple[str, Iterator[str]]] = []
         if ini is not None:
             registry = registry_of(str(ini))
@@ -158,7 +156,7 @@ def tail(ini: str, to: Path | None, first: int | None, follow: bool) -> None:
     Example:
       secretsvc-server audit tail production.ini --follow --to /var/log/secretsvc/audit.jsonl
     """
-    with failing_plainly(), problems_are_plain(), ExitStack() as stack:
+    with cli_errors(), problems_are_plain(), ExitStack() as stack:
         engine = registry_of(ini).database.engine
         file = None if to is None else stack.enter_context(tail_file(to, first))
         while True:
@@ -208,7 +206,7 @@ def export_to(registry: ServiceRegistry, files: Files) -> Checkpoint:
     if done is None:
         raise ValueError(NOTHING_SEALED)
     with write_transaction(engine) as connection:
-        note_export(connection, done, now_ms())
+        record_exported_size(connection, done, now_ms())
     return done
 
 

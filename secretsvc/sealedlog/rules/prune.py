@@ -54,7 +54,7 @@ def pruned_of(connection: Connection) -> Pruned:
     return Pruned(0, None) if found is None else Pruned(*found)
 
 
-class Told(NamedTuple):
+class PruneRecord(NamedTuple):
     """A pruning that the log's key has signed, and the position of its record, None until that is sealed."""
 
     pruning: Pruning
@@ -66,7 +66,7 @@ def signed(origin: str, key: bytes, pruning: Pruning) -> dict[str, object]:
     return {**asdict(pruning), "note": sign(origin, key, _said(origin, pruning))}
 
 
-def prunings_of(connection: Connection, signers: Signers) -> list[Told]:
+def prunings_of(connection: Connection, signers: Signers) -> list[PruneRecord]:
     """The prunings that are recorded, the one of the fewest records first.
 
     A record whose note the key of its time has not signed explains nothing, and is left aside: whoever
@@ -76,7 +76,7 @@ def prunings_of(connection: Connection, signers: Signers) -> list[Told]:
     for detail, index in connection.execute(_RECORDED):
         pruning = _read(detail, signers.signer_of(index))
         if pruning is not None and (index is None or pruning.size <= index):
-            found.append(Told(pruning, index))
+            found.append(PruneRecord(pruning, index))
     return sorted(found, key=lambda one: one.pruning.size)
 
 
@@ -98,7 +98,7 @@ def _said(origin: str, pruning: Pruning) -> str:
     return f"{origin} pruning/1\n" + "".join(f"{one}\n" for one in told)
 
 
-def note_export(connection: Connection, checkpoint: Checkpoint, now: int) -> None:
+def record_exported_size(connection: Connection, checkpoint: Checkpoint, now: int) -> None:
     """Tells the database what was exported, unless it knows of more; `now` is in milliseconds."""
     known = connection.execute(select(audit_export.c.size)).scalar()
     row = {"size": checkpoint.size, "root": checkpoint.root, "exported_at": now}

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from secretsvc.db.sqlite_files import PRIVATE
-from secretsvc.deployment.shipped import is_inside, shipped
+from secretsvc.deployment.package_data import is_inside, shipped
 from secretsvc.kernel.crypto import generate_master_key
 
 INI, KEY, SAMPLES = "production.ini", "master-key", "deploy"

@@ -14,7 +14,7 @@ from secretsvc.deployment.checks.configuration import (
 )
 from secretsvc.deployment.checks.database import check_database
 from secretsvc.deployment.checks.findings import Finding, fail
-from secretsvc.deployment.checks.names import check_names
+from secretsvc.deployment.checks.unknown_settings import check_names
 from secretsvc.deployment.ini_files import IniError, read_ini
 
 

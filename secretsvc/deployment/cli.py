@@ -55,7 +55,7 @@ def system_call(registry: ServiceRegistry, *, writes: bool) -> Iterator[Call]:
 
 
 @contextmanager
-def failing_plainly() -> Iterator[None]:
+def cli_errors() -> Iterator[None]:
     """Report failures that an operator can mend in one line, without a traceback."""
     try:
         yield
