@@ -243,7 +243,7 @@ def test_whichever_key_is_kept_the_log_its_exports_and_older_checkpoints_are_ver
 def test_a_former_key_counts_for_no_checkpoint_beyond_its_replacement(sealed, files):
     ring = sealed.app.registry.load_ring()
     with snapshot(sealed.engine) as connection:
-        stolen = private_key(ring, audit.find_signer(connection))
+        stolen = private_key(ring, auditing.find_signer(connection))
     replaced = replace(sealed)
     log(sealed)
     seal(sealed)
