@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from hostile import Hostile, refused, secrets, told
 from waiting import PATIENCE as SECONDS
 
 import secretsvc_client
-from secretsvc_client.watching import Keeper, Watcher
+from secretsvc_client.watching import Watcher
 
 SAY = "import os, time, sys; print(os.environ['A'], flush=True); time.sleep({})"
 
@@ -161,26 +160,12 @@ def test_signals_reach_the_command(watching, name):
     assert process.wait(SECONDS) == 9
 
 
-def test_a_signal_that_comes_before_the_command_is_known_reaches_it_once(monkeypatch):
-    sent = []
-    keeper = Keeper("true", ["true"], queue.SimpleQueue(), (0, 0))
-
-    def started(*_, **__):
-        keeper._pass(signal.SIGTERM, None)
-        return SimpleNamespace(returncode=None, send_signal=sent.append)
-
-    monkeypatch.setattr(subprocess, "Popen", started)
-    keeper.start({})
-    keeper._pass(signal.SIGTERM, None)
-    assert sent == [signal.SIGTERM, signal.SIGTERM], "the first from before, the second from now"
-
-
 def test_a_command_that_ends_late_after_a_signal_is_not_started_again(watching, changing):
     code = "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), sys.exit(4)))"
     process = watching(*python(f"{code}; print('ready', flush=True); time.sleep(60)"))
     assert process.stdout.readline() == "ready\n"
     process.terminate()
-    changing.rev = 2
+    changing.rev, changing.value = 2, "second"
     assert process.wait(SECONDS) == 4
     assert process.stdout.read() == ""
 
