@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
 
 from secretsvc_client import terminal
 from secretsvc_client.signals import Signals, blocked
@@ -16,7 +15,7 @@ _OF_SYSTEMD = (b"LISTEN_PID", b"WATCHDOG_PID", b"SYSTEMD_EXEC_PID")
 class Child:
     """One command at a time, the leader of a process group of its own."""
 
-    def __init__(self, program: str, arguments: Sequence[str], signals: Signals) -> None:
+    def __init__(self, program: str, arguments: list[str], signals: Signals) -> None:
         self._program, self._arguments, self._signals = program, arguments, signals
         self.group = 0
         #: The exit code, 128 and more for a signal; None while the command runs.

@@ -7,36 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hostile import Hostile, refused, secrets, told
+from changing import WATCH, Changing, client
+from hostile import Hostile, refused, told
 from waiting import PATIENCE as SECONDS
 
-import secretsvc_client
 from secretsvc_client.watching import Watcher
 
 SAY = "import os, time, sys; print(os.environ['A'], flush=True); time.sleep({})"
-
-
-class Changing:
-    """A service whose state a test changes."""
-
-    def __init__(self) -> None:
-        self.rev, self.id, self.value = 1, "one", "first"
-        self.failing: bytes | None = None
-        self.asked: list[tuple[str, bool]] = []
-
-    def __call__(self, request: bytes) -> bytes:
-        path = request.split(b" ")[1].decode().rpartition("/")[2]
-        is_known = f'If-None-Match: "{self.rev}"'.encode() in request
-        self.asked.append((path.partition("?")[0], b"If-None-Match" in request))
-        if self.failing is not None:
-            return self.failing
-        if path == "prod":
-            return told(200, {"id": self.id, "rev": self.rev})
-        return b"HTTP/1.1 304 X\r\n\r\n" if is_known else secrets({"A": self.value}, self.rev)
 
 
 @pytest.fixture
@@ -50,22 +30,10 @@ def watching(at, home, changing):
     made = []
 
     def start(*command, **variables):
-        folder = str(Path(secretsvc_client.__file__).parent.parent)
-        environment = {**os.environ, **at(start.server), "PYTHONPATH": folder, **variables}
-        run = [
-            sys.executable,
-            "-m",
-            "secretsvc_client",
-            "run",
-            "--watch",
-            "--interval",
-            "0.1",
-            *start.flags,
-            "--",
-        ]
+        environment = {**os.environ, **at(start.server), **variables}
         made.append(
             subprocess.Popen(
-                [*run, *command],
+                [*client(*WATCH, *start.flags), *command],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
