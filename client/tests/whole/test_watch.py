@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from changing import WATCH, Changing, client
-from hostile import Hostile, refused, told
+from hostile import Hostile, closed_port, refused, told
 from waiting import PATIENCE as SECONDS
 
 from secretsvc_client.watching import Watcher
@@ -33,7 +34,7 @@ def watching(at, home, changing):
         environment = {**os.environ, **at(start.server), **variables}
         made.append(
             subprocess.Popen(
-                [*client(*WATCH, *start.flags), *command],
+                [*client(*WATCH, *start.flags, grace=start.grace), *command],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -43,7 +44,7 @@ def watching(at, home, changing):
         )
         return made[-1]
 
-    start.flags = []
+    start.flags, start.grace = [], SECONDS
     with Hostile(changing) as server:
         start.server = server
         yield start
@@ -196,3 +197,64 @@ def test_the_end_of_a_grant_removes_the_fallback_while_the_command_goes_on(watch
     changing.failing = refused(403, "FORBIDDEN")
     until(lambda: not (home / "sealed").exists())
     assert process.poll() is None
+
+
+LISTEN = """
+import os, socket, sys, time
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))):
+    print(os.environ["A"], flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_restart_and_the_end_free_a_port_that_a_grandchild_holds(watching, changing):
+    port = closed_port()
+    process = watching("sh", "-c", '"$@"; true', "sh", *python(LISTEN), str(port))
+    assert process.stdout.readline() == "first\n"
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+    process.terminate()
+    assert process.wait(SECONDS) == 128 + signal.SIGTERM
+    socket.create_server(("127.0.0.1", port)).close()
+
+
+def test_what_ignores_sigterm_is_killed_with_its_group_after_the_grace(watching, changing):
+    watching.grace = 0.1
+    port = closed_port()
+    process = watching("sh", "-c", 'trap "" TERM; "$@"; true', "sh", *python(LISTEN), str(port))
+    assert process.stdout.readline() == "first\n"
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+
+
+def test_the_same_revision_restarts_nothing_whatever_the_status(watching, changing):
+    changing.is_unconditional = True
+    process = watching(*python(SAY.format(600)))
+    assert process.stdout.readline() == "first\n"
+    until(lambda: len(changing.asked) > 8)
+    changing.rev, changing.value = 2, "second"
+    # A restart in between would have said `first` again.
+    assert process.stdout.readline() == "second\n"
+
+
+def test_a_write_that_changes_no_chosen_value_restarts_nothing(watching, changing):
+    watching.flags = ["--only", "A"]
+    process = watching(*python(SAY.format(600)))
+    assert process.stdout.readline() == "first\n"
+    for rev in (2, 3):
+        before = len(changing.asked)
+        changing.more, changing.rev = {"OTHER": str(rev)}, rev
+        until(lambda count=before: len(changing.asked) > count + 4)
+    changing.rev, changing.value = 4, "second"
+    assert process.stdout.readline() == "second\n"
+
+
+def test_a_name_of_the_client_is_reported_once(watching, changing):
+    changing.more = {"SECRETSVC_URL": "x"}
+    process = watching(*python(SAY.format(600)))
+    assert process.stdout.readline() == "first\n"
+    for rev, value in ((2, "second"), (3, "third")):
+        changing.rev, changing.value = rev, value
+        assert process.stdout.readline() == f"{value}\n"
+    process.terminate()
+    assert process.communicate(timeout=SECONDS)[1].count("does not get SECRETSVC_URL") == 1
