@@ -225,6 +225,9 @@ def test_what_ignores_sigterm_is_killed_with_its_group_after_the_grace(watching,
     assert process.stdout.readline() == "first\n"
     changing.rev, changing.value = 2, "second"
     assert process.stdout.readline() == "second\n"
+    # As after an exec, what ignores SIGTERM goes on after SIGTERM.
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 128 + signal.SIGINT
 
 
 def test_the_same_revision_restarts_nothing_whatever_the_status(watching, changing):
