@@ -236,8 +236,9 @@ def test_the_same_revision_restarts_nothing_whatever_the_status(watching, changi
     assert process.stdout.readline() == "first\n"
     until(lambda: len(changing.asked) > 8)
     changing.rev, changing.value = 2, "second"
-    # A restart in between would have said `first` again.
     assert process.stdout.readline() == "second\n"
+    process.terminate()
+    assert process.communicate(timeout=SECONDS)[1].count("restarting the command") == 1
 
 
 def test_a_write_that_changes_no_chosen_value_restarts_nothing(watching, changing):
