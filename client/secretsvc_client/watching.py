@@ -1,7 +1,7 @@
-"""`run --watch`: the command is restarted when the secrets, or the environment itself, are others.
+"""`run --watch`: restart the command when its secrets change.
 
-The revision is asked for conditionally, which opens nothing and is not recorded; the environment's id
-tells one that was made anew under the same name and is at the same revision (contract 5.7).
+The revision is asked for conditionally, which opens nothing and is not recorded. The environment's id
+shows that another environment of the same name is at the same revision (contract 5.7).
 """
 
 from __future__ import annotations
@@ -9,13 +9,10 @@ from __future__ import annotations
 import os
 import queue
 import random
-import select
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,36 +27,44 @@ if TYPE_CHECKING:
 
 #: Of the interval, either way.
 _JITTER = 0.2
-#: Seconds that a command has to end before it is killed.
-_GRACE = 10.0
-_PASSED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-#: What a terminal sends to the command itself.
-_OF_TERMINAL = ("SIGINT", "SIGQUIT")
-_ENDING = ("SIGTERM", *_OF_TERMINAL)
 
 
 def watch(call: Call, program: str, selection: Selection, fallback: Fallback | None) -> int:
-    """Runs the command until it ends, by itself or by a signal; its exit code, 128 and more for a signal.
+    """Run the command until it ends; return its exit code, 128 and more for a signal (contract 16.11).
 
     Raises `WrongUse` where the system has no signals.
     """
     if os.name == "nt":
         raise WrongUse("--watch is not there on Windows")
-    service = call.service
-    watcher = Watcher(service, selection, fallback, call.args.interval)
-    state = watcher.first()
-    keeper = Keeper(program, list(call.rest), watcher.news, watcher.wake)
-    keeper.take_signals()
-    keeper.start(selection.environment(state))
-    threading.Thread(target=watcher.run, daemon=True).start()
-    while (code := keeper.wait()) is None:
-        state = watcher.news.get()
-        output.tell(f"secretsvc: the secrets changed (revision {state.rev}): restarting the command")
-        code = keeper.stop()
-        if code is not None:
-            return code
-        keeper.start(selection.environment(state))
-    return code
+    from secretsvc_client.child import Child
+    from secretsvc_client.keeper import Keeper
+    from secretsvc_client.signals import Signals
+
+    watcher = Watcher(call.service, selection, fallback, call.args.interval)
+    # Until the command starts, a signal ends the client: the file of --format can be a pipe without a reader.
+    environment = selection.environment(watcher.first())
+    with Signals() as signals:
+        watcher.wake = signals.wake
+        keeper = Keeper(Child(program, list(call.rest), signals), signals, watcher.asking)
+        try:
+            while True:
+                keeper.start(environment)
+                thread = threading.Thread(target=watcher.run, daemon=True)
+                signals.start(thread)
+                code = keeper.wait(lambda: not watcher.news.empty())
+                if code is not None:
+                    return code
+                # The next fork must find no thread that holds a lock.
+                thread.join()
+                state = watcher.news.get()
+                keeper.say(f"the secrets changed (revision {state.rev}): restarting the command")
+                code = keeper.stop()
+                if code is not None:
+                    return code
+                with signals.ignoring_writes():
+                    environment = selection.environment(state)
+        finally:
+            keeper.end()
 
 
 @dataclass
@@ -71,7 +76,10 @@ class Watcher:
     fallback: Fallback | None
     interval: float
     news: queue.SimpleQueue[State] = field(default_factory=queue.SimpleQueue)
-    wake: tuple[int, int] = field(default_factory=os.pipe)
+    #: Called after each question, also one without news: what ended during it is to be reaped.
+    wake: Callable[[], None] = lambda: None
+    #: Held while a request, and a command that prints the credential, is under way.
+    asking: threading.Lock = field(default_factory=threading.Lock)
     _known: tuple[str | None, int] = (None, -1)
     _given: State | None = None
     _is_failing: bool = False
@@ -95,120 +103,53 @@ class Watcher:
         return state
 
     def run(self) -> None:
-        """Asks for ever, each time a little sooner or later than the interval, so that clients spread."""
-        while True:
+        """Ask until there is news, each time a little sooner or later, so that clients spread."""
+        while self.news.empty():
             time.sleep(self.interval * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
-            try:
-                state = self.changed()
-            except Failure as failure:
-                self._fail(failure)
-                continue
-            except Exception as error:  # the thread must not end: its text may hold a value
-                output.warn(f"an unexpected {type(error).__name__} while asking for changes; asking again")
-                continue
-            self._is_failing = False
-            if state is not None:
-                self.news.put(state)
-                os.write(self.wake[1], b"n")
+            with self.asking, suppress(OSError):  # of a stderr that fails
+                self._ask()
+            self.wake()
 
     def changed(self) -> State | None:
-        """The state where it is another than the known one, else None."""
+        """Return the state if a secret of the command differs from what it has, else None."""
         known_id, rev = self._known
         environment_id = self._environment_id()
-        is_same = known_id == environment_id
-        state = self.selection.fetch_unless(self.service, rev if is_same else None)
-        if state is None:
+        state = self.selection.fetch_unless(self.service, rev if known_id == environment_id else None)
+        # Something between may drop the condition, and answer 200 with the known revision.
+        if state is None or (environment_id, state.rev) == self._known:
             return None
-        narrowed = self.selection.narrowed(state)
+        found = (environment_id, state.rev)
+        try:
+            narrowed = self.selection.narrowed(state)
+        except Failure:
+            # The same revision would fail again, at each question.
+            self._known = found
+            raise
         if self.fallback is not None:
             self.fallback.keep(state, self.selection.mode)
-        # After a start from the fallback the id is learnt; the command may have the present state.
-        is_new = known_id is not None or narrowed != self._given
-        self._known, self._given = (environment_id, state.rev), narrowed
-        return narrowed if is_new else None
+        is_same = self._given is not None and narrowed[1:] == self._given[1:]
+        self._known, self._given = found, narrowed
+        return None if is_same else narrowed
 
     def _environment_id(self) -> str:
         return text(self.service.get(self.selection.path), "id")
 
+    def _ask(self) -> None:
+        try:
+            state = self.changed()
+        except Failure as failure:
+            self._fail(failure)
+        except Exception as error:  # the thread must not end: its text may hold a value
+            output.warn(f"an unexpected {type(error).__name__} while asking for changes; asking again")
+        else:
+            self._is_failing = False
+            if state is not None:
+                self.news.put(state)
+
     def _fail(self, failure: Failure) -> None:
-        """Says so once, until it works again; the command goes on with what it has."""
+        """Report the first failure in a row; the command goes on with what it has."""
         if self.fallback is not None:
             self.fallback.forget_after(failure)
         if not self._is_failing:
+            self._is_failing = True
             output.warn(f"changes are not seen at present, the command goes on: {failure.message}")
-        self._is_failing = True
-
-
-class Keeper:
-    """The one child, and the signals that are passed on to it."""
-
-    def __init__(
-        self, program: str, arguments: Sequence[str], news: queue.SimpleQueue[State], wake: tuple[int, int]
-    ) -> None:
-        self._program, self._arguments = program, arguments
-        self._news, self._wake = news, wake
-        self._child: subprocess.Popen[bytes] | None = None
-        self._is_ending = False
-        self._owed: list[int] = []
-
-    def take_signals(self) -> None:
-        """From now on signals go to the command."""
-        os.set_blocking(self._wake[1], False)
-        signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        for name in _PASSED:
-            signal.signal(getattr(signal, name), self._pass)
-
-    def start(self, environment: dict[bytes, bytes]) -> None:
-        """Starts the command; raises `Failure`."""
-        try:
-            self._child = child = subprocess.Popen(self._arguments, executable=self._program, env=environment)
-        except OSError as error:
-            from secretsvc_client.commands.run import not_started
-
-            raise not_started(self._program, error) from None
-        # Each once: a second one would meet a command that no longer minds the first.
-        while self._owed:
-            child.send_signal(self._owed.pop(0))
-
-    def wait(self) -> int | None:
-        """The exit code, or None once there are news."""
-        while True:
-            code = self._code()
-            if code is not None:
-                return code
-            if not self._news.empty():
-                return None
-            select.select([self._wake[0]], [], [])
-            os.read(self._wake[0], 4096)
-
-    def stop(self) -> int | None:
-        """Ends the command; its exit code where it, or a signal that was passed on, ended it already."""
-        child = self._child
-        if child is None:
-            return None
-        code = self._code()
-        if code is not None:
-            return code
-        child.terminate()
-        try:
-            child.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            output.warn(f"the command did not end within {_GRACE:g} s of SIGTERM: it is killed")
-            child.kill()
-            child.wait()
-        return self._code() if self._is_ending else None
-
-    def _code(self) -> int | None:
-        code = self._child.poll() if self._child is not None else None
-        return code if code is None or code >= 0 else 128 - code
-
-    def _pass(self, number: int, _frame: object) -> None:
-        name = signal.Signals(number).name
-        if name in _OF_TERMINAL and sys.stdin.isatty():
-            return
-        self._is_ending = self._is_ending or name in _ENDING
-        if self._child is None or self._child.returncode is not None:
-            self._owed.append(number)
-        else:
-            self._child.send_signal(number)

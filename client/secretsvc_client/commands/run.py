@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from secretsvc_client import output
+from secretsvc_client import inherited, output
 from secretsvc_client.api import Service, as_object, environment_path, number, revision_of, secrets_of
 from secretsvc_client.cli import Call
 from secretsvc_client.errors import Failure, Invalid, NotFound, NotStarted, Refused, WrongUse
@@ -134,6 +134,8 @@ class Selection(NamedTuple):
     prefix: str
     file: Path | None
     media: str
+    #: Keys that stderr named already.
+    reported: set[str]
     mode: int | None = None
 
     @classmethod
@@ -156,7 +158,7 @@ class Selection(NamedTuple):
             if not args.format and not args.fallback:
                 raise WrongUse("--mode goes with --format or --fallback")
             mode = checked_mode(args.mode)
-        return cls(environment_path(call.settings), only, args.prefix or "", file, media, mode)
+        return cls(environment_path(call.settings), only, args.prefix or "", file, media, set(), mode)
 
     def fetch(self, service: Service) -> State:
         """The secrets that were asked for; raises the `Failure` of whatever is not whole."""
@@ -195,14 +197,14 @@ class Selection(NamedTuple):
         }
         if self.prefix and not chosen:
             raise Refused("no key begins with what --prefix says", "`secretsvc list` shows what there is.")
-        chosen = _without_ours(chosen)
+        chosen = _without_ours(chosen, self.reported)
         for key, value in chosen.items():
             _check(key, value, is_file=self.file is not None)
         return State(state.rev, chosen, state.content)
 
     def environment(self, state: State) -> dict[bytes, bytes]:
         """The environment of the command; writes the file where the secrets go into one."""
-        given = {name: value for name, value in os.environ.items() if name not in _OURS}
+        given = {name: value for name, value in inherited.environment().items() if name not in _OURS}
         made = {os.fsencode(name): os.fsencode(value) for name, value in given.items()}
         if self.file is None:
             made.update({key.encode(): value.encode() for key, value in state.secrets.items()})
@@ -218,13 +220,18 @@ class Selection(NamedTuple):
         return made
 
 
-def _without_ours(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Leave out and name settings of the client, which the command may run: a writer could redirect it."""
+def _without_ours(secrets: Mapping[str, str], reported: set[str]) -> dict[str, str]:
+    """Leave out settings of the client, which the command can run: a writer could redirect it.
+
+    Report each once: those that are not in `reported`, to which they are added.
+    """
     # Names of variables have no case on Windows.
     is_windows = sys.platform == "win32"
     ours = sorted(key for key in secrets if (key.upper() if is_windows else key).startswith(_PREFIX))
-    if ours:
-        shown = ", ".join(printable(key)[:300] for key in ours)
+    new = [key for key in ours if key not in reported]
+    if new:
+        reported.update(new)
+        shown = ", ".join(printable(key)[:300] for key in new)
         output.warn(f"the command does not get {shown}: names that begin with {_PREFIX} are the client's own")
     return {key: value for key, value in secrets.items() if key not in ours}
 

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import os
-import queue
 import signal
+import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hostile import Hostile, refused, secrets, told
+from changing import WATCH, Changing, client
+from hostile import Hostile, closed_port, refused, told
 from waiting import PATIENCE as SECONDS
 
-import secretsvc_client
-from secretsvc_client.watching import Keeper, Watcher
+from secretsvc_client.watching import Watcher
 
 SAY = "import os, time, sys; print(os.environ['A'], flush=True); time.sleep({})"
-
-
-class Changing:
-    """A service whose state a test changes."""
-
-    def __init__(self) -> None:
-        self.rev, self.id, self.value = 1, "one", "first"
-        self.failing: bytes | None = None
-        self.asked: list[tuple[str, bool]] = []
-
-    def __call__(self, request: bytes) -> bytes:
-        path = request.split(b" ")[1].decode().rpartition("/")[2]
-        is_known = f'If-None-Match: "{self.rev}"'.encode() in request
-        self.asked.append((path.partition("?")[0], b"If-None-Match" in request))
-        if self.failing is not None:
-            return self.failing
-        if path == "prod":
-            return told(200, {"id": self.id, "rev": self.rev})
-        return b"HTTP/1.1 304 X\r\n\r\n" if is_known else secrets({"A": self.value}, self.rev)
 
 
 @pytest.fixture
@@ -51,22 +31,10 @@ def watching(at, home, changing):
     made = []
 
     def start(*command, **variables):
-        folder = str(Path(secretsvc_client.__file__).parent.parent)
-        environment = {**os.environ, **at(start.server), "PYTHONPATH": folder, **variables}
-        run = [
-            sys.executable,
-            "-m",
-            "secretsvc_client",
-            "run",
-            "--watch",
-            "--interval",
-            "0.1",
-            *start.flags,
-            "--",
-        ]
+        environment = {**os.environ, **at(start.server), **variables}
         made.append(
             subprocess.Popen(
-                [*run, *command],
+                [*client(*WATCH, *start.flags, grace=start.grace), *command],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -76,7 +44,7 @@ def watching(at, home, changing):
         )
         return made[-1]
 
-    start.flags = []
+    start.flags, start.grace = [], SECONDS
     with Hostile(changing) as server:
         start.server = server
         yield start
@@ -161,26 +129,12 @@ def test_signals_reach_the_command(watching, name):
     assert process.wait(SECONDS) == 9
 
 
-def test_a_signal_that_comes_before_the_command_is_known_reaches_it_once(monkeypatch):
-    sent = []
-    keeper = Keeper("true", ["true"], queue.SimpleQueue(), (0, 0))
-
-    def started(*_, **__):
-        keeper._pass(signal.SIGTERM, None)
-        return SimpleNamespace(returncode=None, send_signal=sent.append)
-
-    monkeypatch.setattr(subprocess, "Popen", started)
-    keeper.start({})
-    keeper._pass(signal.SIGTERM, None)
-    assert sent == [signal.SIGTERM, signal.SIGTERM], "the first from before, the second from now"
-
-
 def test_a_command_that_ends_late_after_a_signal_is_not_started_again(watching, changing):
     code = "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), sys.exit(4)))"
     process = watching(*python(f"{code}; print('ready', flush=True); time.sleep(60)"))
     assert process.stdout.readline() == "ready\n"
     process.terminate()
-    changing.rev = 2
+    changing.rev, changing.value = 2, "second"
     assert process.wait(SECONDS) == 4
     assert process.stdout.read() == ""
 
@@ -243,3 +197,68 @@ def test_the_end_of_a_grant_removes_the_fallback_while_the_command_goes_on(watch
     changing.failing = refused(403, "FORBIDDEN")
     until(lambda: not (home / "sealed").exists())
     assert process.poll() is None
+
+
+LISTEN = """
+import os, socket, sys, time
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))):
+    print(os.environ["A"], flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_restart_and_the_end_free_a_port_that_a_grandchild_holds(watching, changing):
+    port = closed_port()
+    process = watching("sh", "-c", '"$@"; true', "sh", *python(LISTEN), str(port))
+    assert process.stdout.readline() == "first\n"
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+    process.terminate()
+    assert process.wait(SECONDS) == 128 + signal.SIGTERM
+    socket.create_server(("127.0.0.1", port)).close()
+
+
+def test_what_ignores_sigterm_is_killed_with_its_group_after_the_grace(watching, changing):
+    watching.grace = 0.1
+    port = closed_port()
+    process = watching("sh", "-c", 'trap "" TERM; "$@"; true', "sh", *python(LISTEN), str(port))
+    assert process.stdout.readline() == "first\n"
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+    # As after an exec, what ignores SIGTERM goes on after SIGTERM.
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 128 + signal.SIGINT
+
+
+def test_the_same_revision_restarts_nothing_whatever_the_status(watching, changing):
+    changing.is_unconditional = True
+    process = watching(*python(SAY.format(600)))
+    assert process.stdout.readline() == "first\n"
+    until(lambda: len(changing.asked) > 8)
+    changing.rev, changing.value = 2, "second"
+    assert process.stdout.readline() == "second\n"
+    process.terminate()
+    assert process.communicate(timeout=SECONDS)[1].count("restarting the command") == 1
+
+
+def test_a_write_that_changes_no_chosen_value_restarts_nothing(watching, changing):
+    watching.flags = ["--only", "A"]
+    process = watching(*python(SAY.format(600)))
+    assert process.stdout.readline() == "first\n"
+    for rev in (2, 3):
+        before = len(changing.asked)
+        changing.more, changing.rev = {"OTHER": str(rev)}, rev
+        until(lambda count=before: len(changing.asked) > count + 4)
+    changing.rev, changing.value = 4, "second"
+    assert process.stdout.readline() == "second\n"
+
+
+def test_a_name_of_the_client_is_reported_once(watching, changing):
+    changing.more = {"SECRETSVC_URL": "x"}
+    process = watching(*python(SAY.format(600)))
+    assert process.stdout.readline() == "first\n"
+    for rev, value in ((2, "second"), (3, "third")):
+        changing.rev, changing.value = rev, value
+        assert process.stdout.readline() == f"{value}\n"
+    process.terminate()
+    assert process.communicate(timeout=SECONDS)[1].count("does not get SECRETSVC_URL") == 1
