@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import shutil
+from base64 import b64decode
 from contextlib import nullcontext as does_not_raise
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from audited_writers import Writer
+from doc_blocks import blocks
+from processes import ROOT
 from resource_fields import log
 
 from secretsvc.db.engine import snapshot
@@ -178,16 +181,26 @@ TAMPERED = {
     "another state": (
         "state/512.json",
         b"{}",
-        "the state that was kept where the export begins or ends is another",
+        "index 512: the state that was kept where the export begins or ends is another",
     ),
     "no state": (
         "state/512.json",
         None,
-        "the state that was kept where the export begins or ends is another",
+        "index 512: the state that was kept where the export begins or ends is another",
     ),
     "other hashes to its left": ("tile/1/000.p/3", bytes(96), "index 0 to 511: something in there is not"),
     "no hashes to its left": ("tile/1/000.p/3", b"", "tile/1/000.p/3 is missing or too short"),
 }
+
+
+@pytest.mark.engine_neutral
+def test_the_note_of_a_closed_export_is_as_its_page_shows(chain):
+    (shown,) = blocks((ROOT / "docs" / "audit.md").read_text("utf-8"), "An export", "text")
+    lines = (chain[0].folder / "closed").read_text().partition("\n\n")[0].splitlines()
+    assert lines[0] == shown.splitlines()[0]
+    assert int(lines[1]) % 256 == 0
+    assert [len(b64decode(one)) for one in lines[2:]] == [32, 32]
+    assert len(shown.splitlines()) == len(lines)
 
 
 @pytest.mark.engine_neutral

@@ -96,7 +96,7 @@ def test_the_law_of_links_bites() -> None:
 @pytest.mark.parametrize("page", PASTED, ids=lambda path: path.name)
 def test_what_a_page_for_operators_has_to_be_pasted_is_pasted_by_a_test(page: Path) -> None:
     tests = (path.read_text("utf-8") for path in (ROOT / "tests").glob("*/test_*.py"))
-    assert any("from pasting import" in text and f'"{page.name}"' in text for text in tests)
+    assert any("from doc_blocks import" in text and f'"{page.name}"' in text for text in tests)
 
 
 def test_the_law_of_promises_bites() -> None:
