@@ -100,7 +100,7 @@ def server(
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """What the server's deadlines go by: it stands still until it is told otherwise."""
     made = Clock()
-    for module in ("channel", "outgoing", "traffic"):
+    for module in ("channel", "send_buffer", "connections"):
         monkeypatch.setattr(f"secretsvc.server.{module}.time", SimpleNamespace(monotonic=made))
     return made
 
