@@ -109,20 +109,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # The reader of the output has enough.
-        output.drop()
+        output.drop(sys.stdout)
         return Failure.run_code if _is_run(given) else Failure.exit_code
     except Exception as error:
         problem = _unexpected(error)
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             problem = Failure(f"the output cannot be written: {error.strerror}")
-            output.drop()
+            output.drop(sys.stdout)
         return _reported(problem, given)
 
 
 def _reported(failure: Failure, given: list[str]) -> int:
     """Show a failure; return the exit code."""
     is_run = _is_run(given)
-    output.report(failure, is_json="--json" in _own(given), is_run=is_run)
+    try:
+        output.report(failure, is_json="--json" in _own(given), is_run=is_run)
+    except OSError:
+        # Nobody can read it; the exit code must still be that of the failure.
+        output.drop(sys.stderr)
     return failure.run_code if is_run else failure.exit_code
 
 

@@ -30,10 +30,12 @@ def write_to(path: Path, content: bytes, mode: int | None = None) -> str:
     """Write the content; return a message about a regular file, an empty one about others.
 
     A regular file is replaced as a whole if possible and keeps its owner, and its permissions unless `mode`
-    is given. A pipe or a device is written into. Links are followed. Raises `Failure`.
+    is given. A pipe or a device is written into. Links are followed. Raises `Failure`, and `WrongUse` for a
+    file, link or pipe of another user in a folder that everybody can write.
     """
     try:
         found = _status(path)
+        _refuse_planted(path)
         if found is not None and not stat.S_ISREG(found.st_mode):
             if mode is not None:
                 raise WrongUse(f"{printable(path)} is not a regular file: --mode cannot change it")
@@ -53,6 +55,23 @@ def _status(path: Path) -> os.stat_result | None:
         return path.stat()
     except FileNotFoundError:
         return None
+
+
+def _refuse_planted(path: Path) -> None:
+    """Raise `WrongUse` for a file, link or pipe that another user could have put there to get the content."""
+    if os.name != "posix":
+        return
+    for one in {path, Path(os.path.realpath(path))}:
+        folder = one.parent.stat()
+        try:
+            owner = one.lstat().st_uid
+        except FileNotFoundError:
+            continue
+        if folder.st_mode & 0o002 and owner not in (os.geteuid(), folder.st_uid):
+            raise WrongUse(
+                f"{printable(one)} belongs to another user, and everybody can write its folder",
+                "Name a file that is not there, or a folder of your own.",
+            )
 
 
 def _stream(path: Path, content: bytes) -> None:

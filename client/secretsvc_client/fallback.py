@@ -11,7 +11,6 @@ import binascii
 import json
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,8 +88,7 @@ class Fallback:
         """Remove the file if the service itself says that access has ended."""
         if failure.is_own and failure.status in _DELETING and os.path.isfile(self.path):
             # The file itself, if the path is a link; a pipe or a device stays.
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.realpath(self.path))
+            _remove(os.path.realpath(self.path))
 
     def _instead(self, selection: Selection, failure: Unreachable) -> State:
         from secretsvc_client.commands.run import State
@@ -174,3 +172,16 @@ def _of_keyring(about: bytes) -> str:
             "Set SECRETSVC_FALLBACK_KEY to 32 bytes in base64.",
         ) from None
     return found
+
+
+def _remove(path: str) -> None:
+    """Remove a file, or empty it where its folder allows no removal, such as a bind mount."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError:
+        try:
+            os.truncate(path, 0)
+        except OSError as error:
+            output.warn(f"the fallback cannot be removed: {error.strerror}")

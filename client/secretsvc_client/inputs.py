@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from secretsvc_client import output
@@ -51,11 +52,14 @@ def has_key(content: str, media: str) -> bool:
             return bool(json.loads(content))
         except (ValueError, RecursionError):
             return True
-    lines = (line.strip() for line in content.splitlines())
+    # A comment ends as the service has it: not at U+2028 or a form feed.
+    lines = (line.strip() for line in re.split(r"[\r\n]", content))
     return any(line and not line.startswith("#") for line in lines)
 
 
 def _read(file: str) -> bytes:
+    if file == "-" and sys.stdin is None:
+        raise WrongUse("there is no input: stdin is closed")
     try:
         if file == "-":
             raw = sys.stdin.buffer.read(LONGEST + 1)

@@ -83,9 +83,9 @@ def report(failure: Failure, *, is_json: bool, is_run: bool) -> None:
     warn(code + " | ".join(part.replace("\n", " ") for part in parts) + request)
 
 
-def drop() -> None:
-    """Discard what stdout still has to write, which Python would report at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def drop(stream: TextIO) -> None:
+    """Discard the buffered output of stdout or stderr, which Python would fail to write at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Progress:

@@ -74,12 +74,23 @@ def proxy_of(origin: Origin, environ: Mapping[str, str]) -> Proxy | None:
     There is none for http, for this machine, and for what `NO_PROXY` names.
     """
     url = environ.get("HTTPS_PROXY") or environ.get("https_proxy")
-    if not url or origin.scheme != "https" or origin.host == "localhost" or is_loopback(origin.host):
+    if not url or origin.scheme != "https" or _is_this_machine(origin.host):
         return None
     listed = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
     if any(_matches(entry, origin) for entry in re.split(r"[\s,]+", listed.lower()) if entry):
         return None
     return _parsed(url)
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether a host is loopback in any spelling, a name below `localhost` included (RFC 6761)."""
+    if host == "localhost" or host.endswith(".localhost") or is_loopback(host.removeprefix("::ffff:")):
+        return True
+    try:
+        # Also 127.1 and 2130706433, which resolvers take for addresses.
+        return socket.inet_aton(host)[0] == 127
+    except OSError:
+        return False
 
 
 def _parsed(url: str) -> Proxy:
@@ -104,8 +115,6 @@ def _parsed(url: str) -> Proxy:
 
 def _matches(entry: str, origin: Origin) -> bool:
     """Whether an entry of `NO_PROXY` names the origin: `*`, host, `.suffix` or network, maybe with a port."""
-    if entry == "*":
-        return True
     host, port = entry, ""
     found = _PORT.fullmatch(entry)
     # More than one colon is an IPv6 address, whose port stands behind its brackets.
@@ -115,6 +124,8 @@ def _matches(entry: str, origin: Origin) -> bool:
         return False
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     host = host[:-1] if host.endswith(".") else host
+    if host == "*":
+        return True
     if host.startswith("."):
         return origin.host.endswith(host)
     return host == origin.host or _is_within(origin.host, host)

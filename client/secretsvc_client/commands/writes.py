@@ -59,7 +59,7 @@ def read_value(file: str | None, *, may_be_empty: bool) -> str:
     One final line end of stdin is left out, unless `--file -` asks for all of it.
     Raises `WrongUse` and `Invalid`.
     """
-    if file is None and sys.stdin.isatty():
+    if file is None and sys.stdin is not None and sys.stdin.isatty():
         from secretsvc_client.prompt import ask_twice
 
         return ask_twice()

@@ -168,3 +168,35 @@ def test_a_full_disk_leaves_the_old_file_and_a_mounted_file_is_written(tmp_path)
         env={**os.environ, "PYTHONPATH": str(CLIENT), "CODE": CODE},
         check=True,
     )
+
+
+@AS_ROOT
+@pytest.mark.parametrize("kind", ["file", "link", "pipe", "link to a file"])
+def test_nothing_is_written_into_what_another_user_put_into_a_folder_of_everybody(write, tmp_path, kind):
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    own.write_text("kept")
+    planted = path = shared / "planted.json"
+    if kind == "pipe":
+        os.mkfifo(planted)
+    elif kind == "link":
+        planted.symlink_to(own)
+    else:
+        planted.write_text("kept")
+    if kind == "link to a file":
+        path = tmp_path / "link.json"
+        path.symlink_to(planted)
+    os.chown(planted, 1000, 1000, follow_symlinks=False)
+    code, err = write(path)
+    assert code in (2, 125)
+    assert "belongs to another user" in err
+    assert own.read_text() == "kept"
+    assert kind == "pipe" or planted.read_text() == "kept"
+
+
+@AS_ROOT
+def test_a_file_of_the_owner_of_a_shared_folder_is_written(write, tmp_path):
+    tmp_path.chmod(0o1777)
+    (tmp_path / "file.json").touch()
+    assert write(tmp_path / "file.json")[0] == 0

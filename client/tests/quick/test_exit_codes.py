@@ -103,11 +103,11 @@ def test_other_commands_keep_their_codes(ask, at, arguments):
     assert "exit" not in done.err
 
 
-@pytest.mark.parametrize("redirect", ["2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("redirect", ["2>&-", ">&- 2>&-", "2>/dev/full"])
 def test_a_failure_has_its_code_with_stderr_closed(started, redirect):
     with Hostile(refused(403, "FORBIDDEN")) as server:
         assert started(server, "run", "--", "true", redirect=redirect).returncode == 125
-        assert started(server, "whoami", redirect="2>&-").returncode == 4
+        assert started(server, "whoami", redirect=redirect.removeprefix(">&- ")).returncode == 4
 
 
 def test_a_command_whose_client_had_no_stderr_has_none(started):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import pty
@@ -217,6 +218,18 @@ def test_a_link_is_followed_when_the_state_is_kept_used_and_removed(sealed, home
         assert sealed(server).started is None
     assert sealed.path.is_symlink()
     assert not (home / "data" / "sealed").exists()
+
+
+def test_a_file_that_cannot_be_removed_is_emptied(sealed, monkeypatch):
+    with first_good(refused(403, "FORBIDDEN")) as server:
+        assert sealed(server).started
+
+        def busy(path):
+            raise OSError(errno.EBUSY, "Device or resource busy")
+
+        monkeypatch.setattr("secretsvc_client.fallback.os.unlink", busy)
+        assert sealed(server).reason == 4
+    assert sealed.path.read_bytes() == b""
 
 
 def test_a_device_is_no_state_and_stays(sealed):

@@ -27,6 +27,7 @@ def values(service):
         (("set", "A", "--file", "/dev/null"), b""),
         (("import", "-", "--replace"), b""),
         (("import", "-", "--replace"), b"# nothing\r\n\n  # here\n"),
+        (("import", "-", "--replace"), "# a\u2028b\n#a\x0cb\n".encode()),
         (("import", "-", "--replace", "--dry-run"), BOM),
         (("import", "-", "--replace", "--format", "json"), b" {} "),
     ],

@@ -190,6 +190,12 @@ def test_a_proxy_has_a_host_and_a_port(url, host, port):
         ("https://127.0.0.2", "", True),
         ("https://[::1]", "", True),
         ("http://127.0.0.1", "", True),
+        ("https://[::ffff:127.0.0.1]", "", True),
+        ("https://127.1", "", True),
+        ("https://a.localhost", "", True),
+        ("https://[::ffff:10.0.0.1]", "", False),
+        ("https://a.example:8443", "*:8443", True),
+        ("https://a.example", "*:8443", False),
     ],
 )
 @pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
