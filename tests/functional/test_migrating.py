@@ -172,8 +172,9 @@ def test_a_second_migration_waits_for_the_end_of_the_first(engine, empty_url, ca
 
 def test_a_migration_that_was_killed_lets_the_next_one_in(engine, empty_url):
     code = (
-        "import sys; from secretsvc.db import alone, engine\n"
-        "with alone.migrating_alone(engine.make_engine(sys.argv[1])):\n print('in', flush=True); input()"
+        "import sys; from secretsvc.db import engine, migration_lock\n"
+        "lock = migration_lock.migration_lock\n"
+        "with lock(engine.make_engine(sys.argv[1])):\n print('in', flush=True); input()"
     )
     command = [sys.executable, "-c", code, empty_url]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": ROOT}
