@@ -43,7 +43,7 @@ def test_a_tail_that_is_killed_and_rotated_under_load_misses_nothing_and_repeats
     path = folder / "audit.jsonl"
     url = service.engine.url.render_as_string(hide_password=False)
     arguments = [url, str(path), str(kills), rotation, program]
-    command = [sys.executable, "-W", "ignore", str(Path(__file__).parent / "tailing.py"), *arguments]
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).parent / "log_tail.py"), *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as killed:
         while killed.poll() is None:
