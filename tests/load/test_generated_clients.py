@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import sample
 from server import served
 from service import ADMIN, API, Service
 from toolchains import (
@@ -161,18 +162,19 @@ def description(service: Service, tmp_path_factory: pytest.TempPathFactory) -> P
     return path
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        openapi_typescript,
-        oapi_codegen,
-        openapi_python_client,
-        openapi_generator_python,
-        openapi_generator_go,
-        openapi_generator_java,
-        openapi_generator_typescript,
-    ],
-)
+GENERATORS_OF_CLIENTS = [
+    openapi_typescript,
+    oapi_codegen,
+    openapi_python_client,
+    openapi_generator_python,
+    openapi_generator_go,
+    openapi_generator_java,
+    openapi_generator_typescript,
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("make", sample(GENERATORS_OF_CLIENTS, 3))
 def test_a_generated_client_compiles_and_makes_its_calls(
     make: Make, description: Path, sqlite_databases: Any, issuer: Any, tmp_path: Path
 ) -> None:
