@@ -70,16 +70,19 @@ def test_the_log_says_why_nothing_came(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    for url in (cluster.url, "http://127.0.0.1:1/keys"):
-        outcome(cache(url, clock), "rsa-1")
-
     def unknown(*_arguments: object, **_options: object) -> None:
         raise socket.gaierror
 
+    def reasons(url: str) -> set[str]:
+        # A set, because other tests' caches may be at a refresh of their own.
+        caplog.clear()
+        outcome(cache(url, clock), "rsa-1")
+        return {message.split()[-1] for message in caplog.messages}
+
+    assert "SSLCertVerificationError" in reasons(cluster.url)
+    assert "ConnectionRefusedError" in reasons("http://127.0.0.1:1/keys")
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    outcome(cache(cluster.url, clock), "rsa-1")
-    told = [message.split()[-1] for message in caplog.messages]
-    assert told == ["SSLCertVerificationError", "ConnectionRefusedError", "gaierror"]
+    assert "gaierror" in reasons(cluster.url)
 
 
 def test_the_token_in_the_file_is_sent_as_a_bearer_token(
