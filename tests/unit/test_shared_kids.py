@@ -77,9 +77,8 @@ def test_of_two_keys_of_one_kid_either_verifies_and_no_third_one_does(
     publish(issuer, *(listed(issuer, name, "k\n") for name in ("rsa-2", "rsa-3", "ec-1")))
     judge.verify(signed(issuer, "rsa-3", "k\n"), NOW)
     assert refusal(judge, signed(issuer, "rsa-1", "k\n")) is RejectionReason.SIGNATURE
-    assert caplog.messages == [
-        'the access proxy\'s keys: different keys have one kid, and each is tried: kid="k\\u{a}"'
-    ]
+    told = 'the access proxy\'s keys: different keys have one kid, and each is tried: kid="k\\u{a}"'
+    assert caplog.messages.count(told) == 1
 
 
 def test_a_key_of_one_kid_does_not_verify_under_another(issuer: TestIssuer, clock: Clock) -> None:
