@@ -1,4 +1,4 @@
-"""What can go wrong, each with its exit code (contracts 9.1 and 16.8).
+"""Failures, each with its exit code (contracts 9.1 and 16.8).
 
 A message never holds a value, a token or the text of a file: names, numbers and what to do next.
 """

@@ -1,4 +1,4 @@
-"""What the client inherited when it was started, and the command inherits in turn."""
+"""The environment that the client was started with, for its command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `run --watch` does for its command: signals, job control, and the end of its process group."""
+"""Signals, job control and the end of the process group of a command under `run --watch`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Keeper:
             if number == signal.SIGKILL:
                 self.say(f"the command did not end within {GRACE:g} s of SIGTERM: it is killed")
             self._child.send(number)
-            # What is stopped acts on no other signal.
+            # A stopped process acts on no other signal.
             self._child.send(signal.SIGCONT)
             until = time.monotonic() + GRACE
             while self._child.is_left() and time.monotonic() < until:

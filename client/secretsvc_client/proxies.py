@@ -54,7 +54,7 @@ class Proxy(NamedTuple):
             )
 
     def _status(self, connected: socket.socket, deadline: Deadline) -> int:
-        """Return the status of the answer, and read no byte of what follows it."""
+        """Return the status of the answer; leave the bytes after its header unread."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             connected.settimeout(deadline.left())

@@ -1,4 +1,4 @@
-"""What an answer that is no success means, and whether the service itself gave it (contract 16.8)."""
+"""The failure for an error response, and whether the service itself sent it (contract 16.8)."""
 
 from __future__ import annotations
 

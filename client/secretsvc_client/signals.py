@@ -19,7 +19,7 @@ _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 _OF_WRITES = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTTOU)
 #: Python ignores these from its start; what it found is not known.
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-#: What `wake` writes: no signal has this number.
+#: The byte that `wake` writes: no signal has this number.
 _WAKE = 0
 
 

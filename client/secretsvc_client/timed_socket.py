@@ -39,7 +39,7 @@ def too_slow(seconds: float) -> Unreachable:
 
 
 class _Reader(io.RawIOBase):
-    """What a connected socket says, until the deadline at most."""
+    """The bytes of a connected socket, read until the deadline."""
 
     def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
         self._connected, self._deadline = connected, deadline
@@ -48,7 +48,7 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """As a socket's `recv_into`."""
+        """Read into a buffer, as `socket.recv_into` does."""
         self._connected.settimeout(self._deadline.left())
         return self._connected.recv_into(buffer)
 
@@ -59,7 +59,7 @@ class _Lines(io.BufferedReader):
     line = b"-"
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """As any reader's."""
+        """Read a line, and remember it."""
         self.line = super().readline(size)
         return self.line
 
@@ -72,12 +72,12 @@ class TimedSocket:
         self.reader = _Lines(_Reader(connected, deadline), _BUFFER)
 
     def sendall(self, data: Buffer) -> None:
-        """As a socket's; the time holds for all of it."""
+        """Send all of the data before the deadline."""
         self._connected.settimeout(self._deadline.left())
         self._connected.sendall(data)
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """As a socket's, for reading."""
+        """Return the reader, as `socket.makefile` does."""
         return self.reader
 
     def close(self) -> None:

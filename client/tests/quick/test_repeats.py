@@ -1,4 +1,4 @@
-"""What the client sends again: a write that a proxy lost, and a request of `run` to a busy service."""
+"""Repeated requests: a write that a proxy lost, and a request of `run` to a busy service."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ BODIES = {
     "nothing": (b"", "text/plain"),
     "own": (json.dumps(ENVELOPE).encode(), "application/json"),
 }
-#: What load balancers and proxies answer, and what has a code of its own.
+#: Statuses of load balancers and proxies, and those with a code of their own.
 COMMON = (302, 304, 400, 401, 403, 404, 407, 409, 412, 413, 418, 422, 429, 500, 502, 503, 504)
 FOREIGN = [body for body in BODIES if body != "own"]
 #: By status, where the service itself answers.
