@@ -59,12 +59,9 @@ def problems(service, files=None):
 
 
 def as_before(content):
-    """A state as earlier releases have written it."""
+    """Return a state in the JSON of version 1."""
     fields = {name: held for name, held in orjson.loads(content).items() if name not in LATER_FIELDS}
-    fields["waiting"] = {
-        one: [{name: detail[name] for name in ("rev", "changes", "descriptions")} for detail in held]
-        for one, held in fields["waiting"].items()
-    }
+    fields |= {"waiting": {}, "removed": [], "changed": {}}
     return orjson.dumps({**fields, "v": 1}, option=orjson.OPT_SORT_KEYS)
 
 

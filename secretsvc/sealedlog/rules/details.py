@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
+
+from secretsvc.sealedlog.rules.replay_state import RevisionState
 
 
 class RecordedActor(TypedDict):
@@ -110,5 +112,4 @@ class WriteDetail(TypedDict):
     descriptions: Descriptions | None
     #: Digests by key, None where the record says nothing of them.
     origins: dict[str, str] | None
-    #: The fields of the revision; None in a state of an earlier release.
-    revision: list[Any] | None
+    revision: RevisionState

@@ -31,11 +31,8 @@ class History:
     versions: dict[str, dict[int, VersionState]] = field(default_factory=dict)
 
     def add(self, write: WriteDetail) -> None:
-        """Add what a write made, unless an earlier release has kept the write without its revision."""
-        made = write.get("revision")
-        if made is None:
-            return
-        self.revisions[write["rev"]] = shared(RevisionState(*made))
+        """Add the revision and the versions of a write."""
+        self.revisions[write["rev"]] = shared(write["revision"])
         origins, value = write["origins"], VersionState(write["rev"], False)
         for change in write["changes"]:
             key = change["key"]
@@ -92,7 +89,7 @@ def write_of(record: Mapping[str, Any], detail: Mapping[str, Any]) -> WriteDetai
         "changes": detail["changes"],
         "descriptions": detail.get("descriptions"),
         "origins": detail.get("origins", None if action in DERIVING else {}),
-        "revision": [*made],
+        "revision": made,
     }
 
 

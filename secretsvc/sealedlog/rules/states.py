@@ -1,12 +1,11 @@
-"""A state of the tables as a replay holds it, and its JSON: what is signed and kept."""
+"""The state of the tables in a replay, and its JSON, which is signed and kept."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import orjson
 
-from secretsvc.sealedlog.rules.details import WriteDetail
 from secretsvc.sealedlog.rules.histories import History
 from secretsvc.sealedlog.rules.replay_state import (
     EnvironmentState,
@@ -20,15 +19,17 @@ from secretsvc.sealedlog.rules.replay_state import (
 )
 from secretsvc.transparency.canonical_json import canonical
 
-#: Of the JSON; another field makes another number.
-VERSION = 2
-#: The JSON of earlier releases: without histories, tokens and tallies.
+#: Version of the JSON. A change of its fields changes the version.
+VERSION = 3
+#: The JSON without histories, tokens and tallies.
 WITHOUT_HISTORIES = 1
-VERSIONS = (VERSION, WITHOUT_HISTORIES)
+VERSIONS = (VERSION, 2, WITHOUT_HISTORIES)
+#: Fields of versions 1 and 2 for records that were sealed out of order.
+OUT_OF_ORDER = ("waiting", "removed", "changed")
 
 
 class Contents:
-    """What the tables hold if nobody changed them beside the service. All ids are texts."""
+    """The rows of the tables if only the service wrote them. All ids are texts."""
 
     def __init__(self) -> None:
         self.identities: dict[str, IdentityState] = {}
@@ -46,13 +47,7 @@ class Contents:
         self.is_partial = False
         #: By environment; those without a write have none.
         self.histories: dict[str, History] = {}
-        #: Writes that came before their environment, or the revision before theirs: by both.
-        self.waiting: dict[str, dict[int, WriteDetail]] = {}
-        #: What was removed before it came, by its id: groups, members, projects, environments and grants.
-        self.removed: set[str] = set()
-        #: What was changed before it came, by its id: its fields as they are then.
-        self.changed: dict[str, dict[str, Any]] = {}
-        #: Records that are in here already, and will yet be met: they were not sealed when it was made.
+        #: Ids of records whose effect is included here, but which were not sealed when this state was read.
         self.applied: set[str] = set()
 
     def to_json(self) -> bytes:
@@ -71,20 +66,22 @@ class Contents:
                 "tallies": {one: lists(held) for one, held in self.tallies.items()},
                 "is_partial": self.is_partial,
                 "histories": {one: held.to_lists() for one, held in self.histories.items()},
-                "waiting": {one: [held[rev] for rev in sorted(held)] for one, held in self.waiting.items()},
-                "removed": sorted(self.removed, key=str),
-                "changed": self.changed,
                 "applied": sorted(self.applied),
             }
         )
 
     @classmethod
     def from_json(cls, content: bytes) -> Self:
-        """Raises ValueError for what is no state, or one of another version."""
+        """Read a state.
+
+        Raises ValueError for anything else, for another version, and for a state in which records wait.
+        """
         try:
             found = orjson.loads(content)
             if found["v"] not in VERSIONS:
                 raise ValueError("a state of another version")
+            if any(found.get(name) for name in OUT_OF_ORDER):
+                raise ValueError("a state in which records wait for earlier ones")
             state = cls()
             state.identities = tuples(IdentityState, found["identities"])
             state.groups, state.projects = dict(found["groups"]), dict(found["projects"])
@@ -92,16 +89,12 @@ class Contents:
             state.environments = tuples(EnvironmentState, found["environments"])
             state.grants = tuples(GrantState, found["grants"])
             state.secrets = {one: tuples(SecretState, held) for one, held in found["secrets"].items()}
-            state.waiting = {
-                one: {detail["rev"]: detail for detail in held} for one, held in found["waiting"].items()
-            }
             if found["v"] == WITHOUT_HISTORIES:
                 state.histories, state.is_partial = _unknown_histories(state), True
             else:
                 state.histories = {one: History.from_lists(held) for one, held in found["histories"].items()}
                 state.tokens, state.is_partial = tuples(TokenState, found["tokens"]), found["is_partial"]
                 state.tallies = {one: tuples(Tally, held) for one, held in found["tallies"].items()}
-            state.removed, state.changed = set(found["removed"]), dict(found.get("changed", {}))
             state.applied = set(found["applied"])
         except (AttributeError, KeyError, TypeError):
             raise ValueError("not a state") from None
@@ -109,7 +102,5 @@ class Contents:
 
 
 def _unknown_histories(state: Contents) -> dict[str, History]:
-    """Return those of a state of an earlier release: it knows nothing of what has led to it, or waits."""
-    since = {one: held.rev for one, held in state.environments.items() if held.rev}
-    since.update({one: max(waiting) for one, waiting in state.waiting.items() if waiting})
-    return {one: History(rev) for one, rev in since.items()}
+    """Return the histories of a state without any: what led to each revision is unknown."""
+    return {one: History(found.rev) for one, found in state.environments.items() if found.rev}
