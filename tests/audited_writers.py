@@ -16,8 +16,8 @@ from service import Client, Service
 
 from secretsvc.db.engine import snapshot
 from secretsvc.sealedlog.models import audit_signer
-from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.verification import verify_database
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.verification.verify import verify_database
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Verifier
 

@@ -17,20 +17,20 @@ from secretsvc.deployment.cli import INI, cli_errors, registry_of
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import ServerMisconfigured
-from secretsvc.sealedlog.rules.boundaries import by_folder, first_of, wrong_order
-from secretsvc.sealedlog.rules.export import export_log
-from secretsvc.sealedlog.rules.exported import compare_hashes
-from secretsvc.sealedlog.rules.files import KEY, Files
+from secretsvc.sealedlog.replay.snapshots import adopt_state
+from secretsvc.sealedlog.retention.boundaries import by_folder, first_of, wrong_order
+from secretsvc.sealedlog.retention.export import export_log
+from secretsvc.sealedlog.retention.exported import compare_hashes
+from secretsvc.sealedlog.retention.files import KEY, Files
+from secretsvc.sealedlog.retention.jsonl import indexes_from, lines_of
+from secretsvc.sealedlog.retention.prune import record_exported_size
+from secretsvc.sealedlog.retention.tail_file import TailFile, tail_file
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.jsonl import indexes_from, lines_of
 from secretsvc.sealedlog.rules.key_replacement import notes_of, signers_by
 from secretsvc.sealedlog.rules.log_reader import check_types
-from secretsvc.sealedlog.rules.prune import record_exported_size
 from secretsvc.sealedlog.rules.sealing import Bound, how_many_wait, seal_some
 from secretsvc.sealedlog.rules.signer import find_signer
-from secretsvc.sealedlog.rules.snapshots import adopt_state
-from secretsvc.sealedlog.rules.tail_file import TailFile, tail_file
-from secretsvc.sealedlog.rules.verification import is_replayed, verify_database, verify_files
+from secretsvc.sealedlog.verification.verify import is_replayed, verify_database, verify_files
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Checkpoint, Signatory, Verifier, read_checkpoint, read_verifier
 from secretsvc.web.headers import new_request_id

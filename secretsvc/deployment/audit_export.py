@@ -12,13 +12,13 @@ from secretsvc.db.engine import snapshot
 from secretsvc.db.types import FoundRow
 from secretsvc.deployment.audit import FOLDER, export_to, own_key, problems_are_plain
 from secretsvc.deployment.cli import INI, cli_errors, registry_of
-from secretsvc.sealedlog.rules.boundaries import Boundary
-from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.folders import begin_folder, close_folder
-from secretsvc.sealedlog.rules.prune import pruned_of
+from secretsvc.sealedlog.replay.snapshots import find_snapshot
+from secretsvc.sealedlog.retention.boundaries import Boundary
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.retention.folders import begin_folder, close_folder
+from secretsvc.sealedlog.retention.prune import pruned_of
 from secretsvc.sealedlog.rules.signer import find_signer, private_key
-from secretsvc.sealedlog.rules.snapshots import find_snapshot
-from secretsvc.sealedlog.rules.verification import verify_files
+from secretsvc.sealedlog.verification.verify import verify_files
 from secretsvc.web.request import ServiceRegistry
 
 

@@ -17,11 +17,12 @@ from secretsvc.deployment.audit import FOLDER, export_to, own_key, problems_are_
 from secretsvc.deployment.audit_export import signing_key
 from secretsvc.deployment.cli import INI, cli_errors, registry_of, system_call
 from secretsvc.kernel.clock import now_ms
-from secretsvc.sealedlog.rules.boundaries import CLOSED, boundary_of, folder_of, wrong_order
-from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
-from secretsvc.sealedlog.rules.prune import (
+from secretsvc.sealedlog.models import PRUNE
+from secretsvc.sealedlog.replay.snapshots import find_snapshot
+from secretsvc.sealedlog.retention.boundaries import CLOSED, boundary_of, folder_of, wrong_order
+from secretsvc.sealedlog.retention.files import CHECKPOINT, Files
+from secretsvc.sealedlog.retention.prune import (
     BATCH_ROWS,
-    PRUNE,
     PruneRecord,
     Pruning,
     end_of,
@@ -30,9 +31,8 @@ from secretsvc.sealedlog.rules.prune import (
     prunings_of,
     signed,
 )
-from secretsvc.sealedlog.rules.pruned_state import keep_state, led_to
-from secretsvc.sealedlog.rules.snapshots import find_snapshot
-from secretsvc.sealedlog.rules.verification import verify_files
+from secretsvc.sealedlog.retention.pruned_state import keep_state, led_to
+from secretsvc.sealedlog.verification.verify import verify_files
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import read_checkpoint
 from secretsvc.web.request import ServiceRegistry

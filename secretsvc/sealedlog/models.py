@@ -22,6 +22,8 @@ from secretsvc.db.base import METADATA, Id, Millis
 
 #: The `id` of a table's one row.
 ONLY = 1
+#: Action of the record of a pruning.
+PRUNE = "audit.prune"
 
 #: The position of a record in the log, its `index` to clients, and the hash of its leaf.
 audit_seal = Table(

@@ -11,8 +11,8 @@ from sqlalchemy import delete, insert, update
 from secretsvc.audit.models import EVERYWHERE, REFUSALS, denial_tally
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
+from secretsvc.sealedlog.replay.snapshots import adopt_state
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.snapshots import adopt_state
 from secretsvc.tables.service_tokens import service_token
 
 pytestmark = pytest.mark.postgresql("every")

@@ -15,7 +15,7 @@ from secretsvc.db.engine import snapshot
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_seal
-from secretsvc.sealedlog.rules.columns import wrong_columns
+from secretsvc.sealedlog.verification.columns import wrong_columns
 
 pytestmark = pytest.mark.postgresql("every")
 

@@ -16,12 +16,12 @@ from secretsvc.deployment import audit, audit_prune
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_pruned, audit_seal
-from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.retention.prune import Pruning, prune_some, prunings_of, signed
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.key_replacement import replace_key
-from secretsvc.sealedlog.rules.prune import Pruning, prune_some, prunings_of, signed
 from secretsvc.sealedlog.rules.signer import find_signer, private_key
-from secretsvc.sealedlog.rules.verification import is_replayed, verify_database
+from secretsvc.sealedlog.verification.verify import is_replayed, verify_database
 
 OLD = 30
 BEFORE = 1_000_000

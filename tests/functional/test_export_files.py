@@ -12,9 +12,9 @@ from resource_fields import log
 from secretsvc.db.engine import snapshot
 from secretsvc.deployment import audit, audit_prune
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.pruned_state import led_to
-from secretsvc.sealedlog.rules.verification import verify_files
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.retention.pruned_state import led_to
+from secretsvc.sealedlog.verification.verify import verify_files
 
 pytestmark = pytest.mark.engine_neutral
 

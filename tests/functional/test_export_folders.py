@@ -20,12 +20,12 @@ from secretsvc.deployment import audit as auditing
 from secretsvc.deployment import audit_export, audit_prune
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_pruned, audit_seal
-from secretsvc.sealedlog.rules.boundaries import by_folder, folder_of, wrong_order
-from secretsvc.sealedlog.rules.exported import compare_hashes
-from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.retention.boundaries import by_folder, folder_of, wrong_order
+from secretsvc.sealedlog.retention.exported import compare_hashes
+from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.key_replacement import replace_key
-from secretsvc.sealedlog.rules.verification import verify_database, verify_files
+from secretsvc.sealedlog.verification.verify import verify_database, verify_files
 from secretsvc.transparency.signed_note import read_checkpoint
 
 INI = "production.ini"

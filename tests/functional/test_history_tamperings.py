@@ -14,7 +14,7 @@ from sqlalchemy import and_, delete, insert, select, update
 from secretsvc.db.engine import Mode, set_mode
 from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_signer
-from secretsvc.sealedlog.rules.verification import verify_database
+from secretsvc.sealedlog.verification.verify import verify_database
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.tables.projects import environment
 from secretsvc.transparency.key_succession import Signers

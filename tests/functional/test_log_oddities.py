@@ -22,14 +22,14 @@ from secretsvc.deployment import audit
 from secretsvc.kernel.ids import earliest_id, new_id
 from secretsvc.kernel.log_throttle import LogThrottle
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.retention.tail_file import tail_file
 from secretsvc.sealedlog.rules import sealing, unsealed
-from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.sealing import Bound, seal_some
 from secretsvc.sealedlog.rules.state import log_state
-from secretsvc.sealedlog.rules.tail_file import tail_file
-from secretsvc.sealedlog.rules.verification import verify_database, verify_files
+from secretsvc.sealedlog.verification.verify import verify_database, verify_files
 from secretsvc.sealedlog.worker import Sealer
 from secretsvc.transparency.canonical_json import canonical
 from secretsvc.transparency.merkle import leaf_hash

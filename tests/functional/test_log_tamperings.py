@@ -18,7 +18,7 @@ from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_head, audit_pruned, audit_seal, audit_signer, audit_unsealed
 from secretsvc.sealedlog.rules.leaves import leaf_of
 from secretsvc.sealedlog.rules.signer import find_signer, private_key
-from secretsvc.sealedlog.rules.verification import verify_database
+from secretsvc.sealedlog.verification.verify import verify_database
 from secretsvc.secrets.models import secret
 from secretsvc.tables.grants import grant, group, group_member
 from secretsvc.tables.identities import identity

@@ -16,8 +16,8 @@ from secretsvc.audit.models import EVERYWHERE, denial_tally
 from secretsvc.db.engine import snapshot
 from secretsvc.deployment import audit
 from secretsvc.kernel.ids import new_id
-from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.verification import verify_database
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.verification.verify import verify_database
 
 pytestmark = pytest.mark.postgresql("none")
 

@@ -16,7 +16,7 @@ from statements import recorded
 from secretsvc.db.engine import write_transaction
 from secretsvc.kernel.clock import now_ms
 from secretsvc.keyring.ui import rate
-from secretsvc.sealedlog.rules.prune import record_exported_size
+from secretsvc.sealedlog.retention.prune import record_exported_size
 from secretsvc.transparency.signed_note import Checkpoint
 
 pytestmark = pytest.mark.postgresql("none")

@@ -14,8 +14,8 @@ from secretsvc.deployment import audit_prune
 from secretsvc.deployment.audit import export_to
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
-from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.prune import Pruning
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.retention.prune import Pruning
 
 COUNT = 2000
 

@@ -21,10 +21,10 @@ from secretsvc.deployment import audit_prune
 from secretsvc.kernel.clock import now_ms
 from secretsvc.kernel.ids import earliest_id
 from secretsvc.sealedlog.models import audit_export, audit_pruned, audit_seal, audit_snapshot
-from secretsvc.sealedlog.rules import prune as pruning_rules
-from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.prune import Pruning
-from secretsvc.sealedlog.rules.verification import verify_database, verify_files
+from secretsvc.sealedlog.retention import prune as pruning_rules
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.retention.prune import Pruning
+from secretsvc.sealedlog.verification.verify import verify_database, verify_files
 
 INI = "production.ini"
 WELL = "All is as it was sealed.\n"

@@ -24,13 +24,13 @@ from secretsvc.deployment import audit as auditing
 from secretsvc.deployment import audit_prune
 from secretsvc.kernel.errors import ServerMisconfigured, UnknownKid
 from secretsvc.sealedlog.models import audit_former_signer, audit_head, audit_signer
+from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.rules import sealing, signer
-from secretsvc.sealedlog.rules.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.key_replacement import replace_key
 from secretsvc.sealedlog.rules.sealing import seal_some
 from secretsvc.sealedlog.rules.signer import private_key
-from secretsvc.sealedlog.rules.verification import verify_database, verify_files
+from secretsvc.sealedlog.verification.verify import verify_database, verify_files
 from secretsvc.transparency.key_succession import Replacement, read_replacement
 from secretsvc.transparency.signed_note import Verifier, public_key_of, read_checkpoint, read_verifier, sign
 

@@ -20,11 +20,11 @@ from secretsvc.deployment import audit, audit_prune
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
 from secretsvc.sealedlog.models import ONLY, audit_head, audit_snapshot
-from secretsvc.sealedlog.rules.comparison import read_state
-from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.replay.comparison import read_state
+from secretsvc.sealedlog.replay.snapshots import ADOPTED, adopt_state
+from secretsvc.sealedlog.retention.files import Files
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.signer import find_signer, private_key
-from secretsvc.sealedlog.rules.snapshots import ADOPTED, adopt_state
 from secretsvc.secrets.models import revision
 from secretsvc.tables.projects import environment
 from secretsvc.transparency.signed_note import sign

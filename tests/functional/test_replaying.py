@@ -14,11 +14,11 @@ from sqlalchemy.exc import DBAPIError
 from secretsvc.db.engine import snapshot
 from secretsvc.kernel.ids import new_id
 from secretsvc.sealedlog.models import audit_head, audit_signer, audit_snapshot
+from secretsvc.sealedlog.replay.replay import State
+from secretsvc.sealedlog.replay.snapshots import adopt_state
 from secretsvc.sealedlog.rules.heads import Sealing
-from secretsvc.sealedlog.rules.replay import State
 from secretsvc.sealedlog.rules.sealing import Bound, seal_some
-from secretsvc.sealedlog.rules.snapshots import adopt_state
-from secretsvc.sealedlog.rules.verification import verify_database
+from secretsvc.sealedlog.verification.verify import verify_database
 from secretsvc.secrets.models import digest_key, secret
 from secretsvc.tables.projects import project
 from secretsvc.transparency.key_succession import Signers

@@ -24,7 +24,7 @@ from secretsvc.sealedlog.rules import unsealed
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.log_reader import PAGE, waiting_leaves
 from secretsvc.sealedlog.rules.sealing import Bound, seal_some
-from secretsvc.sealedlog.rules.verification import verify_database
+from secretsvc.sealedlog.verification.verify import verify_database
 from secretsvc.tables.identities import identity
 
 pytestmark = pytest.mark.postgresql("every")

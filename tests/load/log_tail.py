@@ -14,7 +14,7 @@ from waiting import eventually
 
 from secretsvc.db.engine import make_engine
 from secretsvc.deployment.audit import append_lines
-from secretsvc.sealedlog.rules.tail_file import TailFile
+from secretsvc.sealedlog.retention.tail_file import TailFile
 
 #: One in so many is killed whatever it has written, at most so many seconds after its start.
 EARLY, LIFE = 5, 0.05

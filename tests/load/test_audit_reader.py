@@ -13,8 +13,8 @@ from toolchains import built_by_go
 
 from secretsvc.db.engine import read_transaction
 from secretsvc.sealedlog.models import audit_seal
-from secretsvc.sealedlog.rules.export import export_log
-from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.retention.export import export_log
+from secretsvc.sealedlog.retention.files import Files
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.merkle import root_of
 from secretsvc.transparency.signed_note import Verifier, read_verifier

@@ -19,7 +19,7 @@ from rotation import Operator
 from waiting import eventually
 
 from secretsvc.deployment.audit import append_lines
-from secretsvc.sealedlog.rules.tail_file import tail_file
+from secretsvc.sealedlog.retention.tail_file import tail_file
 
 KILLS = 50
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from secretsvc.sealedlog.rules.boundaries import CLOSED, Boundary, sign_boundary
-from secretsvc.sealedlog.rules.export import write_levels
-from secretsvc.sealedlog.rules.files import Files
-from secretsvc.sealedlog.rules.folders import begin_folder
+from secretsvc.sealedlog.retention.boundaries import CLOSED, Boundary, sign_boundary
+from secretsvc.sealedlog.retention.export import write_levels
+from secretsvc.sealedlog.retention.files import Files
+from secretsvc.sealedlog.retention.folders import begin_folder
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.merkle import Frontier
 from secretsvc.transparency.signed_note import Checkpoint, Verifier, public_key_of, sign

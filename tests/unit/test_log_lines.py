@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from secretsvc.sealedlog.rules.jsonl import last_index
+from secretsvc.sealedlog.retention.jsonl import last_index
 
 LINES = [json.dumps({"index": index, "id": "x" * 9}, separators=(",", ":")) for index in range(8, 12)]
 WHOLE = "".join(f"{line}\n" for line in LINES).encode()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from secretsvc.audit.models import EVERYWHERE
-from secretsvc.sealedlog.rules.histories import History, reason_digest
-from secretsvc.sealedlog.rules.replay import State
-from secretsvc.sealedlog.rules.replay_state import (
+from secretsvc.sealedlog.replay.histories import History, reason_digest
+from secretsvc.sealedlog.replay.replay import State
+from secretsvc.sealedlog.replay.row_states import (
     UNTOLD,
     EnvironmentState,
     GrantState,
@@ -21,7 +21,7 @@ from secretsvc.sealedlog.rules.replay_state import (
     TokenState,
     VersionState,
 )
-from secretsvc.sealedlog.rules.snapshots import open_state, sign_state
+from secretsvc.sealedlog.replay.snapshots import open_state, sign_state
 from secretsvc.transparency.signed_note import Verifier, public_key_of, read_checkpoint
 
 DATA = Path(__file__).parents[1] / "data"

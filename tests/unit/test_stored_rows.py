@@ -8,13 +8,13 @@ import sys
 import pytest
 from sqlalchemy import Column, ForeignKey, MetaData, Table
 
-from secretsvc.sealedlog.rules.stored_rows import as_read
+from secretsvc.sealedlog.replay.stored_rows import as_read
 
 #: Each audit command is a process of its own, which imports modules in another order than the tests.
 FRESH = """
 import secretsvc.commands
 from secretsvc.deployment.cli import registry_of
-from secretsvc.sealedlog.rules.stored_histories import _revision_rows, _version_rows
+from secretsvc.sealedlog.replay.stored_histories import _revision_rows, _version_rows
 registry_of("production.ini")
 print(*(type(rows().selected_columns[0].type).__name__ for rows in (_revision_rows, _version_rows)))
 """

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from secretsvc.sealedlog.rules import tail_file as tail_file_rules
-from secretsvc.sealedlog.rules.tail_file import TailFile, tail_file
+from secretsvc.sealedlog.retention import tail_file as tail_file_rules
+from secretsvc.sealedlog.retention.tail_file import TailFile, tail_file
 
 
 class Kill(BaseException):

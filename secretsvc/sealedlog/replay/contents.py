@@ -6,8 +6,8 @@ from typing import Self
 
 import orjson
 
-from secretsvc.sealedlog.rules.histories import History
-from secretsvc.sealedlog.rules.replay_state import (
+from secretsvc.sealedlog.replay.histories import History
+from secretsvc.sealedlog.replay.row_states import (
     EnvironmentState,
     GrantState,
     IdentityState,

@@ -11,11 +11,13 @@ from sqlalchemy import Connection
 from secretsvc.audit.models import audit_key, audit_record
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.sealedlog.models import audit_seal, audit_unsealed
-from secretsvc.sealedlog.rules.boundaries import BEGIN, CLOSED, boundary_of, first_of
-from secretsvc.sealedlog.rules.columns import wrong_columns
-from secretsvc.sealedlog.rules.comparison import COMPARED
-from secretsvc.sealedlog.rules.exported import indexes_of, wrong_hash
-from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.replay.comparison import COMPARED
+from secretsvc.sealedlog.replay.unexplained_rows import Replay
+from secretsvc.sealedlog.retention.boundaries import BEGIN, CLOSED, boundary_of, first_of
+from secretsvc.sealedlog.retention.exported import indexes_of, wrong_hash
+from secretsvc.sealedlog.retention.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.retention.prune import Pruned, PruneRecord, pruned_of, prunings_of
+from secretsvc.sealedlog.retention.pruned_state import beginning, state_at, wrong_states
 from secretsvc.sealedlog.rules.heads import NotSignedLast, frontier_of
 from secretsvc.sealedlog.rules.ids import malformed_ids
 from secretsvc.sealedlog.rules.key_replacement import wrong_signers
@@ -28,9 +30,7 @@ from secretsvc.sealedlog.rules.log_reader import (
     sealed_from,
     wrongly_listed,
 )
-from secretsvc.sealedlog.rules.prune import Pruned, PruneRecord, pruned_of, prunings_of
-from secretsvc.sealedlog.rules.pruned_state import beginning, state_at, wrong_states
-from secretsvc.sealedlog.rules.unexplained_rows import Replay
+from secretsvc.sealedlog.verification.columns import wrong_columns
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.merkle import Frontier, leaf_hash, root_of
 from secretsvc.transparency.signed_note import Checkpoint, Signatory, other_log, read_checkpoint

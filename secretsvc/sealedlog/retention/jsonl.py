@@ -10,9 +10,9 @@ from typing import BinaryIO
 import orjson
 from sqlalchemy import Connection
 
+from secretsvc.sealedlog.retention.prune import pruned_of
 from secretsvc.sealedlog.rules.leaves import fields_of
 from secretsvc.sealedlog.rules.log_reader import Sealed, head_of, sealed_from
-from secretsvc.sealedlog.rules.prune import pruned_of
 
 _BLOCK = 65_536
 #: Of each line.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from secretsvc.sealedlog.rules.replay_state import RevisionState
+from secretsvc.sealedlog.replay.row_states import RevisionState
 
 
 class RecordedActor(TypedDict):

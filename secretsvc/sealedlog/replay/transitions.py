@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from secretsvc.sealedlog.rules.replay_state import SecretState
+from secretsvc.sealedlog.replay.row_states import SecretState
 
 
 def revise(held: dict[str, SecretState], detail: Mapping[str, Any]) -> None:

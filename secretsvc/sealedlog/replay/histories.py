@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from secretsvc.sealedlog.rules.details import WriteDetail
-from secretsvc.sealedlog.rules.replay_state import UNTOLD, RevisionState, VersionState
+from secretsvc.sealedlog.replay.details import WriteDetail
+from secretsvc.sealedlog.replay.row_states import UNTOLD, RevisionState, VersionState
 
 #: Bytes of the digest of a reason.
 DIGEST_BYTES = 16

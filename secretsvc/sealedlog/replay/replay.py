@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from secretsvc.audit.models import EVERYWHERE
 from secretsvc.audit.rules.records import DENIED
-from secretsvc.sealedlog.rules.details import (
+from secretsvc.sealedlog.replay.contents import Contents
+from secretsvc.sealedlog.replay.details import (
     ActorRecord,
     EnvironmentRecord,
     GrantDetail,
@@ -22,8 +23,8 @@ from secretsvc.sealedlog.rules.details import (
     ScopeRecord,
     TokenDetail,
 )
-from secretsvc.sealedlog.rules.histories import History, write_of
-from secretsvc.sealedlog.rules.replay_state import (
+from secretsvc.sealedlog.replay.histories import History, write_of
+from secretsvc.sealedlog.replay.row_states import (
     UNTOLD,
     EnvironmentState,
     GrantState,
@@ -31,8 +32,7 @@ from secretsvc.sealedlog.rules.replay_state import (
     Tally,
     TokenState,
 )
-from secretsvc.sealedlog.rules.states import Contents
-from secretsvc.sealedlog.rules.transitions import revise, terms_of
+from secretsvc.sealedlog.replay.transitions import revise, terms_of
 
 #: A row that a record can change after its creation.
 Changing = TypeVar("Changing", IdentityState, EnvironmentState, GrantState)

@@ -6,11 +6,11 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
-from secretsvc.sealedlog.rules.boundaries import CLOSED, first_of
-from secretsvc.sealedlog.rules.files import CHECKPOINT, KEY, LEVELS, Files, detail_path, note_path
+from secretsvc.sealedlog.retention.boundaries import CLOSED, first_of
+from secretsvc.sealedlog.retention.files import CHECKPOINT, KEY, LEVELS, Files, detail_path, note_path
+from secretsvc.sealedlog.retention.prune import pruned_of
 from secretsvc.sealedlog.rules.key_replacement import notes_of
 from secretsvc.sealedlog.rules.log_reader import Sealed, head_of, sealed_from
-from secretsvc.sealedlog.rules.prune import pruned_of
 from secretsvc.transparency.key_succession import Signers, read_replacement
 from secretsvc.transparency.merkle import leaf_hash, root_of
 from secretsvc.transparency.signed_note import Checkpoint, Signatory, read_checkpoint

@@ -14,14 +14,13 @@ from secretsvc.db.engine import snapshot, write_transaction
 from secretsvc.db.statements import insert_or_ignore
 from secretsvc.kernel.actors import SYSTEM
 from secretsvc.kernel.clock import now_ms
-from secretsvc.sealedlog.models import ONLY, audit_snapshot
-from secretsvc.sealedlog.rules.comparison import read_state
+from secretsvc.sealedlog.models import ONLY, PRUNE, audit_snapshot
+from secretsvc.sealedlog.replay.comparison import read_state
+from secretsvc.sealedlog.replay.contents import VERSION, VERSIONS
+from secretsvc.sealedlog.replay.replay import State
 from secretsvc.sealedlog.rules.heads import Sealing
 from secretsvc.sealedlog.rules.log_reader import head_of, waiting_ids
-from secretsvc.sealedlog.rules.prune import PRUNE
-from secretsvc.sealedlog.rules.replay import State
 from secretsvc.sealedlog.rules.signer import find_signer, private_key
-from secretsvc.sealedlog.rules.states import VERSION, VERSIONS
 from secretsvc.transparency.signed_note import Signatory, sign
 
 ADOPTED = "audit.adopt"

@@ -8,11 +8,11 @@ import orjson
 from sqlalchemy import Connection
 
 from secretsvc.kernel.crypto import KeyRing
-from secretsvc.sealedlog.rules.comparison import unexplained
+from secretsvc.sealedlog.replay.comparison import unexplained
+from secretsvc.sealedlog.replay.replay import State
+from secretsvc.sealedlog.replay.snapshots import ADOPTED, Snapshot
 from secretsvc.sealedlog.rules.leaves import Leaf, fields_of
 from secretsvc.sealedlog.rules.log_reader import Sealed, waiting_leaves
-from secretsvc.sealedlog.rules.replay import State
-from secretsvc.sealedlog.rules.snapshots import ADOPTED, Snapshot
 
 
 class Replay:

@@ -11,17 +11,17 @@ from sqlalchemy import Connection, Table, select
 from secretsvc.audit.models import denial_tally
 from secretsvc.kernel.crypto import KeyRing
 from secretsvc.kernel.errors import DecryptFailed, UnknownKid
-from secretsvc.sealedlog.rules.ids import as_text
-from secretsvc.sealedlog.rules.replay import State
-from secretsvc.sealedlog.rules.replay_state import EnvironmentState, GrantState, IdentityState, SecretState
-from secretsvc.sealedlog.rules.stored_access import (
+from secretsvc.sealedlog.replay.replay import State
+from secretsvc.sealedlog.replay.row_states import EnvironmentState, GrantState, IdentityState, SecretState
+from secretsvc.sealedlog.replay.stored_access import (
     read_tallies,
     stored_tokens,
     unexplained_tallies,
     unexplained_tokens,
 )
-from secretsvc.sealedlog.rules.stored_histories import read_histories, unexplained_histories
-from secretsvc.sealedlog.rules.stored_rows import MISSING, NOT_TOLD, OTHER, all_rows, as_read
+from secretsvc.sealedlog.replay.stored_histories import read_histories, unexplained_histories
+from secretsvc.sealedlog.replay.stored_rows import MISSING, NOT_TOLD, OTHER, all_rows, as_read
+from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.secrets.models import revision, secret, secret_version
 from secretsvc.secrets.write.description_digests import digest_of
 from secretsvc.secrets.write.sealing import digest_key_of

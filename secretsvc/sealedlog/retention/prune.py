@@ -13,11 +13,10 @@ import orjson
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from secretsvc.audit.models import audit_key, audit_record
-from secretsvc.sealedlog.models import ONLY, audit_export, audit_pruned, audit_seal
+from secretsvc.sealedlog.models import ONLY, PRUNE, audit_export, audit_pruned, audit_seal
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Checkpoint, Verifier, sign
 
-PRUNE = "audit.prune"
 _NUMBER = "(0|[1-9][0-9]{0,18})"
 #: What is signed of a pruning; another field makes another number behind its name.
 _SAID = re.compile(rf"([^ \n]+) pruning/1\n{_NUMBER}\n([0-9a-f]{{64}})\n{_NUMBER}\n{_NUMBER}\n")

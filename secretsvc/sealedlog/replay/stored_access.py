@@ -8,9 +8,9 @@ from sqlalchemy import Connection, select
 
 from secretsvc.audit.models import REFUSALS, denial_tally
 from secretsvc.authentication.service_tokens import recorded_digest
-from secretsvc.sealedlog.rules.replay import State
-from secretsvc.sealedlog.rules.replay_state import UNTOLD, Tally, TokenState
-from secretsvc.sealedlog.rules.stored_rows import (
+from secretsvc.sealedlog.replay.replay import State
+from secretsvc.sealedlog.replay.row_states import UNTOLD, Tally, TokenState
+from secretsvc.sealedlog.replay.stored_rows import (
     MISSING,
     NOT_TOLD,
     OTHER,

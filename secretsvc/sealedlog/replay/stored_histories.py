@@ -8,9 +8,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection, func, select
 
 from secretsvc.db.types import FoundRow, Query
-from secretsvc.sealedlog.rules.histories import History, reason_digest, shared
-from secretsvc.sealedlog.rules.replay_state import UNTOLD, RevisionState, VersionState
-from secretsvc.sealedlog.rules.stored_rows import (
+from secretsvc.sealedlog.replay.histories import History, reason_digest, shared
+from secretsvc.sealedlog.replay.row_states import UNTOLD, RevisionState, VersionState
+from secretsvc.sealedlog.replay.stored_rows import (
     MISSING,
     NOT_TOLD,
     OTHER,

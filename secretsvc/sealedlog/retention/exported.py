@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from secretsvc.sealedlog.rules.boundaries import first_of
-from secretsvc.sealedlog.rules.files import CHECKPOINT, Files
+from secretsvc.sealedlog.retention.boundaries import first_of
+from secretsvc.sealedlog.retention.files import CHECKPOINT, Files
 from secretsvc.sealedlog.rules.log_reader import Sealed, sealed_from
 from secretsvc.transparency.signed_note import Signatory, read_checkpoint
 from secretsvc.transparency.tiles import WIDTH, Tile

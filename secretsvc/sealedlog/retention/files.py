@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from secretsvc.sealedlog.rules.private_files import make_folder, replace_file, sync_folder
+from secretsvc.sealedlog.retention.private_files import make_folder, replace_file, sync_folder
 from secretsvc.transparency.key_succession import read_replacement
 from secretsvc.transparency.merkle import HASH_BYTES, joined, root_of
 from secretsvc.transparency.signed_note import Verifier

@@ -9,14 +9,14 @@ from sqlalchemy import Connection, exists, select
 
 from secretsvc.audit.models import audit_record
 from secretsvc.sealedlog.models import audit_seal
-from secretsvc.sealedlog.rules.boundaries import first_of
-from secretsvc.sealedlog.rules.files import Files, detail_path
+from secretsvc.sealedlog.replay.replay import State
+from secretsvc.sealedlog.replay.snapshots import ADOPTED, Snapshot, find_snapshot, open_state, sign_state
+from secretsvc.sealedlog.replay.unexplained_rows import Replay
+from secretsvc.sealedlog.retention.boundaries import first_of
+from secretsvc.sealedlog.retention.files import Files, detail_path
+from secretsvc.sealedlog.retention.prune import PruneRecord, pruned_of
 from secretsvc.sealedlog.rules.leaves import BY_DIGEST, Leaf
 from secretsvc.sealedlog.rules.log_reader import Sealed
-from secretsvc.sealedlog.rules.prune import PruneRecord, pruned_of
-from secretsvc.sealedlog.rules.replay import State
-from secretsvc.sealedlog.rules.snapshots import ADOPTED, Snapshot, find_snapshot, open_state, sign_state
-from secretsvc.sealedlog.rules.unexplained_rows import Replay
 from secretsvc.transparency.signed_note import Signatory
 from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of
 

@@ -15,9 +15,9 @@ from secretsvc.audit.models import FULL_COPY, FULL_EXPORT, PAST_EXPORT, audit_ke
 from secretsvc.audit.rules.records import SUCCESS
 from secretsvc.db.types import FoundRow
 from secretsvc.sealedlog.models import audit_seal
+from secretsvc.sealedlog.replay.replay import WRITES
 from secretsvc.sealedlog.rules.ids import as_text
 from secretsvc.sealedlog.rules.log_reader import PAGE
-from secretsvc.sealedlog.rules.replay import WRITES
 from secretsvc.secrets.queries.read_records import EXPORT, REVEAL
 
 OTHER_COLUMNS = "index {}: its key, or what was given of it, is not what its detail says"

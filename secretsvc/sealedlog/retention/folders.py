@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from secretsvc.sealedlog.rules.boundaries import (
+from secretsvc.sealedlog.replay.snapshots import Snapshot
+from secretsvc.sealedlog.retention.boundaries import (
     BEGIN,
     CLOSED,
     Boundary,
@@ -12,11 +13,10 @@ from secretsvc.sealedlog.rules.boundaries import (
     first_of,
     sign_boundary,
 )
-from secretsvc.sealedlog.rules.export import write_levels
-from secretsvc.sealedlog.rules.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.retention.export import write_levels
+from secretsvc.sealedlog.retention.files import CHECKPOINT, LEVELS, Files, detail_path
+from secretsvc.sealedlog.retention.pruned_state import copy_states, keep_state, led_to
 from secretsvc.sealedlog.rules.leaves import BY_DIGEST
-from secretsvc.sealedlog.rules.pruned_state import copy_states, keep_state, led_to
-from secretsvc.sealedlog.rules.snapshots import Snapshot
 from secretsvc.transparency.key_succession import Signers
 from secretsvc.transparency.signed_note import Checkpoint, read_checkpoint
 from secretsvc.transparency.tiles import WIDTH, Tile, tiles_of

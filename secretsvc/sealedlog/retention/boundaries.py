@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from secretsvc.sealedlog.rules.files import Files
+from secretsvc.sealedlog.retention.files import Files
 from secretsvc.transparency.signed_note import Checkpoint, Signatory, sign
 from secretsvc.transparency.tiles import WIDTH
 

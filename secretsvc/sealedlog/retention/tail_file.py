@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 import orjson
 
-from secretsvc.sealedlog.rules.jsonl import last_index
-from secretsvc.sealedlog.rules.private_files import (
+from secretsvc.sealedlog.retention.jsonl import last_index
+from secretsvc.sealedlog.retention.private_files import (
     make_folder,
     open_for_appending,
     replace_file,

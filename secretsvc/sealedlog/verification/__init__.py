@@ -1,0 +1,1 @@
+"""Verification of the log, of its exports and of the tables."""
